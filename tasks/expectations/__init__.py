@@ -1,0 +1,1 @@
+"""What must hold: Great Expectations suites over tables that SQL has aggregated."""

@@ -1,0 +1,50 @@
+"""Where each artifact lives. Everything is relative to the project's folder, the one with dvc.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SQL = Path(__file__).resolve().parents[2] / "sql"
+
+PARAMS = Path("params.yaml")
+CORPUS = Path("data/corpus")
+DOCUMENTS = Path("data/documents")
+
+ARTIFACTS = Path("artifacts")
+SAMPLE = ARTIFACTS / "corpus/sample.parquet"
+SENTENCES = ARTIFACTS / "corpus/sentences.parquet"
+NGRAMS = ARTIFACTS / "ngrams"
+COLLOCATIONS = ARTIFACTS / "collocations"
+CHECKS = ARTIFACTS / "checks"
+DATA_DOCS = ARTIFACTS / "data_docs"
+REPORT = ARTIFACTS / "report"
+
+
+def segmented(segmentation: str) -> Path:
+    """One sentence per line, tokens separated by a space."""
+    return ARTIFACTS / "segmented" / f"{segmentation}.txt"
+
+
+def space(segmentation: str) -> Path:
+    """The embedding trained on one segmentation: words.txt, counts.npy, vectors.npy, meta.json."""
+    return ARTIFACTS / "spaces" / segmentation
+
+
+def neighborhood(segmentation: str) -> Path:
+    """Nearest words of every word of one embedding: neighbors.npy, distances.npy, meta.json."""
+    return ARTIFACTS / "neighborhoods" / segmentation
+
+
+def plan(strategy: str, epsilon: float) -> Path:
+    """The budget plan of every document for one strategy and base epsilon."""
+    return ARTIFACTS / "plans" / strategy / f"{epsilon}.parquet"
+
+
+def plan_check(strategy: str, epsilon: float) -> Path:
+    """What the expectations said of one plan; privatize depends on it."""
+    return CHECKS / "plans" / strategy / f"{epsilon}.json"
+
+
+def private(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """One run: documents.parquet, ledger.parquet, record.json."""
+    return ARTIFACTS / "private" / mechanism / strategy / f"{epsilon}"

@@ -1,0 +1,1 @@
+"""What near means: words and their vectors."""

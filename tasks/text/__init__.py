@@ -1,0 +1,1 @@
+"""What a token is: text to tokens and back. Values in, values out."""
