@@ -15,6 +15,7 @@ SAMPLE = ARTIFACTS / "corpus/sample.parquet"
 SENTENCES = ARTIFACTS / "corpus/sentences.parquet"
 NGRAMS = ARTIFACTS / "ngrams"
 COLLOCATIONS = ARTIFACTS / "collocations"
+METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
@@ -35,9 +36,14 @@ def neighborhood(segmentation: str) -> Path:
     return ARTIFACTS / "neighborhoods" / segmentation
 
 
+def plans(strategy: str) -> Path:
+    """The plans of one strategy, one file per base epsilon."""
+    return ARTIFACTS / "plans" / strategy
+
+
 def plan(strategy: str, epsilon: float) -> Path:
     """The budget plan of every document for one strategy and base epsilon."""
-    return ARTIFACTS / "plans" / strategy / f"{epsilon}.parquet"
+    return plans(strategy) / f"{epsilon}.parquet"
 
 
 def plan_check(strategy: str, epsilon: float) -> Path:

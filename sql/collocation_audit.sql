@@ -1,0 +1,94 @@
+-- What is wrong with the collocations, counted per length.
+--
+-- reads    bigrams (first_word, second_word, count, pmi_bits), trigrams (with third_word): what is judged
+--          words (word_id, word, count, kind); bigram_counts (first_id, second_id, count), trigram_counts (with third_id)
+-- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits
+-- key      ngrams: 'bigrams' or 'trigrams'; both rows are always there
+-- source   CLMLDP section 4.1: PMI = log2( N^(n-1) c(x1..xn) / (c(x1) .. c(xn)) ), in bits
+-- ordered  by length; the row order is that of the messages
+--
+-- A bigram is handled as a trigram whose third word is every token: c = N cancels one N, and the id is -1.
+-- PMI is recomputed as a sum of logarithms, so that it does not repeat the expression it has to confirm.
+with kept as (
+    select 2 as length, first_word, second_word, null as third_word, count, pmi_bits from bigrams
+    union all
+    select 3, first_word, second_word, third_word, count, pmi_bits from trigrams
+),
+counted as (
+    select first_id, second_id, -1 as third_id, count from bigram_counts
+    union all
+    select first_id, second_id, third_id, count from trigram_counts
+),
+third_words as (
+    select word_id, word, count, kind from words
+    union all
+    select -1, null, $n_tokens::bigint, 'word'
+),
+joined as (
+    select
+        kept.length, kept.count, kept.pmi_bits,
+        x.word_id is null or y.word_id is null or z.word_id is null as is_unknown,
+        coalesce(x.kind <> 'word' or y.kind <> 'word' or z.kind <> 'word', false) as is_barred,
+        coalesce(kept.count > least(x.count, y.count, z.count), true) as is_overcounted,
+        kept.count is distinct from counted.count as is_miscounted,
+        -- A missing or infinite number makes an infinite difference: it must not pass for none.
+        coalesce(
+            abs(
+                kept.pmi_bits
+                - (
+                    log2(kept.count) + 2 * log2($n_tokens::double)
+                    - log2(x.count) - log2(y.count) - log2(z.count)
+                )
+            ),
+            'infinity'::double
+        ) as pmi_difference_bits
+    from kept
+    left join words as x on x.word = kept.first_word
+    left join words as y on y.word = kept.second_word
+    left join third_words as z on z.word is not distinct from kept.third_word
+    left join counted
+        on counted.first_id = x.word_id and counted.second_id = y.word_id and counted.third_id = z.word_id
+),
+repeated as (
+    select length, sum(copies)::bigint as n_repeated
+    from (
+        select length, count(*) as copies
+        from kept
+        group by length, first_word, second_word, third_word
+        having count(*) > 1
+    )
+    group by length
+),
+totals as (
+    select
+        length,
+        count(*) as n_rows,
+        count(*) filter (not coalesce(count >= $min_count, false)) as n_below_count,
+        count(*) filter (not coalesce(pmi_bits >= $min_pmi, false)) as n_below_pmi,
+        count(*) filter (is_unknown) as n_unknown,
+        count(*) filter (is_barred) as n_barred,
+        count(*) filter (is_overcounted) as n_overcounted,
+        count(*) filter (is_miscounted) as n_miscounted,
+        max(case when isnan(pmi_difference_bits) then 'infinity'::double else pmi_difference_bits end)
+            as pmi_difference_bits,
+        min(pmi_bits) as min_pmi_bits
+    from joined
+    group by length
+)
+select
+    lengths.ngrams,
+    coalesce(n_rows, 0) as n_rows,
+    greatest(lengths.n_needed - coalesce(n_rows, 0), 0) as n_wanting,
+    coalesce(n_below_count, 0) as n_below_count,
+    coalesce(n_below_pmi, 0) as n_below_pmi,
+    coalesce(n_unknown, 0) as n_unknown,
+    coalesce(n_barred, 0) as n_barred,
+    coalesce(n_repeated, 0) as n_repeated,
+    coalesce(n_overcounted, 0) as n_overcounted,
+    coalesce(n_miscounted, 0) as n_miscounted,
+    coalesce(pmi_difference_bits, 0) as pmi_difference_bits,
+    coalesce(min_pmi_bits, 'infinity'::double) as min_pmi_bits
+from (values (2, 'bigrams', 1), (3, 'trigrams', 0)) as lengths (length, ngrams, n_needed)
+left join totals using (length)
+left join repeated using (length)
+order by length

@@ -1,0 +1,59 @@
+-- How much text and how many tokens each document has, and what is wrong with them.
+--
+-- reads    sample (doc_id, text); sentences (doc_id, sentence_id, tokens): normal forms joined by one space
+-- key      doc_id, if the sample is sound: a repeated id gives repeated rows, a stray one a row without text
+-- ordered  by doc_id, so that totals are taken in one order
+--
+-- White space is what Python's str.isspace says, because that is how training reads sentences back. The plain space
+-- is left out of the first class: it stands between tokens, and only doubled or at an end does it make an empty one.
+with texts as (
+    select
+        doc_id,
+        1 as is_sampled,
+        (text is null)::integer as lacks_text,
+        coalesce(
+            regexp_matches(
+                text,
+                '[^\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
+            ),
+            false
+        ) as is_readable
+    from sample
+),
+totals as (
+    select
+        doc_id,
+        count(*) as n_sentences,
+        sum(length(tokens) - length(replace(tokens, ' ', '')) + 1)::bigint as n_tokens,
+        -- 0 to n - 1, each once, have this smallest and largest number and these sums; no accident repeats and skips
+        -- numbers so that all four agree, and counting distinct numbers would take twice the memory and time.
+        not coalesce(
+            min(sentence_id) = 0
+            and max(sentence_id) = count(*) - 1
+            and sum(sentence_id) = count(*) * (count(*) - 1) // 2
+            and sum(sentence_id::bigint * sentence_id) = count(*) * (count(*) - 1) * (2 * count(*) - 1) // 6,
+            false
+        ) as is_misnumbered,
+        count(*) filter (
+            tokens is null or tokens = ''
+            or regexp_matches(
+                tokens,
+                '^ | $|  |[_\x09-\x0d\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
+            )
+        ) as n_unsplittable
+    from sentences
+    group by doc_id
+)
+select
+    coalesce(texts.doc_id, totals.doc_id) as doc_id,
+    coalesce(texts.is_readable, false)::integer as is_readable,
+    coalesce(totals.n_sentences, 0) as n_sentences,
+    coalesce(totals.n_tokens, 0) as n_tokens,
+    case when texts.is_sampled is null then totals.n_sentences else 0 end as n_strays,
+    coalesce(texts.lacks_text, 0) as lacks_text,
+    (coalesce(texts.is_readable, false) and coalesce(totals.n_tokens, 0) = 0)::integer as lacks_tokens,
+    coalesce(totals.is_misnumbered, false)::integer as is_misnumbered,
+    coalesce(totals.n_unsplittable, 0) as n_unsplittable
+from texts
+full join totals on texts.doc_id = totals.doc_id
+order by doc_id

@@ -1,0 +1,31 @@
+-- What each text is granted and what its plan would spend.
+--
+-- reads    plan (dataset, doc_id, field, n_words, n_tokens, n_perturbed, budget, epsilon_per_token)
+-- key      (dataset, doc_id, field), if the plan is sound
+-- ordered  by key, so that totals are taken in one order
+--
+-- Sums of float64 are compared relative to the budget (absolutely below 1). What cannot be computed counts as infinite.
+with spending as (
+    select
+        *,
+        n_perturbed * epsilon_per_token as planned,
+        greatest(1, budget) as scale,
+        min(budget) over (partition by dataset) as smallest_budget,
+        max(budget) over (partition by dataset) as largest_budget
+    from plan
+)
+select
+    dataset,
+    doc_id,
+    field,
+    n_words,
+    n_tokens,
+    n_perturbed,
+    epsilon_per_token,
+    greatest(n_perturbed - n_tokens, 0) as n_perturbed_beyond,
+    (not coalesce((n_perturbed > 0) = (epsilon_per_token > 0) and isfinite(epsilon_per_token), false))::integer as is_mismatched,
+    (not coalesce(budget >= 0 and isfinite(budget) and smallest_budget = largest_budget, false))::integer as is_odd_budget,
+    coalesce((planned - budget) / scale, 'infinity'::double) as epsilon_overrun,
+    case when n_perturbed = 0 then 0 else coalesce((budget - planned) / scale, 'infinity'::double) end as epsilon_unspent
+from spending
+order by dataset, doc_id, field

@@ -1,0 +1,37 @@
+"""Read and write embeddings: words.txt, counts.npy, vectors.npy (memory-mapped), meta.json. Nothing is pickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tasks.io import paths
+from tasks.io.lexicons import load_words
+from tasks.io.tables import atomic_directory, require, write_json
+from tasks.space.word_space import WordSpace
+
+
+def write_space(space: WordSpace, out: Path) -> None:
+    """Write one embedding into folder ``out``."""
+    with atomic_directory(out) as folder:
+        (folder / "words.txt").write_text("".join(token + "\n" for token in space.tokens), encoding="utf-8", newline="\n")
+        np.save(folder / "counts.npy", space.counts, allow_pickle=False)
+        np.save(folder / "vectors.npy", space.vectors, allow_pickle=False)
+        n, p = space.vectors.shape
+        write_json({"n_tokens": n, "dimensions": p, "dtype": "float32"}, folder / "meta.json")
+
+
+def load_space(segmentation: str) -> WordSpace:
+    """The embedding trained on one segmentation; its vectors are mapped from disk."""
+    folder = require(paths.space(segmentation), f"train_embeddings@{segmentation}")
+    return WordSpace(
+        load_words(segmentation),
+        np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False),
+        np.load(folder / "counts.npy", allow_pickle=False),
+    )
+
+
+def export_word2vec(segmentation: str, out: Path, binary: bool) -> None:
+    """Write one embedding in word2vec's own format, text or binary."""
+    load_space(segmentation).to_keyed_vectors().save_word2vec_format(str(out), binary=binary)

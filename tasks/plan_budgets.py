@@ -1,0 +1,86 @@
+"""Plan what every text may spend, before any noise is drawn: documents -> plans/STRATEGY/EPSILON.parquet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tasks.errors import RequestError
+from tasks.io import paths
+from tasks.io.documents import load_documents
+from tasks.io.lexicons import load_lexicon
+from tasks.io.params import PolicyParams, load_params
+from tasks.io.stage import stage_main
+from tasks.io.tables import atomic_directory, write_table
+from tasks.io.texts import texts_of
+from tasks.privacy.budget import PERTURBED, SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
+from tasks.text.encode import PUNCTUATION, Lexicon, encode
+
+BATCH = 5_000  # texts tokenized at a time
+
+
+def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """Count per text: words, tokens, tokens to be perturbed, words in those. Shape (4, n)."""
+    parts = []
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        encoded = encode(batch, lexicon)
+        perturbed = policy.actions(encoded.kind, encoded.rows >= 0) == PERTURBED
+        weights = [
+            encoded.n_words * (encoded.kind != PUNCTUATION),
+            np.ones(len(perturbed)),
+            perturbed,
+            encoded.n_words * perturbed,
+        ]
+        parts.append(
+            np.stack([np.bincount(encoded.text_of, weights=weight, minlength=len(batch)) for weight in weights])
+        )
+    return np.concatenate(parts, axis=1).astype(np.int64) if parts else np.zeros((4, 0), dtype=np.int64)
+
+
+def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: PolicyParams, out: Path) -> None:
+    """Write one plan per base epsilon into folder ``out``; rows as ``texts``, one budget per data set."""
+    resolved = Policy.of(strategy, policy.stopwords, policy.punctuation, policy.oov)
+    n_words, n_tokens, n_perturbed, n_perturbed_words = count_tokens(
+        texts.column("text").to_pylist(), load_lexicon(SEGMENTATION_OF[strategy]), resolved
+    )
+    dataset = np.array(texts.column("dataset").to_pylist())
+    with atomic_directory(out) as folder:
+        for base_epsilon in epsilons:
+            budget = np.zeros(texts.num_rows)
+            per_token = np.zeros(texts.num_rows)
+            for name in np.unique(dataset):
+                own = dataset == name
+                budget[own] = document_budget(base_epsilon, n_words[own])
+                per_token[own] = epsilon_per_token(
+                    strategy, budget[own].max(initial=0.0), n_perturbed[own], n_perturbed_words[own]
+                )
+            table = texts.drop_columns(["text"])
+            for name, values in {
+                "n_words": n_words,
+                "n_tokens": n_tokens,
+                "n_perturbed": n_perturbed,
+                "budget": budget,
+                "epsilon_per_token": per_token,
+            }.items():
+                table = table.append_column(name, pa.array(values))
+            write_table(table, folder / f"{base_epsilon}.parquet")
+
+
+def main() -> None:
+    """Run the stage for the strategy named on the command line."""
+    if len(sys.argv) != 2 or sys.argv[1] not in STRATEGIES:
+        raise RequestError(f"usage: python -m tasks.plan_budgets {'|'.join(STRATEGIES)}")
+    strategy = sys.argv[1]
+    params = load_params()
+    texts = texts_of(load_documents())
+    plan(texts, strategy, params.grid.epsilons, params.policy, paths.plans(strategy))
+    print(f"planned {texts.num_rows:,} texts at {len(params.grid.epsilons)} base epsilons")
+
+
+if __name__ == "__main__":
+    stage_main(main)

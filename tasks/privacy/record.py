@@ -1,0 +1,97 @@
+"""The statement that travels with each output: what was done, what is guaranteed, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tasks.privacy.budget import Policy
+from tasks.privacy.mechanism import MECHANISMS
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What may be claimed of one output.
+
+    Attributes:
+        formula: the proven bound, or "none".
+        statement: the same in words.
+        because: why there is none, or under which conditions it holds.
+    """
+
+    formula: str
+    statement: str
+    because: list[str]
+
+
+def guarantee(mechanism: str, strategy: str, policy: Policy, mode: str, keep_layout: bool) -> Guarantee:
+    """State the guarantee of a run; "none" where the proof does not hold for what was actually run."""
+    if mechanism == "none":
+        return Guarantee("none", "The text is unchanged.", ["no mechanism was applied"])
+    conditions = [
+        "the number of tokens of each text, and which of them are perturbed, kept, dropped or sampled, is not hidden",
+        "kept tokens leave in clear and are the same in both texts",
+        "the document budget is public: it follows from the average length of the data set",
+        "continuous noise is drawn in float64, exact up to its rounding",
+    ]
+    if strategy == "S2":
+        conditions.append("both texts have the same number of words in their perturbed tokens")
+    if keep_layout:
+        conditions.append("layout is unprotected: white space and capitals are copied from the source")
+    metric = MECHANISMS[mechanism].metric
+    if mode != "release":
+        return Guarantee(
+            "none",
+            "Not private: the seed of the noise is known, so whoever has it can subtract the noise.",
+            [f"mode is {mode}", *(f"in release mode: {condition}" for condition in conditions)],
+        )
+    return Guarantee(
+        "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]",
+        "Two texts with the same number of tokens, which differ only in tokens that are perturbed or sampled, are "
+        f"indistinguishable up to exp(Σ ε_i·d(w_i,w'_i)), the sum over perturbed tokens, d the {metric}. "
+        "Sampled tokens are uniform draws and tell nothing of what stood there.",
+        conditions,
+    )
+
+
+def record(
+    *,
+    mechanism: str,
+    strategy: str,
+    segmentation: str | None,
+    base_epsilon: float | None,
+    policy: Policy,
+    mode: str,
+    keep_layout: bool,
+    budgets: Mapping[str, float],
+    counts: Mapping[str, Any],
+    hashes: Mapping[str, str],
+    version: str,
+) -> dict[str, Any]:
+    """Build the privacy record. It never holds source words, nor a key or seed of the noise.
+
+    Args:
+        budgets: document budget B by data set, in 1 / units of the metric.
+        counts: tokens by class and action, and the epsilon spent.
+        hashes: sha256 of what the run was made with.
+    """
+    known = MECHANISMS.get(mechanism)
+    return {
+        "schema": SCHEMA,
+        "lexveil": version,
+        "mechanism": mechanism,
+        "metric": known.metric if known else None,
+        "strategy": strategy,
+        "segmentation": segmentation,
+        "base_epsilon": base_epsilon,
+        "document_budget": dict(budgets),
+        "policy": asdict(policy),
+        "layout": "copied, unprotected" if keep_layout else "ordinary English spacing, lower case",
+        "mode": mode,
+        "guarantee": asdict(guarantee(mechanism, strategy, policy, mode, keep_layout)),
+        "counts": dict(counts),
+        "made_with": dict(hashes),
+    }

@@ -1,0 +1,235 @@
+"""One run: rewrite the documents with one mechanism, strategy and base epsilon -> private/MECHANISM/STRATEGY/EPSILON/.
+
+Its noise comes from the seed in params.yaml, so that the run can be repeated: an experiment, and stamped as one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.errors import LexveilError, RequestError
+from tasks.io import paths
+from tasks.io.documents import load_documents
+from tasks.io.hashes import sha256, version
+from tasks.io.lexicons import load_lexicon
+from tasks.io.params import load_params
+from tasks.io.spaces import load_space
+from tasks.io.stage import Progress, stage_main
+from tasks.io.tables import PARQUET, atomic_directory, read_table, write_json
+from tasks.io.texts import texts_of
+from tasks.privacy.budget import ACTIONS, KEPT, SEGMENTATION_OF, STRATEGIES, Policy
+from tasks.privacy.mechanism import MECHANISMS, build_mechanism
+from tasks.privacy.record import record
+from tasks.privacy.rng import stream
+from tasks.rewrite.rewrite import Rewritten, Vocabulary, rewrite
+from tasks.rewrite.tally import Tally
+from tasks.text.encode import KINDS, Lexicon, encode
+
+BATCH = 2_000  # documents rewritten at a time; changes no result
+
+LEDGER = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("doc_id", pa.string()),
+        ("field", pa.string()),
+        ("position", pa.int32()),
+        ("class", pa.dictionary(pa.int8(), pa.string())),
+        ("epsilon", pa.float64()),
+        ("action", pa.dictionary(pa.int8(), pa.string())),
+        ("n_words", pa.int8()),
+        ("word_id", pa.int32()),
+    ]
+)
+
+
+def ledger(texts: pa.Table, done: Rewritten) -> pa.Table:
+    """What happened to every token of a batch: its class, its epsilon, its fate; no source word."""
+    owner = done.encoded.text_of
+    return pa.table(
+        [
+            *(texts.column(name).combine_chunks().take(pa.array(owner)) for name in ("dataset", "doc_id", "field")),
+            pa.array(done.position),
+            pa.DictionaryArray.from_arrays(done.encoded.kind, pa.array(KINDS)),
+            pa.array(done.epsilon),
+            pa.DictionaryArray.from_arrays(done.action, pa.array(ACTIONS)),
+            pa.array(done.out_words),
+            pa.array(done.rows.astype(np.int32)),
+        ],
+        schema=LEDGER,
+    )
+
+
+def private_documents(documents: pa.Table, texts: pa.Table, done: Rewritten) -> pa.Table:
+    """The documents of a batch with their rewritten texts and their sums."""
+    second = np.array([field == "text_b" for field in texts.column("field").to_pylist()], dtype=bool)
+    document = np.cumsum(~second) - 1  # every document has a first text
+    new: list[list[str | None]] = [[None] * documents.num_rows, [None] * documents.num_rows]
+    for text, row, is_second in zip(done.texts, document.tolist(), second.tolist(), strict=True):
+        new[is_second][row] = text
+
+    def total(values: Any, kind: pa.DataType) -> pa.Array:
+        summed = np.bincount(document, weights=done.per_text(values), minlength=documents.num_rows)
+        return pa.array(summed.astype(kind.to_pandas_dtype()), kind)
+
+    return pa.table(
+        {
+            **{name: documents.column(name) for name in ("dataset", "doc_id", "split")},
+            "text": pa.array(new[0], pa.string()),
+            "text_b": pa.array(new[1], pa.string()),
+            **{name: documents.column(name) for name in ("label", "attribute")},
+            "n_tokens_in": total(np.ones(len(done.action)), pa.int64()),
+            "n_tokens_out": total(done.out_words > 0, pa.int64()),
+            "n_words_out": total(done.out_words.astype(np.int64), pa.int64()),
+            "epsilon_spent": total(done.epsilon, pa.float64()),
+            "n_unprotected": total(done.action == KEPT, pa.int64()),
+        }
+    )
+
+
+def unchanged(texts: list[str], lexicon: Lexicon) -> Rewritten:
+    """The clean baseline: every token kept, every text as it is."""
+    encoded = encode(texts, lexicon)
+    n = len(encoded.rows)
+    # No vocabulary is involved, so no word is out of it.
+    encoded.kind[encoded.kind == KINDS.index("oov")] = KINDS.index("word")
+    return Rewritten(
+        encoded,
+        texts,
+        np.full(n, KEPT, dtype=np.int8),
+        np.zeros(n),
+        np.full(n, -1, dtype=np.int64),
+        np.ones(n, dtype=np.int8),
+    )
+
+
+class Run:
+    """One cell of the grid, ready to rewrite batches of documents."""
+
+    def __init__(self, mechanism: str, strategy: str, epsilon: float) -> None:
+        params = load_params()
+        self.names = (mechanism, strategy, str(epsilon))
+        self.seed = params.seed
+        self.policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+        self.hashes: dict[str, str] = {}
+        self.per_token: dict[tuple[str, str, str], float] = {}
+        self.budgets: dict[str, float] = {}
+        if mechanism == "none":
+            self.policy = Policy("keep", "keep", "keep")
+            self.lexicon = Lexicon.build("word", [], None)
+            self.tally = Tally(None)
+            return
+        segmentation = SEGMENTATION_OF[strategy]
+        space = load_space(segmentation)
+        self.lexicon = load_lexicon(segmentation)
+        self.vocabulary = Vocabulary.of(space.tokens, space.vectors, self.policy)
+        if not len(self.vocabulary.rows):
+            raise RequestError(f"{paths.space(segmentation)} holds no word to replace words by; enlarge the corpus")
+        self.mechanism = build_mechanism(mechanism, self.vocabulary.vectors)
+        self.tally = Tally(space.vectors)
+        plan = read_table(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}").to_pydict()
+        keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
+        self.per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
+        self.budgets = dict(zip(plan["dataset"], plan["budget"], strict=True))
+        for name in ("words.txt", "vectors.npy"):
+            self.hashes[f"spaces/{segmentation}/{name}"] = sha256(paths.space(segmentation) / name)
+        for name in ("bigrams.parquet", "trigrams.parquet"):
+            if segmentation != "word":
+                self.hashes[f"collocations/{name}"] = sha256(paths.COLLOCATIONS / name)
+
+    def rewrite(self, texts: pa.Table) -> Rewritten:
+        """Rewrite one batch of texts (dataset, doc_id, field, text)."""
+        listed = texts.column("text").to_pylist()
+        if self.names[0] == "none":
+            return unchanged(listed, self.lexicon)
+        keys = list(zip(*(texts.column(name).to_pylist() for name in ("dataset", "doc_id", "field")), strict=True))
+        try:
+            epsilon = np.array([self.per_token[key] for key in keys], dtype=np.float64)
+        except KeyError as missing:
+            raise LexveilError(f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again") from None
+        return rewrite(
+            listed,
+            epsilon,
+            self.lexicon,
+            self.vocabulary,
+            self.mechanism,
+            self.policy,
+            lambda i: stream(self.seed, *self.names, *keys[i]),
+        )
+
+
+def batches(documents: pa.Table) -> Iterator[pa.Table]:
+    """Cut the documents into batches of bounded size."""
+    for start in range(0, documents.num_rows, BATCH):
+        yield documents.slice(start, BATCH)
+
+
+def privatize(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[str, Any]:
+    """Write documents.parquet, ledger.parquet, metrics.json and record.json into folder ``out``; return the metrics."""
+    run = Run(mechanism, strategy, epsilon)
+    documents = load_documents()
+    progress = Progress(f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents")
+    with atomic_directory(out) as folder, ExitStack() as files:
+        writers: dict[str, pq.ParquetWriter] = {}
+        for batch in batches(documents):
+            texts = texts_of(batch)
+            done = run.rewrite(texts)
+            run.tally.add(done, batch.num_rows)
+            for name, table in (("documents", private_documents(batch, texts, done)), ("ledger", ledger(texts, done))):
+                if name not in writers:
+                    writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)
+                    writers[name] = files.enter_context(writer)
+                writers[name].write_table(table)
+            progress.advance(batch.num_rows, len(done.action))
+        progress.finish()
+        files.close()
+        metrics = run.tally.metrics()
+        write_json(metrics, folder / "metrics.json")
+        statement = record(
+            mechanism=mechanism,
+            strategy=strategy,
+            segmentation=SEGMENTATION_OF.get(strategy),
+            base_epsilon=epsilon if mechanism != "none" else None,
+            policy=run.policy,
+            mode="experiment" if mechanism != "none" else "none",
+            keep_layout=mechanism == "none",
+            budgets=run.budgets,
+            counts=metrics,
+            hashes=run.hashes,
+            version=version(),
+        )
+        write_json(statement, folder / "record.json")
+    return metrics
+
+
+def main() -> None:
+    """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
+    usage = "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, or none none 0.0"
+    if len(sys.argv) != 4:
+        raise RequestError(usage)
+    mechanism, strategy = sys.argv[1:3]
+    known = mechanism in MECHANISMS and strategy in STRATEGIES
+    try:
+        epsilon = float(sys.argv[3])
+    except ValueError:
+        raise RequestError(usage) from None
+    if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
+        raise RequestError(usage)
+    metrics = privatize(mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon))
+    share = metrics["share_unchanged"]
+    print(
+        f"rewrote {metrics['n_documents']:,} documents: {metrics['n_perturbed']:,} tokens perturbed"
+        + ("" if share is None else f", {share:.1%} of them unchanged")
+        + f"; {metrics['unprotected_share']:.1%} of all tokens unprotected"
+    )
+
+
+if __name__ == "__main__":
+    stage_main(main)

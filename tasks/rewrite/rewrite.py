@@ -1,0 +1,154 @@
+"""Rewrite a batch of texts, token by token, and account for every token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.privacy.budget import DROPPED, KEPT, PERTURBED, SAMPLED, Policy
+from tasks.privacy.mechanism import Mechanism
+from tasks.space.word_space import Vectors
+from tasks.text.encode import Encoded, Lexicon, encode
+from tasks.text.render import render, render_in_layout
+from tasks.text.tokenize import is_punctuation
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
+# what a seed means: another value gives other experiments.
+DRAW = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """W, the words that may go into a mechanism and come out of it, as a part of an embedding's rows.
+
+    Attributes:
+        rows: (W,) row of the embedding, ascending.
+        number: (V,) number in W of each row of the embedding, -1 if it is not in W.
+        vectors: (W, p) float32.
+    """
+
+    rows: Ids
+    number: Ids
+    vectors: Vectors
+
+    @classmethod
+    def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
+        """All tokens; without punctuation if that is not perturbed, so that no word turns into a comma."""
+        keep = np.ones(len(tokens), dtype=bool)
+        if policy.punctuation != "perturb":
+            keep = np.array([not is_punctuation(token) for token in tokens], dtype=bool)
+        rows = np.flatnonzero(keep)
+        number = np.full(len(tokens), -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        return cls(rows, number, np.ascontiguousarray(vectors[rows]))
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A batch of rewritten texts and what happened to each of their n tokens.
+
+    Attributes:
+        encoded: the source's tokens. They hold source text and must not leave the process.
+        texts: the rewritten texts.
+        action: (n,) PERTURBED, KEPT, DROPPED or SAMPLED.
+        epsilon: (n,) spent on the token; 0 unless perturbed.
+        rows: (n,) row of the output token in the embedding; -1 where kept or dropped.
+        out_words: (n,) words in the output token; 0 where dropped.
+    """
+
+    encoded: Encoded
+    texts: list[str]
+    action: npt.NDArray[np.int8]
+    epsilon: Floats
+    rows: Ids
+    out_words: npt.NDArray[np.int8]
+
+    @cached_property
+    def position(self) -> npt.NDArray[np.int32]:
+        """(n,) place of each token in its text, from 0."""
+        offsets = self.encoded.offsets()
+        return (np.arange(len(self.action)) - offsets[self.encoded.text_of]).astype(np.int32)
+
+    def per_text(self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Floats:
+        """Sum a value per token over each text, shape (n_texts,)."""
+        return np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
+
+
+def rewrite(
+    texts: Sequence[str],
+    epsilon: Floats,
+    lexicon: Lexicon,
+    vocabulary: Vocabulary,
+    mechanism: Mechanism,
+    policy: Policy,
+    generator: Callable[[int], np.random.Generator],
+    keep_layout: bool = False,
+) -> Rewritten:
+    """Rewrite a batch of texts.
+
+    Args:
+        epsilon: (n_texts,) for each perturbed token of the text, from its plan.
+        generator: gives the generator of text i of the batch. In an experiment it belongs to that text alone, so
+            that batches change no result.
+        keep_layout: copy the writer's white space and capitals, which nothing protects.
+    """
+    encoded = encode(texts, lexicon)
+    known = np.where(encoded.rows >= 0, vocabulary.number[encoded.rows], -1) if len(vocabulary.number) else encoded.rows
+    action = policy.actions(encoded.kind, known >= 0)
+    perturbed = action == PERTURBED
+    spent = np.where(perturbed, epsilon[encoded.text_of], 0.0)
+
+    numbers = np.full(len(action), -1, dtype=np.int64)
+    offsets = encoded.offsets()
+    waiting: list[tuple[Ids, Floats]] = []  # tokens whose noise is drawn and whose replacement is not yet searched
+
+    def search() -> None:
+        if waiting:
+            at = np.concatenate([positions for positions, _ in waiting])
+            numbers[at] = mechanism.replace(known[at], np.concatenate([noise for _, noise in waiting]))
+            waiting.clear()
+
+    size = 0
+    for i in range(len(texts)):
+        here = slice(offsets[i], offsets[i + 1])
+        to_perturb = offsets[i] + np.flatnonzero(perturbed[here])
+        to_sample = offsets[i] + np.flatnonzero(action[here] == SAMPLED)
+        if not len(to_perturb) and not len(to_sample):
+            continue
+        rng = generator(i)
+        numbers[to_sample] = rng.integers(len(vocabulary.rows), size=len(to_sample))
+        for start in range(0, len(to_perturb), DRAW):
+            at = to_perturb[start : start + DRAW]
+            waiting.append((at, mechanism.noise(spent[at], rng)))
+            size += len(at)
+            if size >= DRAW:
+                search()
+                size = 0
+    search()
+
+    rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
+    tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
+    for at in np.flatnonzero(action == KEPT).tolist():
+        # Only single words are kept: every collocation has a vector.
+        tokens[at] = encoded.words[int(encoded.first_word[at])]
+    out_words = np.fromiter(
+        (0 if token is None else token.count("_") + 1 for token in tokens), dtype=np.int8, count=len(tokens)
+    )
+    if keep_layout:
+        rewritten = render_in_layout(tokens, encoded, texts)
+    else:
+        stay = action != DROPPED
+        rewritten = render([token for token in tokens if token is not None], encoded.text_of[stay], len(texts))
+    return Rewritten(encoded, rewritten, action, spent, rows, out_words)
+
+
+def count_actions(kind: npt.NDArray[np.int8], action: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """How many tokens of each class met each action, shape (4 classes, 4 actions)."""
+    return np.bincount(kind.astype(np.int64) * 4 + action, minlength=16).reshape(4, 4)

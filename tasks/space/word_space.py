@@ -1,0 +1,45 @@
+"""WordSpace: a vocabulary and its vectors, frozen; conversion to and from gensim's KeyedVectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
+
+Vectors = npt.NDArray[np.float32]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpace:
+    """One embedding.
+
+    Attributes:
+        tokens: V tokens, by falling count; collocations join their words by ``_``.
+        vectors: (V, p) float32, may be memory-mapped.
+        counts: (V,) occurrences in the corpus it was trained on.
+    """
+
+    tokens: Sequence[str]
+    vectors: Vectors
+    counts: Counts
+
+    def __post_init__(self) -> None:
+        if not len(self.tokens) == len(self.vectors) == len(self.counts):
+            raise ValueError(f"{len(self.tokens)} tokens, {len(self.vectors)} vectors, {len(self.counts)} counts")
+
+    def to_keyed_vectors(self) -> KeyedVectors:
+        """The same embedding as gensim's KeyedVectors, for its queries and its export in word2vec format."""
+        from gensim.models import KeyedVectors
+
+        keyed: Any = KeyedVectors(self.vectors.shape[1])
+        keyed.add_vectors(list(self.tokens), np.asarray(self.vectors))
+        for token, count in zip(self.tokens, self.counts, strict=True):
+            keyed.set_vecattr(token, "count", int(count))
+        return keyed  # type: ignore[no-any-return]

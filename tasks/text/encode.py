@@ -1,0 +1,143 @@
+"""Text to numbers: tokens of a batch of texts as arrays, each with its class and its row in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.text.function_words import STOP_WORDS
+from tasks.text.segment import Collocations, segment
+from tasks.text.tokenize import is_punctuation, normal_form, token_spans
+
+WORD, STOPWORD, PUNCTUATION, OOV = 0, 1, 2, 3
+KINDS = ("word", "stopword", "punctuation", "oov")
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """What a text is looked up in.
+
+    Attributes:
+        segmentation: word, gst, mst or mst_exact.
+        tokens: the vocabulary in row order; collocations join their words by ``_``.
+        rows: row by token.
+        collocations: those whose token is in the vocabulary; None for ``word``.
+    """
+
+    segmentation: str
+    tokens: Sequence[str]
+    rows: dict[str, int]
+    collocations: Collocations | None
+
+    @classmethod
+    def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
+        """Make a lexicon. A collocation without a vector would only turn known words into an unknown token,
+
+        so documents are cut with the collocations that the vocabulary knows.
+        """
+        rows = {token: row for row, token in enumerate(tokens)}
+        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows))
+
+
+def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
+    """Keep the collocations that are tokens of the vocabulary."""
+    number = collocations.word_ids
+    pairs: list[list[int]] = [[], []]
+    triples: list[list[int]] = [[], [], []]
+    for token in rows:
+        ids = [number.get(word, -1) for word in token.split("_")]
+        if len(ids) in (2, 3) and min(ids) >= 0:
+            for column, word_id in zip(pairs if len(ids) == 2 else triples, ids, strict=True):
+                column.append(word_id)
+    return collocations.only(
+        [np.array(column, dtype=np.int64) for column in pairs], [np.array(column, dtype=np.int64) for column in triples]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The n tokens of a batch of texts, in text order. It holds source text and must not leave the process.
+
+    Attributes:
+        n_texts: texts in the batch, those without tokens included.
+        text_of: (n,) int32, the text each token belongs to, from 0.
+        rows: (n,) int64, row in the vocabulary; -1 if the token is not in it.
+        kind: (n,) int8, WORD, STOPWORD, PUNCTUATION or OOV.
+        n_words: (n,) int8, words in the token, 1 to 3.
+        first_word: (n,) int64, index into ``words`` of the token's first word.
+        words: normal forms of all words, in text order.
+        spans: (m, 2) int32, character span of each word in its text.
+    """
+
+    n_texts: int
+    text_of: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int8]
+    n_words: npt.NDArray[np.int8]
+    first_word: npt.NDArray[np.int64]
+    words: Sequence[str]
+    spans: npt.NDArray[np.int32]
+
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """(n_texts + 1,) where each text's tokens start."""
+        return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
+
+
+class _WordKinds(dict[str, int]):
+    """Class of a word by its form alone (WORD, STOPWORD or PUNCTUATION), worked out once per distinct form."""
+
+    def __missing__(self, form: str) -> int:
+        if len(self) >= 1_000_000:
+            self.clear()
+        kind = self[form] = PUNCTUATION if is_punctuation(form) else STOPWORD if form in STOP_WORDS else WORD
+        return kind
+
+
+_WORD_KINDS = _WordKinds()
+
+
+def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
+    """Tokenize, segment and look up a batch of texts."""
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    text_sizes = np.zeros(len(texts), dtype=np.int64)
+    sentence_sizes: list[int] = []
+    for i, text in enumerate(texts):
+        for sentence in token_spans(text):
+            spans.extend(sentence)
+            words.extend([normal_form(text[start:end]) for start, end in sentence])
+            sentence_sizes.append(len(sentence))
+            text_sizes[i] += len(sentence)
+    text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), text_sizes)
+    sentence_of = np.repeat(np.arange(len(sentence_sizes)), sentence_sizes)
+
+    if lexicon.collocations is None:
+        lengths = np.ones(len(words), dtype=np.int8)
+    else:
+        scores = lexicon.collocations.scores(lexicon.collocations.ids(words), sentence_of)
+        lengths = segment(lexicon.segmentation, *scores, sentence_of)
+
+    first = np.flatnonzero(lengths)
+    n_words = lengths[first]
+    tokens = [words[at] for at in first.tolist()]
+    for at in np.flatnonzero(n_words > 1).tolist():
+        start = int(first[at])
+        tokens[at] = "_".join(words[start : start + int(n_words[at])])
+    get = lexicon.rows.get
+    rows = np.fromiter((get(token, -1) for token in tokens), dtype=np.int64, count=len(tokens))
+    kind = np.fromiter(map(_WORD_KINDS.__getitem__, tokens), dtype=np.int8, count=len(tokens))
+    kind[n_words > 1] = WORD
+    kind[(kind == WORD) & (rows < 0)] = OOV
+    return Encoded(
+        n_texts=len(texts),
+        text_of=text_of_word[first],
+        rows=rows,
+        kind=kind,
+        n_words=n_words,
+        first_word=first,
+        words=words,
+        spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
+    )

@@ -1,0 +1,65 @@
+"""Privatized text gets ordinary English spacing, not the writer's."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.text.encode import Lexicon, encode
+from tasks.text.render import render, render_in_layout
+from tasks.text.tokenize import sentences
+
+LEXICON = Lexicon.build("word", [], None)
+
+
+def spaced(tokens: list[str]) -> str:
+    return render(tokens, np.zeros(len(tokens), dtype=np.int32), 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        (["hello", ",", "world", "."], "hello, world."),
+        (['"', "i", "think", '"', ",", "he", "said"], '"i think", he said'),
+        (["a", "(", "b", ")", "c"], "a (b) c"),
+        (["$", "5", "/", "day"], "$5/day"),
+        (["new_york", "is", "big"], "new york is big"),
+        (["a＿b@x.org"], "a_b@x.org"),
+        (["yes", "--", "no"], "yes -- no"),
+        ([], ""),
+    ],
+)
+def test_spacing(tokens: list[str], expected: str) -> None:
+    assert spaced(tokens) == expected
+
+
+def test_texts_of_a_batch_do_not_touch() -> None:
+    """An open quotation mark of one text must not turn the next one's."""
+    tokens = ['"', "a", '"', "b", '"', ","]
+    assert render(tokens, np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == ['"a', "", '"b"', ","]
+
+
+@given(st.lists(st.sampled_from(["a", "bc", ",", ".", "!", "(", ")", '"', "$", "/", "5"]), max_size=20))
+def test_no_space_at_the_ends_and_never_two(tokens: list[str]) -> None:
+    text = spaced(tokens)
+    assert text == " ".join(text.split())
+
+
+@given(st.text(alphabet="aB ,.\n\t\"'!", max_size=60))
+def test_layout_is_kept_only_on_request(text: str) -> None:
+    encoded = encode([text], LEXICON)
+    tokens = [encoded.words[first] for first in encoded.first_word]
+    kept = render_in_layout(tokens, encoded, [text])[0]
+    assert "".join(kept.split()).lower() == "".join(tokens)
+    assert [c for c in kept if c.isspace()] == [c for c in text if c.isspace()]
+
+
+def test_layout_copies_capitals_and_white_space() -> None:
+    text = "Hello  WORLD,\nbye"
+    encoded = encode([text], LEXICON)
+    assert render_in_layout(["good", "day", ",", None], encoded, [text]) == ["Good  DAY,\n"]
+
+
+def test_ordinary_spacing_forgets_the_writer() -> None:
+    texts = ["Hello ,  World\n\n!", "hello, world!"]
+    assert len({spaced([form for sentence in sentences(text) for form in sentence]) for text in texts}) == 1
