@@ -28,7 +28,9 @@ def main() -> None:
     """Run the stage."""
     params = load_params()
     n_tokens = read_json(paths.METRICS / "ngrams.json", "count_ngrams")["n_tokens"]
-    kept = build(require(paths.NGRAMS, "count_ngrams"), n_tokens, paths.COLLOCATIONS, params.collocations, params.machine)
+    kept = build(
+        require(paths.NGRAMS, "count_ngrams"), n_tokens, paths.COLLOCATIONS, params.collocations, params.machine
+    )
     print(f"collocations: {kept['bigrams']:,} bigrams, {kept['trigrams']:,} trigrams")
 
 

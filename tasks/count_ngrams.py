@@ -20,7 +20,7 @@ KINDS = ("punctuation", "connector", "word")
 
 
 def number_words(con: duckdb.DuckDBPyConnection) -> tuple[pa.Table, int]:
-    """Number the words of the view ``sentences``: punctuation first, then connectors, then words, each by falling count.
+    """Number the words of the view ``sentences``: punctuation, then connectors, then words, each by falling count.
 
     That order turns "no punctuation, no connector" into one integer comparison.
 

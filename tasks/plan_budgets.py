@@ -23,7 +23,9 @@ from tasks.text.encode import PUNCTUATION, Lexicon, encode
 BATCH = 5_000  # texts tokenized at a time
 
 
-def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def count_tokens(
+    texts: Sequence[str], lexicon: Lexicon, policy: Policy
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Count per text: words, tokens, tokens to be perturbed, words in those. Shape (4, n)."""
     parts = []
     for start in range(0, len(texts), BATCH):

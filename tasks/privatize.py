@@ -153,7 +153,9 @@ class Run:
         try:
             epsilon = np.array([self.per_token[key] for key in keys], dtype=np.float64)
         except KeyError as missing:
-            raise LexveilError(f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again") from None
+            raise LexveilError(
+                f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
+            ) from None
         return rewrite(
             listed,
             epsilon,

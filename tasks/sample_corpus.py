@@ -54,7 +54,9 @@ def tokenize_batch(batch: pa.RecordBatch) -> pa.Table:
             doc_ids.append(doc_id)
             numbers.append(number)
             lines.append(" ".join(tokens))
-    return pa.table([pa.array(doc_ids, pa.string()), pa.array(numbers, pa.int32()), pa.array(lines, pa.string())], SCHEMA)
+    return pa.table(
+        [pa.array(doc_ids, pa.string()), pa.array(numbers, pa.int32()), pa.array(lines, pa.string())], SCHEMA
+    )
 
 
 def tokenize(sample_file: Path, out: Path, workers: int) -> int:

@@ -30,11 +30,13 @@ def main() -> None:
     segmentation = sys.argv[1]
     params = load_params()
     if params.embeddings.workers > 1:
-        print(f"training with {params.embeddings.workers} workers: faster, but not repeatable byte for byte", flush=True)
+        print(
+            f"training with {params.embeddings.workers} workers: faster, but not repeatable byte for byte", flush=True
+        )
     corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
     progress = Progress(f"train {segmentation}", params.embeddings.epochs, "epochs")
     space = train_word2vec(
-        str(corpus), seed=params.seed, on_epoch=lambda epoch: progress.advance(1), **asdict(params.embeddings)
+        str(corpus), seed=params.seed, on_epoch=lambda _: progress.advance(1), **asdict(params.embeddings)
     )
     write_space(space, paths.space(segmentation))
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])

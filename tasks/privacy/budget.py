@@ -1,4 +1,4 @@
-"""Strategies: how the budget of a text is spread over its tokens (CLMLDP section 5.2, Table 8), and what is perturbed."""
+"""Strategies: how a text's budget is spread over its tokens (CLMLDP section 5.2, Table 8), and what is perturbed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Policy:
             known: (n,) whether the token has a vector.
 
         Returns:
-            (n,) PERTURBED, KEPT, DROPPED or SAMPLED. A token that should be perturbed and has no vector falls under ``oov``.
+            (n,) PERTURBED, KEPT, DROPPED or SAMPLED. What should be perturbed and has no vector falls under ``oov``.
         """
         table = [PERTURBED, *(_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))]
         action = np.array(table, dtype=np.int8)[kind]

@@ -56,7 +56,8 @@ class Madlib:
         radius = rng.gamma(p, 1.0, size=len(epsilon)) / epsilon
         direction = rng.standard_normal((len(epsilon), p))
         length = np.sqrt(np.einsum("np,np->n", direction, direction))
-        return direction * (radius / length)[:, None]
+        noise: Floats = direction * (radius / length)[:, None]
+        return noise
 
     def replace(self, ids: Ids, noise: Floats) -> Ids:
         """Return the word nearest to each noisy vector."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,9 @@ class Mechanism(Protocol):
     (``replace``) is deterministic and may be done for many documents at once, in any batches, with the same result.
     """
 
-    name: str
-    metric: str  # what the guarantee's distance is
-    guarantee: str  # the proven statement, as a formula
+    name: ClassVar[str]
+    metric: ClassVar[str]  # what the guarantee's distance is
+    guarantee: ClassVar[str]  # the proven statement, as a formula
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric."""

@@ -31,9 +31,11 @@ def guarantee(mechanism: str, strategy: str, policy: Policy, mode: str, keep_lay
     """State the guarantee of a run; "none" where the proof does not hold for what was actually run."""
     if mechanism == "none":
         return Guarantee("none", "The text is unchanged.", ["no mechanism was applied"])
+    classes = {"stop words": policy.stopwords, "punctuation": policy.punctuation, "unknown words": policy.oov}
+    kept = [name for name, action in classes.items() if action == "keep"]
     conditions = [
         "the number of tokens of each text, and which of them are perturbed, kept, dropped or sampled, is not hidden",
-        "kept tokens leave in clear and are the same in both texts",
+        *([f"{' and '.join(kept)} leave in clear and are the same in both texts"] if kept else []),
         "the document budget is public: it follows from the average length of the data set",
         "continuous noise is drawn in float64, exact up to its rounding",
     ]

@@ -78,7 +78,8 @@ class Rewritten:
 
     def per_text(self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Floats:
         """Sum a value per token over each text, shape (n_texts,)."""
-        return np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
+        summed = np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
+        return summed.astype(np.float64)  # whole numbers where there is no token at all
 
 
 def rewrite(

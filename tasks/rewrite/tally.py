@@ -62,7 +62,8 @@ class Tally:
             "n_dropped": int(by_action[DROPPED]),
             "n_sampled": int(by_action[SAMPLED]),
             "by_class": {
-                kind: dict(zip(ACTIONS, row, strict=True)) for kind, row in zip(KINDS, self.actions.tolist(), strict=True)
+                kind: dict(zip(ACTIONS, row, strict=True))
+                for kind, row in zip(KINDS, self.actions.tolist(), strict=True)
             },
             "share_unchanged": share(perturbed - self.n_changed, perturbed) if self.vectors is not None else None,
             "mean_cosine": share(self.cosine, self.n_changed),

@@ -28,7 +28,7 @@ def train_word2vec(
     skip_gram: bool,
     workers: int,
     seed: int,
-    on_epoch: Callable[[int], None] = lambda epoch: None,
+    on_epoch: Callable[[int], None] | None = None,
 ) -> WordSpace:
     """Train on a file of one sentence per line, tokens separated by spaces.
 
@@ -50,9 +50,10 @@ def train_word2vec(
         def __init__(self) -> None:
             self.epoch = 0
 
-        def on_epoch_end(self, model: Any) -> None:
+        def on_epoch_end(self, model: Any) -> None:  # noqa: ARG002 - gensim passes it
             self.epoch += 1
-            on_epoch(self.epoch)
+            if on_epoch is not None:
+                on_epoch(self.epoch)
 
     model = Word2Vec(
         vector_size=dimensions,

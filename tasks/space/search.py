@@ -69,7 +69,8 @@ class ExactSearch:
     def _slack(self, queries: Queries) -> npt.NDArray[np.float32]:
         """Twice the largest error of a float32 score: (p + 8) rounding steps of |q| |u| + |u|²/2."""
         size = np.sqrt(np.einsum("np,np->n", queries, queries)) * self._longest + self._longest**2
-        return (2 * (self.vectors.shape[1] + 8) * 2.0**-24 * size).astype(np.float32)
+        slack: npt.NDArray[np.float32] = (2 * (self.vectors.shape[1] + 8) * 2.0**-24 * size).astype(np.float32)
+        return slack
 
     def _decide(self, query: Queries, single: Vectors, threshold: np.float32) -> int:
         """Measure all candidates that may be nearest in float64."""
@@ -120,9 +121,7 @@ class ExactSearch:
         return ids, distances
 
 
-def approximate_neighbors(
-    vectors: Vectors, k: int, seed: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+def approximate_neighbors(vectors: Vectors, k: int, seed: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """The same table by pynndescent: near neighbours, not always the nearest; for large vocabularies only.
 
     One job, because its result depends on the number of jobs. Returns (V, k) int32 and (V, k) float32.

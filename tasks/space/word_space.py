@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,8 @@ class WordSpace:
         """The same embedding as gensim's KeyedVectors, for its queries and its export in word2vec format."""
         from gensim.models import KeyedVectors
 
-        keyed: Any = KeyedVectors(self.vectors.shape[1])
+        keyed = KeyedVectors(self.vectors.shape[1])
         keyed.add_vectors(list(self.tokens), np.asarray(self.vectors))
         for token, count in zip(self.tokens, self.counts, strict=True):
             keyed.set_vecattr(token, "count", int(count))
-        return keyed  # type: ignore[no-any-return]
+        return keyed

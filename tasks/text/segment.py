@@ -47,7 +47,11 @@ class Collocations:
 
     @classmethod
     def build(
-        cls, bigrams: Sequence[Sequence[str]], bigram_pmi: Floats, trigrams: Sequence[Sequence[str]], trigram_pmi: Floats
+        cls,
+        bigrams: Sequence[Sequence[str]],
+        bigram_pmi: Floats,
+        trigrams: Sequence[Sequence[str]],
+        trigram_pmi: Floats,
     ) -> Collocations:
         """Make the look-up from columns: ``bigrams`` is (first words, second words), ``trigrams`` has three columns.
 
@@ -218,7 +222,7 @@ def _mst_exact(pair_score: Floats, triple_score: Floats, sentence: Ids) -> Lengt
 
 
 def join_tokens(words: Sequence[str], lengths: Lengths, sentence: Ids) -> str:
-    """Write segmented sentences as lines: words of a token joined by ``_``, tokens by a space, sentences by a line feed.
+    """Write sentences as lines: ``_`` joins the words of a token, a space tokens, a line feed ends a sentence.
 
     Args:
         words: n normal forms.

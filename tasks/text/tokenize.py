@@ -16,7 +16,11 @@ import unicodedata
 from collections.abc import Iterator
 
 # Letters and digits, and the marks that follow a base letter when text is not composed (``\w`` leaves them out).
-_LETTER = r"[^\W_]|[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f]"
+_MARKS_AFTER = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0903\u093a-\u094f"
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f"
+)
+_LETTER = rf"[^\W_]|[{_MARKS_AFTER}]"
 _WORD = rf"(?:{_LETTER})+"
 _JOINER = r"['’\-‐‑]"
 
@@ -40,7 +44,9 @@ _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof rev hon gen col sgt capt lt sen rep gov pres st mt ft jr sr inc co corp ltd bros vs etc no vol "
     "fig dept est approx jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "‐": "-", "‑": "-", "…": "...", "_": "＿"})
+_STRAIGHT = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "‐": "-", "‑": "-", "…": "...", "_": "＿"}
+)
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:

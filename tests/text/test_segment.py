@@ -55,7 +55,7 @@ def reference_mst(words: list[str], table: Table) -> list[str]:
     for _, minus_n, i in sorted(candidates):
         if not any(j in taken for j in range(i, i - minus_n)):
             taken.update(dict.fromkeys(range(i, i - minus_n), i))
-    groups = itertools.groupby(range(len(words)), key=lambda j: (taken.get(j, -1 - j)))
+    groups = itertools.groupby(range(len(words)), key=lambda j: taken.get(j, -1 - j))
     return ["_".join(words[j] for j in group) for _, group in groups]
 
 
@@ -69,7 +69,9 @@ def best_score(words: list[str], table: Table) -> float:
         return 0.0
     options = [best_score(words[1:], table)]
     options += [
-        table[gram] + best_score(words[n:], table) for n in (2, 3) if (gram := tuple(words[:n])) in table and len(gram) == n
+        table[gram] + best_score(words[n:], table)
+        for n in (2, 3)
+        if (gram := tuple(words[:n])) in table and len(gram) == n
     ]
     return max(options)
 
@@ -95,7 +97,9 @@ def test_mst_is_the_papers(batch: list[list[str]], table: Table) -> None:
 
 @given(SENTENCES, TABLES)
 def test_mst_exact_is_the_maximum(batch: list[list[str]], table: Table) -> None:
-    for words, exact, mst, gst in zip(batch, *(cut(kind, batch, table) for kind in ("mst_exact", "mst", "gst")), strict=True):
+    for words, exact, mst, gst in zip(
+        batch, *(cut(kind, batch, table) for kind in ("mst_exact", "mst", "gst")), strict=True
+    ):
         assert score(exact, table) == pytest.approx(best_score(words, table))
         assert score(exact, table) >= max(score(mst, table), score(gst, table)) - 1e-9
 

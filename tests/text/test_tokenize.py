@@ -17,7 +17,10 @@ TEXTS = st.text(max_size=200) | st.text(alphabet="aB1 .,!?'’\"-_@#/:\n\t…é\
     [
         ("I think, therefore I am", [["i", "think", ",", "therefore", "i", "am"]]),
         ("Hello, World. Bye!", [["hello", ",", "world", "."], ["bye", "!"]]),
-        ("Dr. Smith met J. Jones. He left.", [["dr", ".", "smith", "met", "j", ".", "jones", "."], ["he", "left", "."]]),
+        (
+            "Dr. Smith met J. Jones. He left.",
+            [["dr", ".", "smith", "met", "j", ".", "jones", "."], ["he", "left", "."]],
+        ),
         ("So am I. Then what?", [["so", "am", "i", "."], ["then", "what", "?"]]),
         ("don't DON’T well-known", [["don't", "don't", "well-known"]]),
         ("one line\nanother line", [["one", "line"], ["another", "line"]]),
@@ -68,7 +71,9 @@ def test_sentences_cover_the_text(text: str) -> None:
     assert "".join(text[start:end] for start, end in spans) == text
 
 
-@pytest.mark.parametrize(("form", "expected"), [(",", True), ("...", True), ("$", True), ("a", False), ("😀", False), ("5", False)])
+@pytest.mark.parametrize(
+    ("form", "expected"), [(",", True), ("...", True), ("$", True), ("a", False), ("😀", False), ("5", False)]
+)
 def test_punctuation(form: str, expected: bool) -> None:
     """A picture says something; it must not pass as punctuation, which may leave in clear."""
     assert is_punctuation(form) is expected

@@ -1,0 +1,75 @@
+"""params.yaml: every mistake is named, with the nearest valid key or value."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tasks.errors import ParameterError
+from tasks.io.params import load_params, parse_params
+
+ROOT = Path(__file__).parents[2]
+GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    raw = yaml.safe_load(yaml.safe_dump(GOOD))
+    *groups, key = path.split(".")
+    inner = raw
+    for group in groups:
+        inner = inner[group]
+    if value is None:
+        del inner[key]
+    else:
+        inner[key] = value
+    return raw
+
+
+def test_the_committed_file_is_valid() -> None:
+    assert parse_params(GOOD).grid.strategies == ["S1", "S2", "S3", "S4"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("collocations.min_pmy", 2.0, r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?"),
+        ("sede", 1, r"unknown key sede; did you mean seed\?"),
+        ("seed", None, "seed is missing"),
+        ("embeddings.epochs", "5", r"embeddings\.epochs is '5'; it must be a whole number"),
+        ("embeddings.epochs", True, r"embeddings\.epochs is True; it must be a whole number"),
+        ("embeddings.epochs", 0, "must lie between 1 and 1000"),
+        ("embeddings.skip_gram", 1, "must be true or false"),
+        ("collocations", [1], "collocations must be a mapping"),
+        ("policy.oov", "perturb", r"policy\.oov is 'perturb'; it must be one of keep, drop, sample"),
+        ("policy.stopwords", "papr", "nearest: paper"),
+        ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
+        ("grid.strategies", [], "at least one entry"),
+        ("grid.strategies", ["S1", "S1"], r"grid\.strategies\[1\] repeats S1"),
+        ("grid.mechanisms", ["none"], "must be one of madlib"),
+        ("grid.epsilons", [1], "write 1.0 and not 1"),
+        ("grid.epsilons", [0.0], "finite and greater than 0"),
+        ("grid.epsilons", [float("nan")], "finite and greater than 0"),
+        ("grid.epsilons", [float("inf")], "finite and greater than 0"),
+        ("count.min_count", 3, "raise the first or lower the second"),
+    ],
+)
+def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        parse_params(changed(path, value))
+
+
+def test_a_whole_number_may_stand_for_a_decimal() -> None:
+    assert parse_params(changed("collocations.min_pmi", 3)).collocations.min_pmi == 3.0
+
+
+@pytest.mark.parametrize(("content", "message"), [(b"a: [", "line"), (b"\xff", "UTF-8"), (b"", "mapping")])
+def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "params.yaml").write_bytes(content)
+    with pytest.raises(ParameterError, match=message):
+        load_params(tmp_path / "params.yaml")
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="no such file"):
+        load_params(tmp_path / "params.yaml")

@@ -1,0 +1,145 @@
+"""Plans and runs on the embedded default: budgets, ledgers, and the same bytes however the work is cut."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tasks import privatize as stage
+from tasks.errors import LexveilError, MissingArtifact, RequestError
+from tasks.io import paths
+from tasks.io.tables import read_json
+from tasks.privatize import privatize
+from tests.conftest import run_stage
+
+CELLS = [("madlib", "S1", 1.0), ("madlib", "S2", 20.0), ("madlib", "S3", 20.0), ("madlib", "S4", 1.0)]
+
+
+@pytest.mark.parametrize(("mechanism", "strategy", "epsilon"), CELLS)
+def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: str, epsilon: float) -> None:
+    metrics = privatize(mechanism, strategy, epsilon, tmp_path / "run")
+    documents = pq.read_table(tmp_path / "run" / "documents.parquet").to_pandas()
+    ledger = pq.read_table(tmp_path / "run" / "ledger.parquet").to_pandas()
+    plan = pq.read_table(paths.plan(strategy, epsilon)).to_pandas()
+
+    assert len(documents) == metrics["n_documents"] == 440
+    assert len(ledger) == metrics["n_tokens_in"] == plan["n_tokens"].sum()
+    perturbed = ledger["action"] == "perturbed"
+    assert ((ledger["epsilon"] > 0) == perturbed).all()
+    assert (ledger["action"] == "perturbed").sum() == plan["n_perturbed"].sum()
+    spent = ledger.groupby("doc_id")["epsilon"].sum()
+    budget = plan.set_index("doc_id")["budget"]
+    assert (spent <= budget * (1 + 1e-9)).all()
+    if strategy != "S2":
+        full = plan[plan["n_perturbed"] > 0]["doc_id"]
+        assert np.allclose(spent[full], budget[full])
+    assert np.allclose(documents.set_index("doc_id")["epsilon_spent"], spent)
+    # The default policy: unknown words are drawn anew, punctuation is kept and counted as unprotected.
+    assert set(ledger[ledger["class"] == "oov"]["action"]) == {"sampled"}
+    assert set(ledger[ledger["class"] == "punctuation"]["action"]) == {"kept"}
+    assert documents["n_unprotected"].sum() == (ledger["action"] == "kept").sum() == metrics["n_kept"]
+    words = paths.space({"S1": "word", "S4": "mst"}.get(strategy, "gst")) / "words.txt"
+    tokens = words.read_text(encoding="utf-8").splitlines()
+    known = ledger["word_id"] >= 0
+    assert (known == ledger["action"].isin(["perturbed", "sampled"])).all()
+    counted = ledger[known]["word_id"].map(lambda row: tokens[row].count("_") + 1)
+    assert (counted == ledger[known]["n_words"]).all()
+
+
+def test_output_tokens_stand_in_the_text(built: Path, tmp_path: Path) -> None:
+    """The ledger's words are the ones written, in order, for documents without kept tokens in between."""
+    privatize("madlib", "S3", 1.0, tmp_path / "run")
+    tokens = (paths.space("gst") / "words.txt").read_text(encoding="utf-8").splitlines()
+    texts = dict(
+        zip(*pq.read_table(tmp_path / "run" / "documents.parquet").select(["doc_id", "text"]).columns, strict=True)
+    )
+    ledger = pq.read_table(tmp_path / "run" / "ledger.parquet").to_pandas()
+    checked = 0
+    for doc_id, rows in ledger.groupby("doc_id"):
+        text = next(value.as_py() for key, value in texts.items() if key.as_py() == doc_id)
+        at = 0
+        for row in rows[rows["word_id"] >= 0]["word_id"]:
+            at = text.index(tokens[row].replace("_", " "), at) + 1
+            checked += 1
+        if checked > 500:
+            break
+    assert checked > 500
+
+
+@pytest.mark.parametrize("setting", [("BATCH", 1), ("BATCH", 7), ("BATCH", 4096)])
+def test_batches_change_no_byte(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: tuple[str, int]
+) -> None:
+    monkeypatch.setattr(stage, "load_documents", lambda: paths_documents().slice(180, 60))
+    privatize("madlib", "S3", 20.0, tmp_path / "one")
+    monkeypatch.setattr(stage, *setting)
+    privatize("madlib", "S3", 20.0, tmp_path / "other")
+    for name in ("documents", "ledger"):
+        one, other = (pq.read_table(tmp_path / run / f"{name}.parquet") for run in ("one", "other"))
+        assert one.to_pandas().equals(other.to_pandas())
+
+
+def paths_documents():  # noqa: ANN202
+    from tasks.io.documents import load_documents
+
+    return load_documents()
+
+
+def test_the_same_run_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    for run in ("one", "other"):
+        privatize("madlib", "S1", 20.0, tmp_path / run)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["documents.parquet", "ledger.parquet", "metrics.json", "record.json"]
+    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes() for name in names)
+
+
+def test_an_experiment_claims_nothing(built: Path, tmp_path: Path) -> None:
+    privatize("madlib", "S3", 1.0, tmp_path / "run")
+    record = read_json(tmp_path / "run" / "record.json", "privatize")
+    assert record["guarantee"]["formula"] == "none"
+    assert "seed" in record["guarantee"]["statement"]
+    assert "seed" not in record
+
+
+def test_larger_epsilon_keeps_more(built: Path, tmp_path: Path) -> None:
+    low, high = (privatize("madlib", "S3", epsilon, tmp_path / str(epsilon)) for epsilon in (1.0, 20.0))
+    assert low["share_unchanged"] < high["share_unchanged"]
+
+
+def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
+    metrics = privatize("none", "none", 0.0, tmp_path / "run")
+    table = pq.read_table(tmp_path / "run" / "documents.parquet")
+    assert table.column("text").to_pylist() == paths_documents().column("text").to_pylist()
+    assert metrics["unprotected_share"] == 1.0
+    assert set(table.column("epsilon_spent").to_pylist()) == {0.0}
+
+
+def test_a_document_without_a_plan_is_refused(project: Path) -> None:
+    plan = pq.read_table(paths.plan("S3", 1.0))
+    pq.write_table(plan.slice(1), paths.plan("S3", 1.0))
+    with pytest.raises(LexveilError, match="has no budget plan"):
+        privatize("madlib", "S3", 1.0, project / "out")
+    assert not (project / "out").exists()
+
+
+def test_missing_artifacts_are_named(project: Path) -> None:
+    paths.plan("S3", 1.0).unlink()
+    with pytest.raises(MissingArtifact, match=r"plans/S3/1\.0\.parquet .*lexveil run"):
+        privatize("madlib", "S3", 1.0, project / "out")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("madlib", "S3"),
+        ("madlb", "S3", "1.0"),
+        ("madlib", "S9", "1.0"),
+        ("madlib", "S3", "x"),
+        ("none", "S1", "1.0"),
+    ],
+)
+def test_wrong_arguments(built: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(RequestError, match="usage"):
+        run_stage("privatize", *arguments)

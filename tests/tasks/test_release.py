@@ -1,0 +1,184 @@
+"""`lexveil privatize`: every form in and out, nothing half-written, no seed in a release."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.errors import LexveilError
+from tasks.release import privatize_file
+
+TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
+HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
+
+
+def jsonl(folder: Path, texts: list[str] = TEXTS, name: str = "in.jsonl") -> Path:
+    file = folder / name
+    file.write_text("".join(json.dumps({"z": i, "text": text, "a": [i, None]}) + "\n" for i, text in enumerate(texts)))
+    return file
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_jsonl_keeps_objects_and_key_order(built: Path, tmp_path: Path) -> None:
+    record = privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
+    out = rows(tmp_path / "out.jsonl")
+    assert [list(row) for row in out] == [["z", "text", "a"]] * 3
+    assert [(row["z"], row["a"]) for row in out] == [(i, [i, None]) for i in range(3)]
+    assert out[1]["text"] == ""
+    assert "zorblax" not in out[0]["text"].lower()  # an unknown name never leaves in clear
+    assert json.loads((tmp_path / "out.jsonl.record.json").read_text()) == record
+    ledger = pq.read_table(tmp_path / "out.jsonl.ledger.parquet").to_pandas()
+    assert len(ledger) == record["counts"]["n_tokens_in"]
+    assert set(ledger["row"]) == {1, 3}
+    assert "word" not in ledger.columns and "token" not in ledger.columns
+
+
+def test_every_form_gives_the_same_texts(built: Path, tmp_path: Path) -> None:
+    how = HOW | {"mode": "experiment", "seed": 7}
+    texts = [text for text in TEXTS if text]
+    (tmp_path / "in.csv").write_text("id,text\r\n" + "".join(f'{i},"{text}"\r\n' for i, text in enumerate(texts)))
+    (tmp_path / "in.tsv").write_text("id\ttext\n" + "".join(f"{i}\t{text}\n" for i, text in enumerate(texts)))
+    (tmp_path / "in.txt").write_text("".join(text + "\n" for text in texts))
+    pq.write_table(pa.table({"id": pa.array([0, 1], pa.int8()), "text": texts}), tmp_path / "in.parquet")
+    with gzip.open(tmp_path / "in.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    for ending in ("csv", "tsv", "txt", "parquet", "jsonl.gz"):
+        privatize_file(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", **how)
+    expected = (tmp_path / "out.txt").read_text().splitlines()
+    assert len(expected) == 2 and expected != texts
+    assert [line.split("\t")[1] for line in (tmp_path / "out.tsv").read_text().splitlines()[1:]] == expected
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.column("text").to_pylist() == expected
+    assert table.schema.field("id").type == pa.int8()
+    with gzip.open(tmp_path / "out.jsonl.gz", "rt") as file:
+        assert [json.loads(line)["text"] for line in file] == expected
+    import csv
+
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [row["text"] for row in csv.DictReader(file)] == expected
+
+
+def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    class Stdin:
+        buffer = io.BytesIO(jsonl(tmp_path).read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    privatize_file("-", "-", **HOW)
+    out = capsys.readouterr().out
+    assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
+
+
+def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> None:
+    how = HOW | {"epsilon": 1.0}
+    source = jsonl(tmp_path, ["the government said the fire services in new south wales were there"] * 5)
+    for name in ("a", "b"):
+        experiment = privatize_file(source, tmp_path / f"{name}1.jsonl", mode="experiment", seed=3, **how)
+        release = privatize_file(source, tmp_path / f"{name}2.jsonl", **how)
+    assert (tmp_path / "a1.jsonl").read_bytes() == (tmp_path / "b1.jsonl").read_bytes()
+    assert (tmp_path / "a2.jsonl").read_bytes() != (tmp_path / "b2.jsonl").read_bytes()
+    assert experiment["mode"] == "experiment" and experiment["guarantee"]["formula"] == "none"
+    assert release["mode"] == "release" and "exp(" in release["guarantee"]["formula"]
+
+
+def test_budget_can_be_given_directly(built: Path, tmp_path: Path) -> None:
+    record = privatize_file(
+        jsonl(tmp_path), tmp_path / "out.jsonl", mechanism="madlib", strategy="S3", document_budget=12.5
+    )
+    assert record["document_budget"] == {"input": 12.5}
+    spent = pq.read_table(tmp_path / "out.jsonl.ledger.parquet").to_pandas().groupby("row")["epsilon"].sum()
+    assert spent.max() == pytest.approx(12.5)
+
+
+def test_layout_only_on_request(built: Path, tmp_path: Path) -> None:
+    source = jsonl(tmp_path)
+    how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 1e6}
+    plain = privatize_file(source, tmp_path / "plain.jsonl", **how)
+    kept = privatize_file(source, tmp_path / "kept.jsonl", keep_layout=True, **how)
+    assert "  " not in rows(tmp_path / "plain.jsonl")[2]["text"]
+    assert rows(tmp_path / "plain.jsonl")[2]["text"].islower()
+    assert "  " in rows(tmp_path / "kept.jsonl")[2]["text"]
+    assert "unprotected" not in plain["layout"] and "unprotected" in kept["layout"]
+    assert any("layout is unprotected" in line for line in kept["guarantee"]["because"])
+
+
+def test_none_copies(built: Path, tmp_path: Path) -> None:
+    source = jsonl(tmp_path)
+    record = privatize_file(source, tmp_path / "out.jsonl", mechanism="none", strategy="none")
+    assert rows(tmp_path / "out.jsonl") == rows(source)
+    assert record["guarantee"]["formula"] == "none"
+
+
+def write(content: bytes | str, name: str = "in.jsonl"):  # noqa: ANN201
+    def make(folder: Path) -> Path:
+        file = folder / name
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "how", "message"),
+    [
+        (lambda folder: folder / "absent.jsonl", {}, "absent.jsonl: there is no such file"),
+        (jsonl, {"text_column": "body"}, "no column `body`; the columns are `z`, `text`, `a`"),
+        (write(b'{"text": "\xff"}\n'), {}, "line 1: not UTF-8"),
+        (write(""), {}, "empty"),
+        (write('{"text": "a"}\n{"text": 5}\n'), {}, "line 2: `text` holds a number"),
+        (write('{"text": "a"}\n{"txt": "a"}\n'), {}, "line 2: the object has no `text`"),
+        (write('{"text": "a"}\n{"text": null}\n'), {}, "line 2: `text` is null"),
+        (write('{"text": "a"}\n{"text": \n'), {}, "line 2: not valid JSON"),
+        (write("not parquet", "in.parquet"), {}, "not a Parquet file"),
+        (jsonl, {"epsilon": 0.0}, "finite and greater than 0"),
+        (jsonl, {"epsilon": -1.0}, "finite and greater than 0"),
+        (jsonl, {"epsilon": float("nan")}, "finite and greater than 0"),
+        (jsonl, {"epsilon": float("inf")}, "finite and greater than 0"),
+        (jsonl, {"epsilon": None}, "give one of --epsilon"),
+        (jsonl, {"mechanism": "laplace"}, "no such mechanism; there are none, madlib"),
+        (jsonl, {"strategy": "none"}, "none goes with none"),
+        (jsonl, {"seed": 1, "mode": "release"}, "a seed makes an experiment"),
+    ],
+)
+def test_bad_requests_leave_nothing(built: Path, tmp_path: Path, make: Any, how: dict[str, Any], message: str) -> None:
+    source = make(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(LexveilError, match=message) as caught:
+        privatize_file(source, tmp_path / f"out{source.suffix}", **(HOW | how))
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("in.jsonl", "would replace the input"),
+        ("full.jsonl", "exists already"),
+        ("out.csv", "must end like"),
+        ("no/x.jsonl", "no such folder"),
+    ],
+)
+def test_bad_outputs(built: Path, tmp_path: Path, out: str, message: str) -> None:
+    source = jsonl(tmp_path)
+    (tmp_path / "full.jsonl").write_text("something")
+    with pytest.raises(LexveilError, match=message):
+        privatize_file(source, tmp_path / out, **HOW)
+    assert (tmp_path / "full.jsonl").read_text() == "something"
+    assert len(rows(source)) == 3
+
+
+def test_no_artifacts_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "params.yaml").write_text((Path(__file__).parents[2] / "params.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LexveilError, match="lexveil run") as caught:
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
+    assert caught.value.exit_code == 2
