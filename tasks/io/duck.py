@@ -32,7 +32,9 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
         }
         if machine is not None:
             if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", machine.memory_limit):
-                raise ParameterError(f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB")
+                raise ParameterError(
+                    f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB"
+                )
             config |= {"memory_limit": machine.memory_limit, "threads": machine.threads}
         with duckdb.connect(config=config) as con:
             con.execute("set enable_progress_bar = false")

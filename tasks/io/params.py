@@ -82,7 +82,7 @@ class PolicyParams:
 
 @dataclass(frozen=True, slots=True)
 class GridParams:
-    """The runs: every mechanism with every strategy at every base epsilon. The baseline `none` is always made."""
+    """The runs: every mechanism with every strategy at every base epsilon; the baseline `none` is always made."""
 
     mechanisms: list[Literal["madlib"]]
     strategies: list[Literal["S1", "S2", "S3", "S4"]]
@@ -141,7 +141,9 @@ def load_params(path: Path = paths.PARAMS) -> Params:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ParameterError(f"{path}: there is no such file; run from the project's folder or give --params FILE") from None
+        raise ParameterError(
+            f"{path}: there is no such file; run from the project's folder or give --params FILE"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
@@ -198,7 +200,9 @@ def _value(kind: Any, raw: object, key: str, source: str) -> Any:
         allowed = typing.get_args(kind)
         if raw not in allowed:
             near = difflib.get_close_matches(str(raw), allowed, n=1, cutoff=0.0)
-            raise ParameterError(f"{source}: {key} is {raw!r}; it must be one of {', '.join(allowed)} (nearest: {near[0]})")
+            raise ParameterError(
+                f"{source}: {key} is {raw!r}; it must be one of {', '.join(allowed)} (nearest: {near[0]})"
+            )
         return raw
     if origin is types.UnionType:  # pragma: no cover - no such key yet
         raise TypeError(f"unsupported type of {key}")

@@ -15,7 +15,9 @@ from tasks.space.word_space import WordSpace
 def write_space(space: WordSpace, out: Path) -> None:
     """Write one embedding into folder ``out``."""
     with atomic_directory(out) as folder:
-        (folder / "words.txt").write_text("".join(token + "\n" for token in space.tokens), encoding="utf-8", newline="\n")
+        (folder / "words.txt").write_text(
+            "".join(token + "\n" for token in space.tokens), encoding="utf-8", newline="\n"
+        )
         np.save(folder / "counts.npy", space.counts, allow_pickle=False)
         np.save(folder / "vectors.npy", space.vectors, allow_pickle=False)
         n, p = space.vectors.shape

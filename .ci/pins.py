@@ -1,0 +1,76 @@
+"""Pin every package, transitive ones too, to one exact version in pyproject.toml.
+
+    python .ci/pins.py --write    resolve anew with the newest versions that fit, and write the pins
+    python .ci/pins.py --check    resolve anew within the pins, and fail unless every package is pinned and every pin used
+
+uv.lock itself is not committed: it carries download addresses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+START, END = "constraint-dependencies = [\n", "]\n"
+
+
+def resolve(pyproject: str) -> dict[str, str]:
+    """Resolve a pyproject.toml from nothing; version by package, the lowest where platforms differ."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "pyproject.toml").write_text(pyproject, encoding="utf-8")
+        Path(folder, "README.md").touch()
+        subprocess.run(["uv", "lock", "--quiet", "--project", folder], check=True)
+        lock = tomllib.loads(Path(folder, "uv.lock").read_text(encoding="utf-8"))
+    versions: dict[str, list[str]] = {}
+    for package in lock["package"]:
+        if "virtual" not in package["source"] and "editable" not in package["source"]:
+            versions.setdefault(package["name"], []).append(package["version"])
+    return {name: min(found, key=_numbers) for name, found in sorted(versions.items())}
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def without_pins(text: str) -> str:
+    """The text of pyproject.toml with an empty list of pins."""
+    before, rest = text.split(START, 1)
+    return before + START + rest[rest.index(END) :]
+
+
+def with_pins(text: str, versions: dict[str, str]) -> str:
+    """The text of pyproject.toml with these pins."""
+    pins = "".join(f'    "{name}=={version}",\n' for name, version in versions.items())
+    before, after = without_pins(text).split(START, 1)
+    return before + START + pins + after
+
+
+def main() -> int:
+    """Write or check the pins."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--write", action="store_true")
+    action.add_argument("--check", action="store_true")
+    text = PROJECT.read_text(encoding="utf-8")
+    if parser.parse_args().write:
+        # Twice: where platforms differed, the pinned one may need other companions.
+        pinned = with_pins(text, resolve(without_pins(text)))
+        PROJECT.write_text(with_pins(pinned, resolve(pinned)), encoding="utf-8")
+        return 0
+    resolved = resolve(text)
+    pins = dict(pin.split("==") for pin in tomllib.loads(text)["tool"]["uv"]["constraint-dependencies"])
+    wrong = sorted(set(resolved.items()) ^ set(pins.items()))
+    for name, version in wrong:
+        print(f"{name} {version}: {'resolved, not pinned' if resolved.get(name) == version else 'pinned, not resolved'}")
+    print(f"{len(pins)} pins, {len(wrong)} differences")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,298 @@
+"""`lexveil data`: the project's data/ replaced as a whole, tracked again by DVC, and described.
+
+New data is built and checked beside data/ and takes its place by a rename at the end: whatever fails or is killed
+before that leaves data/ as it was. Files in data/ may be links into DVC's cache and are never written to.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.errors import LexveilError, RequestError
+from tasks.intake.corpus import write_corpus
+from tasks.intake.default import write_default_corpus, write_default_documents
+from tasks.intake.documents import write_documents
+from tasks.intake.files import find_sources, shown
+from tasks.intake.readers import names
+
+# In a folder that .gitignore names, on the disk that holds data/.
+PARTIAL = Path(".lexveil/data.partial")
+PREVIOUS = Path(".lexveil/data.previous")
+
+
+def materialize_default(root: Path) -> None:
+    """Write the embedded default to ROOT/data, in place of what is there; DVC is not asked.
+
+    Raises:
+        RequestError: if gensim's test data is missing or altered, or ROOT/data cannot be written.
+    """
+    with _replacement(root) as partial:
+        write_default_corpus(partial / "corpus")
+        write_default_documents(partial / "documents")
+    shutil.rmtree(root / PREVIOUS, ignore_errors=True)
+
+
+def use_default(root: Path) -> dict[str, Any]:
+    """`lexveil data default`: write the embedded default and track it.
+
+    Returns:
+        unchanged: whether data.dvc was there before and is byte for byte the same now.
+
+    Raises:
+        RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC has not saved.
+    """
+    _check_project(root)
+    pointer = root / "data.dvc"
+    before = pointer.read_bytes() if pointer.exists() else None
+    with _tracked_replacement(root) as partial:
+        write_default_corpus(partial / "corpus")
+        write_default_documents(partial / "documents")
+    return {"unchanged": pointer.read_bytes() == before}
+
+
+def use(corpus: Path | None, documents: Sequence[Path], text_column: str, root: Path) -> dict[str, Any]:
+    """`lexveil data use`: make users' files the project's corpus, its documents, or both.
+
+    The side that is not given stays as it is; where there is none, the embedded default's is used.
+
+    Args:
+        corpus: a file or folder, or None.
+        documents: files or folders; each file becomes a document set of its name. May be empty.
+        text_column: the column that holds the text, in all of these files (a .txt file has no columns).
+        root: the project's folder.
+
+    Returns:
+        corpus: as ``write_corpus``, or None; documents: as ``write_documents``, or None; notes: lines for people.
+
+    Raises:
+        RequestError: naming file and row of the first fault. data/ is then as it was.
+    """
+    if corpus is None and not documents:
+        raise RequestError("lexveil data use: nothing to use; give --corpus PATH, --documents PATH or both")
+    if not text_column:
+        raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
+    _check_project(root)
+    corpus_files = find_sources([corpus]) if corpus is not None else []
+    document_files = find_sources(documents)
+    notes: list[str] = []
+    summary: dict[str, Any] = {"corpus": None, "documents": None, "notes": notes}
+    with _tracked_replacement(root) as partial:
+        # Documents first: they are few, and a fault in them should not wait for a large corpus.
+        if documents:
+            summary["documents"] = write_documents(document_files, partial / "documents", text_column)
+        elif not _keep(root / "data/documents", partial / "documents"):
+            write_default_documents(partial / "documents")
+            notes.append("documents: none were given and none were there, so the embedded default's are used")
+        if corpus is not None:
+            summary["corpus"] = write_corpus(corpus_files, partial / "corpus", text_column)
+        elif not _keep(root / "data/corpus", partial / "corpus"):
+            write_default_corpus(partial / "corpus")
+            notes.append("corpus: none was given and none was there, so the embedded default's is used")
+    notes += _notes(summary)
+    return summary
+
+
+def _notes(summary: dict[str, Any]) -> Iterator[str]:
+    corpus = summary["corpus"]
+    if corpus:
+        if corpus["skipped_blank"]:
+            yield f"corpus: {corpus['skipped_blank']:,} rows without text were skipped"
+        if corpus["dropped_columns"]:
+            yield f"corpus: columns dropped: {names(corpus['dropped_columns'])}"
+    for dataset, facts in (summary["documents"] or {}).items():
+        if facts["made_ids"]:
+            yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
+        if facts["dropped_columns"]:
+            yield f"documents/{dataset}: columns dropped: {names(facts['dropped_columns'])}"
+
+
+def status(root: Path) -> dict[str, Any]:
+    """`lexveil data status`: what is in data/, and whether DVC has it.
+
+    Returns:
+        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
+            describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
+        corpus: files, documents, bytes, or None; documents: by set, files, rows, bytes, columns, splits.
+
+    Raises:
+        RequestError: if a file in data/ is damaged.
+    """
+    corpus = sorted((root / "data/corpus").glob("*.json.gz"))
+    sets = sorted((root / "data/documents").glob("*.parquet"))
+    return {
+        "tracked": _tracked(root),
+        "corpus": {
+            "files": len(corpus),
+            "documents": sum(_count_lines(shard) for shard in corpus),
+            "bytes": sum(shard.stat().st_size for shard in corpus),
+        }
+        if corpus
+        else None,
+        "documents": {path.stem: _describe(path) for path in sets},
+    }
+
+
+def _count_lines(shard: Path) -> int:
+    count, last = 0, b"\n"
+    try:
+        with gzip.open(shard, "rb") as stream:
+            while block := stream.read(2**20):
+                count += block.count(b"\n")
+                last = block[-1:]
+    except (OSError, EOFError, zlib.error):
+        raise RequestError(f"{shown(shard)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
+    return count + (last != b"\n")
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    try:
+        file = pq.ParquetFile(path)
+        columns = file.schema_arrow.names
+        splits: dict[str, int] = {}
+        if "split" in columns:
+            counts = file.read(columns=["split"]).column("split").value_counts().to_pylist()
+            splits = {str(entry["values"]): entry["counts"] for entry in counts}
+        filled = [
+            column for column in columns
+            if any(batch.column(0).null_count < len(batch) for batch in file.iter_batches(columns=[column]))
+        ]  # fmt: skip
+    except (pa.ArrowException, OSError):
+        raise RequestError(f"{shown(path)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
+    return {
+        "files": 1,
+        "rows": file.metadata.num_rows,
+        "bytes": path.stat().st_size,
+        "columns": filled,
+        "splits": dict(sorted(splits.items())),
+    }
+
+
+def _check_project(root: Path) -> None:
+    if not (root / ".dvc").is_dir() or not (root / "dvc.yaml").is_file():
+        raise RequestError(f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to its folder")
+
+
+def _tracked(root: Path) -> str:
+    if not (root / "data.dvc").exists():
+        return "no"
+    answer = _dvc(root, "status", "--json", "data.dvc")
+    if answer.returncode:
+        raise LexveilError(f"dvc status data.dvc failed: {_last_line(answer.stderr)}")
+    states = {
+        state
+        for change in json.loads(answer.stdout).get("data.dvc", [])
+        if isinstance(change, dict)
+        for state in change.get("changed outs", {}).values()
+    }
+    if not states:
+        return "yes"
+    return "unsaved" if states == {"not in cache"} and (root / "data").exists() else "changed"
+
+
+@contextmanager
+def _tracked_replacement(root: Path) -> Iterator[Path]:
+    """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc add`."""
+    data, pointer = root / "data", root / "data.dvc"
+    _finish_swap(root)
+    if (root / PREVIOUS).exists():  # killed before DVC knew of the new data: it does so now
+        _add(root)
+        shutil.rmtree(root / PREVIOUS)
+    if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
+        why = "there is no data.dvc" if tracked == "no" else "it is not what DVC has saved for data.dvc"
+        raise RequestError(
+            f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it, and try again"
+        )
+    before = pointer.read_bytes() if pointer.exists() else None
+    with _replacement(root) as partial:
+        yield partial
+    try:
+        _add(root)
+    except BaseException:
+        _swap_back(root, before)
+        raise
+    shutil.rmtree(root / PREVIOUS, ignore_errors=True)
+
+
+@contextmanager
+def _replacement(root: Path) -> Iterator[Path]:
+    """Give an empty folder to fill; it becomes ROOT/data if the block succeeds. The old one is then PREVIOUS."""
+    data, partial, previous = root / "data", root / PARTIAL, root / PREVIOUS
+    if data.is_symlink() or (data.exists() and not data.is_dir()):
+        raise RequestError(f"{shown(data)}: a link or a file, where a folder is replaced; move it away")
+    _finish_swap(root)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        yield partial
+        shutil.rmtree(previous, ignore_errors=True)
+        if data.exists():
+            data.replace(previous)
+        partial.replace(data)
+    except OSError as error:
+        raise RequestError(f"{shown(Path(error.filename or root))}: {error.strerror}; data/ is as it was") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _finish_swap(root: Path) -> None:
+    """Undo a replacement that was killed between its two renames."""
+    if (root / PREVIOUS).exists() and not (root / "data").exists():
+        (root / PREVIOUS).replace(root / "data")
+
+
+def _swap_back(root: Path, pointer: bytes | None) -> None:
+    data, previous = root / "data", root / PREVIOUS
+    shutil.rmtree(data, ignore_errors=True)
+    if previous.exists():
+        previous.replace(data)
+    if pointer is None:
+        (root / "data.dvc").unlink(missing_ok=True)
+    else:
+        (root / "data.dvc").write_bytes(pointer)
+
+
+def _keep(old: Path, new: Path) -> bool:
+    """Carry a folder of data/ over, by links where the disk allows; False if it holds nothing."""
+    if not old.is_dir() or not any(old.iterdir()):
+        return False
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    shutil.copytree(old, new, symlinks=True, copy_function=link)
+    return True
+
+
+def _add(root: Path) -> None:
+    answer = _dvc(root, "add", "--quiet", "data")
+    if answer.returncode:
+        raise LexveilError(f"dvc add data failed, data.dvc is as it was: {_last_line(answer.stderr)}")
+
+
+def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "dvc", *arguments],
+        cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return lines[-1] if lines else "it gave no reason"
