@@ -46,6 +46,9 @@ with texts as (
     from ledger
     group by dataset, doc_id, field
 ),
+grants as (
+    select dataset, doc_id, field, budget from plan
+),
 ledgers as (
     select
         texts.dataset,
@@ -60,10 +63,11 @@ ledgers as (
         sum(n_mispriced)::bigint as n_mispriced,
         sum(epsilon) as epsilon,
         max(
-            coalesce((epsilon - coalesce(plan.budget, 0)) / greatest(1, coalesce(plan.budget, 0)), 'infinity'::double)
+            coalesce((epsilon - coalesce(grants.budget, 0)) / greatest(1, coalesce(grants.budget, 0)), 'infinity'::double)
         ) as epsilon_overrun
     from texts
-    left join plan on plan.dataset = texts.dataset and plan.doc_id = texts.doc_id and plan.field = texts.field
+    left join grants
+        on grants.dataset = texts.dataset and grants.doc_id = texts.doc_id and grants.field = texts.field
     group by texts.dataset, texts.doc_id
 ),
 outputs as (
@@ -105,8 +109,12 @@ select
     abs(coalesce(outputs.n_tokens_in, 0) - coalesce(ledgers.n_dropped, 0) - coalesce(outputs.n_tokens_out, 0))
         as tokens_out_gap,
     abs(coalesce(outputs.n_words_out, 0) - coalesce(ledgers.n_words_out, 0)) as words_out_gap,
-    greatest(outputs.n_tokens_out - outputs.n_words_out, outputs.n_words_out - 3 * outputs.n_tokens_out, 0)
-        as n_words_beyond,
+    case
+        when outputs.is_there is null or outputs.n_words_out between outputs.n_tokens_out and 3 * outputs.n_tokens_out
+            then 0
+        when outputs.n_words_out < outputs.n_tokens_out then outputs.n_tokens_out - outputs.n_words_out
+        else outputs.n_words_out - 3 * outputs.n_tokens_out
+    end as n_words_beyond,
     abs(coalesce(outputs.n_unprotected, 0) - coalesce(ledgers.n_kept, 0)) as unprotected_gap,
     coalesce(ledgers.epsilon_overrun, 0) as epsilon_overrun,
     case

@@ -22,7 +22,8 @@ select
     n_tokens,
     n_perturbed,
     epsilon_per_token,
-    greatest(n_perturbed - n_tokens, 0) as n_perturbed_beyond,
+    -- Not greatest(): it passes over nulls, and what is not known has to stay so.
+    case when n_perturbed <= n_tokens then 0 else n_perturbed - n_tokens end as n_perturbed_beyond,
     (not coalesce((n_perturbed > 0) = (epsilon_per_token > 0) and isfinite(epsilon_per_token), false))::integer as is_mismatched,
     (not coalesce(budget >= 0 and isfinite(budget) and smallest_budget = largest_budget, false))::integer as is_odd_budget,
     coalesce((planned - budget) / scale, 'infinity'::double) as epsilon_overrun,

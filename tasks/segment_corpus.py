@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tasks.errors import RequestError
 from tasks.io import paths
-from tasks.io.lexicons import load_collocations
+from tasks.io.collocations import load_collocations
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import atomic_file, require, write_json
 from tasks.text.segment import SEGMENTATIONS, Collocations, join_tokens, segment

@@ -190,7 +190,7 @@ def _tracked(root: Path) -> str:
         return "no"
     answer = _dvc(root, "status", "--json", "data.dvc")
     if answer.returncode:
-        raise LexveilError(f"dvc status data.dvc failed: {_last_line(answer.stderr)}")
+        raise LexveilError(f"dvc status data.dvc failed: {_reason(answer.stderr)}")
     states = {
         state
         for change in json.loads(answer.stdout).get("data.dvc", [])
@@ -282,7 +282,7 @@ def _keep(old: Path, new: Path) -> bool:
 def _add(root: Path) -> None:
     answer = _dvc(root, "add", "--quiet", "data")
     if answer.returncode:
-        raise LexveilError(f"dvc add data failed, data.dvc is as it was: {_last_line(answer.stderr)}")
+        raise LexveilError(f"dvc add data failed, data.dvc is as it was: {_reason(answer.stderr)}")
 
 
 def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -293,6 +293,8 @@ def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def _last_line(output: str) -> str:
+def _reason(output: str) -> str:
+    """DVC's own error line; the last line, where there is none, is often only an offer of help."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return lines[-1] if lines else "it gave no reason"
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return (errors or lines or ["it gave no reason"])[-1]

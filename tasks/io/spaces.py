@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from tasks.io import paths
-from tasks.io.lexicons import load_words
 from tasks.io.tables import atomic_directory, require, write_json
 from tasks.space.word_space import WordSpace
 
@@ -32,6 +31,12 @@ def load_space(segmentation: str) -> WordSpace:
         np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False),
         np.load(folder / "counts.npy", allow_pickle=False),
     )
+
+
+def load_words(segmentation: str) -> list[str]:
+    """The tokens of one embedding, in row order."""
+    file = require(paths.space(segmentation) / "words.txt", f"train_embeddings@{segmentation}")
+    return file.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def export_word2vec(segmentation: str, out: Path, binary: bool) -> None:

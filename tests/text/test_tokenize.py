@@ -1,7 +1,9 @@
 """The tokenizer: lossless, stable, the same for counting and for privatizing."""
 
 import re
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +91,20 @@ def test_long_runs_take_linear_work(unit: str) -> None:
     """100,000 repetitions would never end if matching were quadratic; here the answer is what counts."""
     text = unit * 100_000
     assert sum(end - start for sentence in token_spans(text) for start, end in sentence) == len("".join(text.split()))
+
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "benchmarks"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="real texts are not beside the project")
+def test_fifty_thousand_real_sentences() -> None:
+    """Of every kind: reviews, tweets, transcripts, news, linguists' examples."""
+    seen = 0
+    for file in sorted(SHARED.glob("*.parquet")):
+        texts = pq.read_table(file, columns=["text"]).column("text").to_pylist()
+        for text in texts[:: max(1, len(texts) // 1200)]:
+            spans, forms = token_spans(text), sentences(text)
+            assert [[normal_form(text[start:end]) for start, end in sentence] for sentence in spans] == forms
+            assert "".join(text[start:end] for sentence in spans for start, end in sentence) == "".join(text.split())
+            seen += len(forms)
+    assert seen > 50_000

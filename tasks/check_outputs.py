@@ -1,0 +1,120 @@
+"""Judge every run of the grid, and the clean baseline: private/**/{documents,ledger}.parquet -> checks/outputs.json."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tasks.io import duck, paths
+from tasks.io.docs import DataDocs
+from tasks.io.documents import load_documents
+from tasks.io.params import GridParams, MachineParams, load_params
+from tasks.io.stage import Progress, stage_main
+from tasks.io.tables import read_json, require, write_json
+from tasks.privacy.budget import SEGMENTATION_OF
+
+TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotected")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One output and what it is judged by.
+
+    Attributes:
+        name: mechanism/strategy/epsilon.
+        stage: what makes it, as DVC names it.
+        folder: with documents.parquet and ledger.parquet.
+        plan: the budget plan it had to keep to; None for the clean baseline, which may spend nothing.
+        n_vocabulary: rows of its strategy's space; 0 for the clean baseline.
+    """
+
+    name: str
+    stage: str
+    folder: Path
+    plan: Path | None
+    n_vocabulary: int
+
+
+def runs_of(grid: GridParams) -> list[Run]:
+    """The clean baseline, then every run that params.yaml names; what another grid left behind is not looked at."""
+    sizes = {
+        strategy: int(read_json(paths.space(SEGMENTATION_OF[strategy]) / "meta.json", "train_embeddings")["n_tokens"])
+        for strategy in grid.strategies
+    }
+    baseline = Run("none/none/0.0", "baseline", require(paths.private("none", "none", 0.0), "baseline"), None, 0)
+    return [baseline] + [
+        Run(
+            f"{mechanism}/{strategy}/{epsilon}",
+            f"privatize@{mechanism}-{strategy}-{epsilon}",
+            require(paths.private(mechanism, strategy, epsilon), "privatize"),
+            require(paths.plan(strategy, epsilon), "plan_budgets"),
+            sizes[strategy],
+        )
+        for mechanism in grid.mechanisms
+        for strategy in grid.strategies
+        for epsilon in grid.epsilons
+    ]
+
+
+def open_run(con: duckdb.DuckDBPyConnection, one: Run) -> None:
+    """Make the tables of one run readable as ``documents``, ``ledger`` and ``plan``."""
+    duck.view(con, "documents", one.folder / "documents.parquet")
+    duck.view(con, "ledger", one.folder / "ledger.parquet")
+    if one.plan is None:
+        con.execute(
+            "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget from ledger limit 0"
+        )
+    else:
+        duck.view(con, "plan", one.plan)
+
+
+def run(
+    inputs: pa.Table, runs: Sequence[Run], out: Path, docs: DataDocs, machine: MachineParams
+) -> dict[str, dict[str, int]]:
+    """Write the record and return the totals of each run.
+
+    Args:
+        inputs: the documents as they were given: dataset, doc_id, split, text, text_b, label, attribute.
+
+    Raises:
+        CheckFailed: at the first run in which an expectation does not hold; ``out`` is not there then.
+    """
+    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    from tasks.expectations.outputs import output_suite
+    from tasks.expectations.run import merge, validate
+
+    out.unlink(missing_ok=True)
+    docs.forget("outputs")
+    progress = Progress("check outputs", len(runs), "runs")
+    verdicts, totals = [], {}
+    with duck.session(machine) as con:
+        con.register("inputs", inputs)
+        for one in runs:
+            open_run(con, one)
+            frame = duck.run(con, "output_lengths", n_vocabulary=one.n_vocabulary).df()
+            suite = output_suite(one.stage, is_clean=one.plan is None)
+            verdicts.append(validate(f"outputs/{one.name}", suite, frame, docs))
+            totals[one.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
+            progress.advance(1)
+    summary: dict[str, Any] = {"runs": totals}
+    write_json(merge("outputs", verdicts).record(summary), out)
+    return totals
+
+
+def main() -> None:
+    """Run the stage."""
+    params = load_params()
+    totals = run(
+        load_documents(), runs_of(params.grid), paths.CHECKS / "outputs.json", DataDocs(paths.DATA_DOCS), params.machine
+    )
+    n_tokens = sum(one["n_tokens_out"] for one in totals.values())
+    print(f"the outputs hold: {len(totals)} runs, {n_tokens:,} tokens")
+
+
+if __name__ == "__main__":
+    stage_main(main)
