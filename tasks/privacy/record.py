@@ -35,7 +35,7 @@ def guarantee(mechanism: str, strategy: str, policy: Policy, mode: str, keep_lay
     kept = [name for name, action in classes.items() if action == "keep"]
     conditions = [
         "the number of tokens of each text, and which of them are perturbed, kept, dropped or sampled, is not hidden",
-        *([f"{' and '.join(kept)} leave in clear and are the same in both texts"] if kept else []),
+        *([f"what is kept ({', '.join(kept)}) leaves in clear and is the same in both texts"] if kept else []),
         "the document budget is public: it follows from the average length of the data set",
         "continuous noise is drawn in float64, exact up to its rounding",
     ]
@@ -97,3 +97,21 @@ def record(
         "counts": dict(counts),
         "made_with": dict(hashes),
     }
+
+
+def statement(made: Mapping[str, Any]) -> list[str]:
+    """A record as a few lines for people."""
+    counts = made["counts"]
+    lines = [f"mechanism {made['mechanism']}, strategy {made['strategy']}, mode {made['mode']}"]
+    if "n_tokens_in" in counts:
+        unchanged = "" if counts["share_unchanged"] is None else f" ({counts['share_unchanged']:.1%} came out unchanged)"
+        budgets = ", ".join(f"{budget:.4g}" for budget in made["document_budget"].values())
+        lines += [
+            f"{counts['n_texts']:,} texts, {counts['n_tokens_in']:,} tokens: {counts['n_perturbed']:,} perturbed{unchanged}, "
+            f"{counts['n_sampled']:,} replaced by random words, {counts['n_dropped']:,} dropped, "
+            f"{counts['n_kept']:,} left in clear",
+            f"budget of each text: {budgets} (1 / embedding distance)",
+        ]
+    guaranteed = made["guarantee"]
+    lines += [f"guarantee: {guaranteed['formula']}", guaranteed["statement"]]
+    return lines + [f"  - {reason}" for reason in guaranteed["because"]]

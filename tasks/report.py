@@ -1,0 +1,323 @@
+"""Write the report: metrics, checks, plans, spaces -> report/{index.html,metrics.json,runs.csv,pmi.csv}."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+
+from tasks.io import duck, paths
+from tasks.io.params import GridParams, MachineParams, Params, load_params
+from tasks.io.spaces import load_words
+from tasks.io.stage import stage_main
+from tasks.io.tables import atomic_file, read_json, require, write_json
+from tasks.privacy.budget import SEGMENTATION_OF
+from tasks.reporting import budgets, checks, figures, numbers, runs, vocabulary
+from tasks.reporting.figures import Series
+from tasks.reporting.page import Sources, render
+from tasks.reporting.table import Column, Table, to_csv
+from tasks.text.function_words import STOP_WORDS
+
+Rows = list[tuple[Any, ...]]
+
+BIN_BITS = 0.5  # the unit stands in dvc.yaml too, in the axis label of pmi.csv
+QUANTILE = 0.9
+TOP = 12  # collocations per list
+RANKS = (5, 15, 25)  # of the tokens shown with their neighbours: frequent ones, and not only the most frequent
+NEIGHBOURS = 5
+LIBRARIES = (
+    "dvc", "duckdb", "gensim", "great-expectations", "jinja2", "matplotlib", "numba", "numpy", "pandas", "prefect",
+    "pyarrow", "pynndescent", "randomgen", "scipy",
+)  # fmt: skip
+
+
+def read_plans(grid: GridParams, machine: MachineParams) -> list[budgets.PlanTotals]:
+    """What every plan of the grid grants and spends, per data set."""
+    totals = []
+    with duck.session(machine) as con:
+        for strategy in grid.strategies:
+            for epsilon in grid.epsilons:
+                duck.view(con, "plan", require(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}"))
+                rows = duck.run(con, "report_plan").fetchall()
+                totals += [budgets.PlanTotals(strategy, epsilon, *row) for row in rows]
+    return totals
+
+
+def read_runs(grid: GridParams, plans: Sequence[budgets.PlanTotals]) -> list[runs.Run]:
+    """The runs that params.yaml names, then the clean baseline; what another grid left behind is not looked at."""
+
+    def read(mechanism: str, strategy: str, epsilon: float, stage: str, budget: float | None) -> runs.Run:
+        folder = paths.private(mechanism, strategy, epsilon)
+        metrics, record = (read_json(folder / name, stage) for name in ("metrics.json", "record.json"))
+        return runs.Run(mechanism, strategy, epsilon, metrics, record, budget)
+
+    return [
+        *(
+            read(
+                mechanism,
+                strategy,
+                epsilon,
+                f"privatize@{mechanism}-{strategy}-{epsilon}",
+                budgets.budget_mean(plans, strategy, epsilon),
+            )
+            for mechanism in grid.mechanisms
+            for strategy in grid.strategies
+            for epsilon in sorted(grid.epsilons)
+        ),
+        read("none", "none", 0.0, "baseline", None),
+    ]
+
+
+def read_checks(grid: GridParams) -> dict[str, checks.Check]:
+    """The records of all expectations, by file name."""
+    files = [
+        (paths.CHECKS / "corpus.json", "check_corpus"),
+        (paths.CHECKS / "collocations.json", "check_collocations"),
+        (paths.CHECKS / "coverage.json", "check_vocab"),
+        *(
+            (paths.plan_check(strategy, epsilon), f"check_plans@{strategy}")
+            for strategy in grid.strategies
+            for epsilon in sorted(grid.epsilons)
+        ),
+        (paths.CHECKS / "outputs.json", "check_outputs"),
+    ]
+    return {
+        str(file.relative_to(paths.CHECKS)): checks.Check(str(file), read_json(file, stage)) for file, stage in files
+    }
+
+
+def read_distances(segmentation: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Nearest words and their distances, (V, k) each, mapped from disk."""
+    folder = paths.neighborhood(segmentation)
+    ids, distances = (
+        np.load(require(folder / name, f"build_neighborhoods@{segmentation}"), mmap_mode="r", allow_pickle=False)
+        for name in ("neighbors.npy", "distances.npy")
+    )
+    return ids, distances
+
+
+def read_samples(segmentation: str) -> list[vocabulary.Sample]:
+    """Some frequent tokens of every length with their nearest neighbours."""
+    tokens = load_words(segmentation)
+    file = require(paths.space(segmentation) / "counts.npy", f"train_embeddings@{segmentation}")
+    counts = np.load(file, mmap_mode="r", allow_pickle=False)
+    ids, distances = read_distances(segmentation)
+    return [
+        vocabulary.Sample(
+            tokens[row],
+            n_words,
+            int(counts[row]),
+            [
+                vocabulary.Neighbour(tokens[near], float(distance))
+                for near, distance in zip(ids[row, :NEIGHBOURS], distances[row, :NEIGHBOURS], strict=True)
+            ],
+        )
+        for n_words in (1, 2, 3)
+        for row in vocabulary.choose(tokens, n_words, STOP_WORDS, RANKS)
+    ]
+
+
+def read_collocations(machine: MachineParams) -> tuple[Rows, Rows, Rows]:
+    """The PMI histogram, the collocations to show, and word frequencies by rank, as rows of their SQL files."""
+    with duck.session(machine) as con:
+        for name in ("bigrams", "trigrams"):
+            duck.view(con, name, require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations"))
+        duck.view(con, "words", require(paths.NGRAMS / "words.parquet", "count_ngrams"))
+        histogram = duck.run(con, "report_pmi_histogram", bin_bits=BIN_BITS).fetchall()
+        top = duck.run(con, "report_collocations", quantile=QUANTILE, n=TOP).fetchall()
+        ranks = duck.run(con, "report_word_ranks", per_decade=20).fetchall()
+    return histogram, top, ranks
+
+
+def read_page() -> Sources:
+    """The template, and what is put inside it."""
+    folder = resources.files("tasks.reporting")
+    return Sources(*((folder / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")))
+
+
+def read_versions() -> list[tuple[str, str]]:
+    """The libraries of the installation that makes the page. Not Python's own: its patch level changes no result."""
+    return [(name, metadata.version(name)) for name in LIBRARIES]
+
+
+def top_tables(rows: Sequence[tuple[Any, ...]]) -> tuple[list[Table], list[tuple[str, int]]]:
+    """The lists of collocations, and the smallest count that took part in those by PMI.
+
+    Args:
+        rows: of sql/report_collocations.sql.
+    """
+    tables = []
+    for ngrams in ("bigrams", "trigrams"):
+        for place, name, what in ((5, "by-pmi", "highest PMI among the frequent"), (6, "by-count", "most frequent")):
+            own = {row[place]: row[1:4] for row in rows if row[0] == ngrams and row[place] is not None}
+            caption = f"{ngrams.capitalize()}: {what}"
+            tables.append(vocabulary.collocation_table(f"{ngrams}-{name}", caption, [own[at] for at in sorted(own)]))
+    return tables, sorted({(row[0], row[4]) for row in rows})
+
+
+def collocation_series(histogram: Sequence[tuple[str, float, int]]) -> list[Series]:
+    """The PMI histogram as one series per n-gram length; see ``figures.pmi_histogram``."""
+    return [
+        Series(
+            ngrams,
+            [edge for name, edge, _ in histogram if name == ngrams],
+            [n for name, _, n in histogram if name == ngrams],
+        )
+        for ngrams in ("bigrams", "trigrams")
+    ]
+
+
+def result_figures(all_runs: Sequence[runs.Run], mechanisms: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+    """Two figures per mechanism: share unchanged, and mean cosine, over epsilon."""
+    drawn = []
+    for mechanism in mechanisms:
+        cosine = runs.series(all_runs, mechanism, "mean_cosine")
+        lowest = min((y for one in cosine for y in one.y), default=0.0)
+        drawn.append(
+            (
+                mechanism,
+                figures.over_epsilon(
+                    f"unchanged-{mechanism}",
+                    f"{mechanism}: share of tokens that come back unchanged, over ε",
+                    "unchanged (% of tokens with noise)",
+                    runs.series(all_runs, mechanism, "share_unchanged"),
+                    y_limits=(0, 1),
+                    percent=True,
+                ),
+                figures.over_epsilon(
+                    f"cosine-{mechanism}",
+                    f"{mechanism}: mean cosine of replaced tokens, over ε",
+                    "mean cosine (1 = same direction)",
+                    cosine,
+                    y_limits=(min(0.0, lowest), 1),
+                ),
+            )
+        )
+    return drawn
+
+
+def headline(
+    all_runs: Sequence[runs.Run],
+    corpus: Mapping[str, int],
+    n_collocations: Mapping[str, int],
+    spaces: Mapping[str, Mapping[str, Any]],
+    coverage: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> dict[str, Any]:
+    """The numbers of metrics.json."""
+    return {
+        "corpus": {name: corpus[name] for name in ("n_documents", "n_sentences", "n_tokens", "n_words")},
+        "collocations": dict(n_collocations),
+        "vocabulary": {segmentation: spaces[segmentation]["n_tokens"] for segmentation in vocabulary.SEGMENTATIONS},
+        "coverage": {
+            dataset: {segmentation: round(one["coverage"], 9) for segmentation, one in by_segmentation.items()}
+            for dataset, by_segmentation in coverage.items()
+        },
+        "runs": runs.headline(all_runs),
+    }
+
+
+def write_text(text: str, out: Path) -> None:
+    """Write one text file."""
+    with atomic_file(out) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def run(params: Params, out: Path) -> None:
+    """Read every artifact that ``params`` names and write the four files of the report into folder ``out``.
+
+    Raises:
+        MissingArtifact: if one is not there yet.
+        CheckFailed: if a check did not hold, or two plans contradict each other.
+    """
+    grid = params.grid
+    plans = read_plans(grid, params.machine)
+    all_runs = read_runs(grid, plans)
+    records = read_checks(grid)
+    coverage = records["coverage.json"].record["summary"]["coverage"]
+    corpus = read_json(paths.METRICS / "ngrams.json", "count_ngrams")
+    segmentations = vocabulary.SEGMENTATIONS
+    segmented = {
+        name: read_json(paths.METRICS / "segmented" / f"{name}.json", f"segment_corpus@{name}")
+        for name in segmentations
+    }
+    spaces = {
+        name: read_json(paths.METRICS / "spaces" / f"{name}.json", f"train_embeddings@{name}") for name in segmentations
+    }
+    dimensions = {
+        name: read_json(paths.space(name) / "meta.json", f"train_embeddings@{name}")["dimensions"]
+        for name in segmentations
+    }
+    nearest = {name: float(np.median(read_distances(name)[1][:, 0])) for name in segmentations}
+    samples = {name: read_samples(name) for name in segmentations}
+    histogram, top, ranks = read_collocations(params.machine)
+    n_collocations = {
+        ngrams: sum(n for name, _, n in histogram if name == ngrams) for ngrams in ("bigrams", "trigrams")
+    }
+    top_collocations, thresholds = top_tables(top)
+    settings = {name: value for name, value in asdict(params).items() if name != "machine"}
+    view = {
+        "version": all_runs[0].record["lexveil"],
+        "n_runs": len(all_runs) - 1,
+        "n_texts": all_runs[-1].metrics["n_texts"],
+        "datasets": sorted(coverage),
+        "promises": runs.promises(all_runs),
+        "exposure": runs.exposure_table(all_runs),
+        "outcome_figure": figures.outcomes(
+            "outcomes", "Share of tokens by what happens to them, per strategy", runs.outcome_shares(all_runs)
+        ),
+        "strategies": grid.strategies,
+        "strategy_in_words": runs.STRATEGY_IN_WORDS,
+        "result_figures": result_figures(all_runs, grid.mechanisms),
+        "results": runs.results_table(all_runs),
+        "tokens": runs.tokens_table(all_runs),
+        "table_8": budgets.table_8(plans),
+        "per_token": budgets.per_token_table(plans),
+        "spent": budgets.spent_table(plans),
+        "bound": budgets.bound_table(plans, {name: nearest[SEGMENTATION_OF[name]] for name in grid.strategies}),
+        "coverage": vocabulary.coverage_table(coverage),
+        "corpus": vocabulary.corpus_table(corpus, n_collocations["bigrams"], n_collocations["trigrams"]),
+        "pmi_figure": figures.pmi_histogram("pmi", "Collocations by PMI", collocation_series(histogram), BIN_BITS),
+        "length_figure": figures.token_lengths(
+            "lengths", "Share of tokens by length, per segmentation", vocabulary.length_shares(segmented)
+        ),
+        "rank_figure": figures.word_ranks(
+            "ranks",
+            "Occurrences of a word over its rank",
+            Series("words", [rank for rank, _ in ranks], [n for _, n in ranks]),
+        ),
+        "segmentations": vocabulary.segmentation_table(segmented, spaces, dimensions, nearest),
+        "thresholds": thresholds,
+        "top_collocations": top_collocations,
+        "ranks": numbers.listed([f"{rank}th" for rank in RANKS]),
+        "neighbours": [(name, samples[name]) for name in ("gst", "mst", "word")],
+        "checks": checks.checks_table(list(records.values())),
+        "params": params,
+        "params_text": yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=46).strip(),
+        "versions": Table(
+            "versions",
+            "Versions of libraries",
+            [Column("library", "Library"), Column("version", "Version")],
+            read_versions(),
+        ),
+    }
+    page = render(read_page(), view)
+    write_text(page, out / "index.html")
+    write_text(to_csv(*runs.csv_rows(all_runs)), out / "runs.csv")
+    write_text(to_csv(["ngrams", "pmi_bits", "n_collocations"], histogram), out / "pmi.csv")
+    write_json(headline(all_runs, corpus, n_collocations, spaces, coverage), out / "metrics.json")
+    print(f"report: {len(all_runs)} runs, {len(page.encode()) / 1000:,.0f} kB -> {out / 'index.html'}")
+
+
+def main() -> None:
+    """Run the stage."""
+    run(load_params(), paths.REPORT)
+
+
+if __name__ == "__main__":
+    stage_main(main)

@@ -1,0 +1,196 @@
+"""Budgets in the form of CLMLDP Table 8, and what the strategies make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tasks.errors import CheckFailed
+from tasks.reporting import numbers
+from tasks.reporting.table import Column, Table
+
+TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTotals:
+    """One plan, one data set.
+
+    Attributes:
+        epsilon: base epsilon, in 1 / embedding distance.
+        n_words: words of all its texts, punctuation not counted.
+        n_perturbed: tokens that get noise.
+        budget: of each of its texts.
+        epsilon_planned: what all its texts together spend.
+    """
+
+    strategy: str
+    epsilon: float
+    dataset: str
+    n_texts: int
+    n_words: int
+    n_perturbed: int
+    budget: float
+    epsilon_planned: float
+
+    @property
+    def words_per_text(self) -> float:
+        """Average number of words."""
+        return self.n_words / self.n_texts
+
+    @property
+    def per_token(self) -> float | None:
+        """Mean epsilon of a token that gets noise."""
+        return self.epsilon_planned / self.n_perturbed if self.n_perturbed else None
+
+    @property
+    def spent(self) -> float:
+        """Mean epsilon spent per text."""
+        return self.epsilon_planned / self.n_texts
+
+
+def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> float:
+    """Mean budget over all texts, rounded so that the order of additions does not show."""
+    own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
+    n_texts = sum(one.n_texts for one in own)
+    return round(sum(one.budget * one.n_texts for one in own) / n_texts, 9) if n_texts else 0.0
+
+
+def table_8(totals: Sequence[PlanTotals]) -> Table:
+    """Average words per text and the document budget at each base epsilon, per data set.
+
+    Raises:
+        CheckFailed: if two strategies were given different budgets for the same texts.
+    """
+    epsilons = sorted({one.epsilon for one in totals})
+    found: dict[tuple[str, float], PlanTotals] = {}
+    for one in totals:
+        known = found.setdefault((one.dataset, one.epsilon), one)
+        if abs(known.budget - one.budget) > TOLERANCE * max(1.0, known.budget) or known.n_words != one.n_words:
+            raise CheckFailed(
+                f"report: {known.strategy} and {one.strategy} plan data set {one.dataset} at base epsilon "
+                f"{one.epsilon} with budgets {known.budget:g} and {one.budget:g} for {known.n_words:,} and "
+                f"{one.n_words:,} words; it must be one. Run `dvc repro --force plan_budgets`"
+            )
+    datasets = sorted({dataset for dataset, _ in found})
+    rows = []
+    for dataset in datasets:
+        first = found[dataset, epsilons[0]]
+        budgets = [found[dataset, epsilon].budget for epsilon in epsilons]
+        rows.append((dataset, first.n_texts, first.words_per_text, *budgets))
+    return Table(
+        "budgets",
+        "Document budget B = base ε × average words per text",
+        [
+            Column("dataset", "Data set"),
+            Column("n_texts", "Texts", numbers.count),
+            Column("words_per_text", "Avg. words / text", numbers.two),
+            *(_at(f"budget_{one}", one, "Document budget B at base ε") for one in epsilons),
+        ],
+        rows,
+        "The form of the paper's Table 8. Each text of a data set has the same budget. Punctuation marks are not "
+        "counted as words. In 1 / embedding distance.",
+    )
+
+
+def per_token_table(totals: Sequence[PlanTotals]) -> Table:
+    """Mean epsilon of a token that gets noise, per strategy and data set."""
+    return _by_strategy(
+        totals,
+        "per-token",
+        "Mean ε of a token that gets noise",
+        "Mean ε per token at base ε",
+        lambda one: one.per_token,
+        "The larger, the smaller the noise of that token: fewer tokens to share a budget, more ε for each.",
+    )
+
+
+def spent_table(totals: Sequence[PlanTotals]) -> Table:
+    """Mean epsilon spent per text, per strategy and data set."""
+    return _by_strategy(
+        totals,
+        "spent",
+        "Mean ε spent per text",
+        "Mean ε spent at base ε",
+        lambda one: one.spent,
+        "S1, S3 and S4 spend all of B, except on texts in which no token gets noise; S2 spends less wherever a text "
+        "has a collocation.",
+        share=True,
+    )
+
+
+def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float]) -> Table:
+    """How much more likely one output may be, when one token is exchanged for its nearest neighbour.
+
+    Args:
+        nearest: median distance of a token to its nearest neighbour, by strategy.
+    """
+    epsilons = sorted({one.epsilon for one in totals})
+    rows = []
+    for strategy in sorted({one.strategy for one in totals}):
+        means = []
+        for epsilon in epsilons:
+            own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
+            n_perturbed = sum(one.n_perturbed for one in own)
+            spent = sum(one.epsilon_planned for one in own)
+            means.append(spent / n_perturbed * nearest[strategy] if n_perturbed else None)
+        rows.append((strategy, nearest[strategy], *means))
+    return Table(
+        "bound",
+        "What ε means here: the bound for one token and its nearest neighbour, in a release",
+        [
+            Column("strategy", "Strategy"),
+            Column("nearest", "Median distance d", numbers.three),
+            *(
+                Column(f"log_factor_{one}", numbers.epsilon(one), numbers.factor, "Largest factor exp(ε·d) at base ε")
+                for one in epsilons
+            ),
+        ],
+        rows,
+        "Two texts that differ in one token, exchanged for its nearest neighbour: no output is more likely from one of "
+        "them than this factor times its chance from the other (with the mean ε of a token, and the median d). ×2 "
+        "hides well which of the two it was; ×1,000 and more hides it hardly at all. Tokens further apart are told "
+        "apart more easily.",
+    )
+
+
+def _by_strategy(
+    totals: Sequence[PlanTotals],
+    name: str,
+    caption: str,
+    group: str,
+    value: Callable[[PlanTotals], float | None],
+    note: str,
+    *,
+    share: bool = False,
+) -> Table:
+    epsilons = sorted({one.epsilon for one in totals})
+    by_key = {(one.strategy, one.dataset, one.epsilon): one for one in totals}
+    rows = []
+    for strategy, dataset in sorted({key[:2] for key in by_key}):
+        plans = [by_key[strategy, dataset, epsilon] for epsilon in epsilons]
+        first = plans[0]
+        extra = first.spent / first.budget if first.budget else None
+        lead = (extra,) if share else (first.n_perturbed / first.n_texts,)
+        rows.append((strategy, dataset, *lead, *(value(one) for one in plans)))
+    head = (
+        Column("share_of_budget", "Share of B spent", numbers.share)
+        if share
+        else Column("perturbed_per_text", "Tokens with noise / text", numbers.two)
+    )
+    return Table(
+        name,
+        caption,
+        [
+            Column("strategy", "Strategy"),
+            Column("dataset", "Data set"),
+            head,
+            *(_at(f"{name}_{one}", one, group) for one in epsilons),
+        ],
+        rows,
+        note,
+    )
+
+
+def _at(key: str, epsilon: float, group: str) -> Column:
+    return Column(key, numbers.epsilon(epsilon), numbers.two, group)

@@ -1,0 +1,225 @@
+"""The figures of the report. Lines differ by marker and dash, bars by hatch: they can be told apart in grey."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from tasks.reporting import numbers
+from tasks.reporting.svg import BLUE, DIM, GREEN, ORANGE, PAPER, PURPLE, WIDTH, drawing, to_svg
+
+# (colour, marker, dashes) by place in the legend
+_STYLES = [
+    (BLUE, "o", "-"),
+    (ORANGE, "s", (0, (6, 2))),
+    (GREEN, "^", (0, (6, 2, 1.5, 2))),
+    (PURPLE, "D", (0, (1.5, 1.5))),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line: n points and its name in the legend."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+def over_epsilon(
+    name: str,
+    title: str,
+    y_label: str,
+    series: Sequence[Series],
+    *,
+    y_limits: tuple[float, float],
+    percent: bool = False,
+) -> Markup:
+    """One line per strategy over the base epsilon, on a logarithmic axis with a tick at every epsilon of the grid."""
+    epsilons = sorted({x for one in series for x in one.x})
+    description = f"{y_label}, one line per strategy. " + " ".join(
+        f"{one.label}: " + ", ".join(f"{y:.1%}" if percent else f"{y:.3f}" for y in one.y) + "." for one in series
+    )
+    if epsilons:
+        description += f" At base ε {', '.join(map(numbers.epsilon, epsilons))}."
+    with drawing(name) as figure:
+        axes = _panel(figure, "base ε per word (1 / embedding distance, log)", y_label)
+        for place, one in enumerate(series):
+            colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            axes.plot(
+                one.x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
+                markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        if epsilons:
+            axes.set_xlim(epsilons[0] / 1.25, epsilons[-1] * 1.25)
+            ticks = spaced(epsilons, WIDTH * 0.82)
+            axes.xaxis.set_major_locator(FixedLocator(ticks))
+            axes.xaxis.set_major_formatter(FixedFormatter([numbers.epsilon(tick) for tick in ticks]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_ylim(*y_limits)
+        if percent:
+            axes.yaxis.set_major_formatter(FuncFormatter(_percent))
+        _legend(axes, len(series))
+        return to_svg(figure, name, title, description)
+
+
+def spaced(values: Sequence[float], width: float, distance: float = 26.0) -> list[float]:
+    """Leave out values whose labels would touch on a logarithmic axis of ``width`` pixels; the first and last stay.
+
+    Args:
+        values: rising, all > 0.
+        distance: smallest distance between two labels, in pixels.
+    """
+    if len(values) < 2:
+        return list(values)
+    per_unit = width / (math.log(values[-1]) - math.log(values[0]))
+    kept = [values[0]]
+    for value in values[1:-1]:
+        if (math.log(value) - math.log(kept[-1])) * per_unit >= distance and (
+            math.log(values[-1]) - math.log(value)
+        ) * per_unit >= distance:
+            kept.append(value)
+    return [*kept, values[-1]]
+
+
+def outcomes(name: str, title: str, rows: Mapping[str, Mapping[str, float]]) -> Markup:
+    """One horizontal bar per label, made of shares that add up to 1; the shares of all labels have the same names."""
+    kinds = list(next(iter(rows.values()))) if rows else []
+    hatches = [("", BLUE), ("////", GREEN), ("", DIM), ("xxx", ORANGE)]
+    description = " ".join(
+        f"{label}: " + ", ".join(f"{kind} {value:.1%}" for kind, value in shares.items()) + "."
+        for label, shares in rows.items()
+    )
+    with drawing(name) as figure:
+        figure.set_size_inches(WIDTH / 72, (96 + 34 * len(rows)) / 72)
+        axes = _panel(figure, "share of the tokens of all texts (%)", "strategy", top=34)
+        left = dict.fromkeys(rows, 0.0)
+        shown = [
+            (kind, *style)
+            for kind, style in zip(kinds, hatches, strict=True)
+            if any(one[kind] for one in rows.values())
+        ]
+        for kind, hatch, colour in shown:
+            axes.barh(
+                list(rows), [shares[kind] for shares in rows.values()], left=list(left.values()), height=0.62,
+                color=colour, hatch=hatch, label=kind, edgecolor=PAPER, linewidth=0.8,
+            )  # fmt: skip
+            left = {label: left[label] + rows[label][kind] for label in rows}
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False, axis="y")
+        axes.xaxis.set_major_formatter(FuncFormatter(_percent))
+        _legend(axes, len(shown))
+        return to_svg(figure, name, title, description)
+
+
+def pmi_histogram(name: str, title: str, series: Sequence[Series], bin_bits: float) -> Markup:
+    """Numbers of collocations by PMI. ``x`` of a series is the lower edge of each of its bins, in bits."""
+    description = " ".join(
+        f"{one.label}: {sum(one.y):,} collocations"
+        + (f", most of them around {one.x[max(range(len(one.y)), key=lambda i: one.y[i])]:g} bits." if one.y else ".")
+        for one in series
+    )
+    with drawing(name) as figure:
+        axes = _panel(figure, "PMI (bits)", f"collocations per {bin_bits:g} bits")
+        for place, one in enumerate(series):
+            colour, _, dashes = _STYLES[place % len(_STYLES)]
+            heights = dict(zip(one.x, one.y, strict=True))
+            if heights:
+                n_bins = round((one.x[-1] - one.x[0]) / bin_bits) + 1
+                edges = [one.x[0] + bin_bits * i for i in range(n_bins + 1)]
+                axes.stairs(
+                    [heights.get(edge, 0) for edge in edges[:-1]], edges, color=colour, linestyle=dashes, linewidth=2,
+                    label=one.label, zorder=3,
+                )  # fmt: skip
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: numbers.short(value)))
+        _legend(axes, len(series))
+        return to_svg(figure, name, title, description)
+
+
+def token_lengths(name: str, title: str, shares: Mapping[str, Sequence[float]]) -> Markup:
+    """Share of the tokens of 1, 2 and 3 words, one group of bars per length and one bar per segmentation."""
+    lengths = ["1 word", "2 words", "3 words"]
+    hatches = ["", "////", "..."]
+    description = " ".join(
+        f"{label}: " + ", ".join(f"{length} {value:.1%}" for length, value in zip(lengths, values, strict=True)) + "."
+        for label, values in shares.items()
+    )
+    width = 0.84 / max(len(shares), 1)
+    with drawing(name) as figure:
+        axes = _panel(figure, "words in a token", "share of the corpus's tokens (%)")
+        for place, (label, values) in enumerate(shares.items()):
+            at = [i - 0.42 + width * (place + 0.5) for i in range(len(lengths))]
+            bars = axes.bar(
+                at, values, width=width * 0.92, color=_STYLES[place][0], hatch=hatches[place], label=label,
+                edgecolor=PAPER, linewidth=0.8, zorder=3,
+            )  # fmt: skip
+            axes.bar_label(bars, [_bar_label(value) for value in values], fontsize=10, padding=2)
+        axes.set_xticks(range(len(lengths)), lengths)
+        axes.set_ylim(0, 1.1)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        axes.grid(visible=False, axis="x")
+        axes.yaxis.set_major_formatter(FuncFormatter(_percent))
+        _legend(axes, len(shares))
+        return to_svg(figure, name, title, description)
+
+
+def word_ranks(name: str, title: str, ranks: Series) -> Markup:
+    """How often the word of each rank occurs, on two logarithmic axes."""
+    description = "A falling line: " + ", ".join(
+        f"rank {rank:,} occurs {n:,} times"
+        for rank, n in zip(ranks.x, ranks.y, strict=True)
+        if math.log10(rank) % 1 == 0
+    )
+    with drawing(name) as figure:
+        axes = _panel(figure, "rank of the word (log)", "occurrences in the corpus (log)", top=12)
+        axes.plot(ranks.x, ranks.y, color=BLUE, linewidth=2, zorder=3)
+        for scale, axis in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
+            scale("log")
+            axis.set_major_locator(LogLocator(numticks=10))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: numbers.short(value)))
+        return to_svg(figure, name, title, description + ".")
+
+
+def _panel(figure: Figure, x_label: str, y_label: str, top: float = 40) -> Axes:
+    """Axes at a fixed place in pixels: a layout that measures text could differ from one machine to the next."""
+    width, height = (inches * 72 for inches in figure.get_size_inches())
+    left, right, bottom = 62, 14, 50
+    axes = figure.add_axes(
+        (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
+    )
+    axes.set_xlabel(x_label, labelpad=6)
+    axes.set_ylabel(y_label)
+    axes.yaxis.set_label_coords(-46 / (width - left - right), 0.5)
+    axes.tick_params(length=4)
+    return axes
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    height = figure.get_size_inches()[1] * 72
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(0.0, 1 - 4 / height, 1, 0), bbox_transform=figure.transFigure,
+        ncols=max(entries, 1), handlelength=2.6, columnspacing=1.6, handletextpad=0.6, borderaxespad=0, mode=None,
+    )  # fmt: skip
+
+
+def _bar_label(value: float) -> str:
+    if not value:
+        return ""
+    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
+
+
+def _percent(value: float, _: int | None = None) -> str:
+    return f"{100 * value:g}"

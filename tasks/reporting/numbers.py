@@ -1,0 +1,73 @@
+"""How numbers are written for people. A value that does not exist is written as a dash, never as zero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+MISSING = "–"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def plain(value: Any) -> str:
+    """Text as it is."""
+    return MISSING if value is None else str(value)
+
+
+def count(value: int | None) -> str:
+    """12,345."""
+    return MISSING if value is None else f"{value:,}"
+
+
+def amount(value: float | None) -> str:
+    """A whole number as 12,345, any other with two decimals."""
+    return two(value) if isinstance(value, float) else count(value)
+
+
+def share(value: float | None) -> str:
+    """A part of 1 as 12.3%; what is more than nothing never reads as 0.0%, nor less than all as 100.0%."""
+    if value is None:
+        return MISSING
+    if 0 < value < 0.0005:
+        return "<0.1%"
+    if 0.9995 <= value < 1:
+        return ">99.9%"
+    return f"{value:.1%}"
+
+
+def two(value: float | None) -> str:
+    """Two decimals: 1,342.08."""
+    return MISSING if value is None else f"{value:,.2f}"
+
+
+def three(value: float | None) -> str:
+    """Three decimals: 0.411."""
+    return MISSING if value is None else f"{value:,.3f}"
+
+
+def epsilon(value: float | None) -> str:
+    """A base epsilon, as short as it can be: 0.5, 1, 50; none for the clean baseline."""
+    return MISSING if not value else f"{value:g}"
+
+
+def factor(log_value: float | None) -> str:
+    """Write exp(log_value) as ×2.4, or as ×10¹³ where the digits would say nothing."""
+    if log_value is None:
+        return MISSING
+    power = log_value / math.log(10)
+    if power < 3:
+        return f"×{math.exp(log_value):.{2 if power < 1 else 0}f}"
+    return f"×10{str(round(power)).translate(_SUPERSCRIPT)}"
+
+
+def short(value: float) -> str:
+    """A tick of a logarithmic axis: 1, 100, 10k, 2M."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:g}{unit}"
+    return f"{value:g}"
+
+
+def listed(names: list[str]) -> str:
+    """Join names as a sentence does: a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"

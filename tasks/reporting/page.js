@@ -1,0 +1,26 @@
+// Tables can be sorted; without this script they are read as they stand.
+document.querySelectorAll("table.sortable").forEach((table) => {
+  const body = table.tBodies[0];
+  const original = [...body.rows];
+  table.querySelectorAll("th[data-column]").forEach((head) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const at = Number(head.dataset.column);
+      const was = head.getAttribute("aria-sort");
+      const next = was === null ? "ascending" : was === "ascending" ? "descending" : null;
+      table.querySelectorAll("th[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
+      const value = (row) => row.cells[at].dataset.raw;
+      const order = (a, b) => {
+        const [x, y] = [value(a), value(b)];
+        if (x === "" || y === "") return (x === "") - (y === ""); // what is missing stays last
+        const sign = next === "descending" ? -1 : 1;
+        return sign * (isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y);
+      };
+      if (next) head.setAttribute("aria-sort", next);
+      body.append(...(next ? [...original].sort(order) : original));
+    });
+  });
+});

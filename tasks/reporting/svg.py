@@ -1,0 +1,127 @@
+"""A matplotlib figure as SVG that belongs to the page: its font, its colours, no header of a file of its own."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from xml.etree import ElementTree
+
+import matplotlib
+import matplotlib.style
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+# A figure draws in these; the page replaces each by its own variable, which is another colour in the dark.
+# Series colours are Okabe and Ito's, chosen to differ for colour-blind readers.
+INK, DIM, LINE, PAPER = "#1f2328", "#59636e", "#d1d9e0", "#fefefe"
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#00875f", "#a4508b"
+_VARIABLES = {
+    INK: "--ink",
+    DIM: "--dim",
+    LINE: "--line",
+    PAPER: "--paper",
+    BLUE: "--c1",
+    ORANGE: "--c2",
+    GREEN: "--c3",
+    PURPLE: "--c4",
+}
+
+WIDTH, HEIGHT = 430, 295  # pixels of one panel; two stand side by side on a wide page, below each other on a phone
+
+_XLINK = "{http://www.w3.org/1999/xlink}"
+_REFERENCE = re.compile(r"(?:url\(#|^#)([\w-]+)")
+
+
+@contextmanager
+def drawing(name: str) -> Iterator[Figure]:
+    """Give an empty figure, drawn by the library's own defaults whatever the user's matplotlibrc says.
+
+    Args:
+        name: unique on the page; ids inside the SVG are derived from it, so that the same figure gives the same bytes.
+    """
+    style: dict[Any, Any] = {
+        "svg.fonttype": "none",  # text stays text: it can be searched, read aloud, and takes the page's font
+        "svg.hashsalt": name,
+        "font.family": "DejaVu Sans",  # ships with matplotlib; the layout is measured in it
+        "font.size": 12,
+        "axes.edgecolor": DIM,
+        "axes.labelcolor": INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": LINE,
+        "grid.linewidth": 0.8,
+        "text.color": INK,
+        "xtick.color": DIM,
+        "ytick.color": DIM,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "hatch.linewidth": 1.2,
+        "hatch.color": PAPER,
+        "legend.frameon": False,
+    }
+    with matplotlib.style.context("default", after_reset=True), matplotlib.rc_context(style):
+        figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
+        figure.patch.set_visible(False)
+        yield figure
+
+
+def to_svg(figure: Figure, name: str, title: str, description: str) -> Markup:
+    """Render ``figure``; call it inside ``drawing``.
+
+    Args:
+        name: the one given to ``drawing``.
+        title: what the image shows, in a few words.
+        description: what a person who cannot see it should know.
+    """
+    for axes in figure.axes:
+        axes.patch.set_visible(False)
+    out = io.BytesIO()
+    # No metadata at all: it would carry the date, and the library's address.
+    figure.savefig(out, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
+    root = ElementTree.fromstring(out.getvalue())
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        for key in [key for key in element.attrib if key.startswith(_XLINK)]:
+            element.attrib[key.removeprefix(_XLINK)] = element.attrib.pop(key)
+        for key in ("fill", "stroke"):  # only a style can name a variable
+            if element.get(key, "").startswith("#"):
+                colour = f"{key}: {element.attrib.pop(key)}"
+                element.attrib["style"] = "; ".join(filter(None, [element.get("style"), colour]))
+        if "style" in element.attrib:
+            element.attrib["style"] = _themed(element.attrib["style"])
+    # matplotlib numbers its groups the same way in every figure; ids that nothing refers to would only collide.
+    used = {
+        found for element in root.iter() for value in element.attrib.values() for found in _REFERENCE.findall(value)
+    }
+    for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
+    for metadata in root.findall("metadata"):
+        root.remove(metadata)
+    width, height = (round(inches * 72) for inches in figure.get_size_inches())
+    root.attrib.clear()
+    label_ids = f"{name}-title {name}-desc"
+    root.attrib.update({"viewBox": f"0 0 {width} {height}", "role": "img", "aria-labelledby": label_ids})
+    for tag, text in (("desc", description), ("title", title)):
+        label = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
+        label.text = text
+        root.insert(0, label)
+    text = ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
+    return Markup(re.sub(r">\s+<", "><", text))
+
+
+def _themed(style: str) -> str:
+    style = re.sub(r"font:[^;]*?([\d.]+px)[^;]*", r"font-size: \1", style)
+    style = re.sub(r"font-family:[^;]*;?", "", style)  # the page's, which is there: the one measured in may not be
+    style = re.sub(r"#[0-9a-f]{6}", lambda found: _variable(found[0]), style)
+    return style.replace("stroke-linejoin: miter", "").replace("; ;", ";").strip("; ")
+
+
+def _variable(colour: str) -> str:
+    name = _VARIABLES.get(colour)
+    return f"var({name})" if name else colour

@@ -1,0 +1,561 @@
+"""The report, made of a small set of artifacts whose numbers are chosen here, so that each can be looked for."""
+
+import csv
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tasks import report
+from tasks.errors import CheckFailed, MissingArtifact
+from tasks.io.params import load_params
+from tasks.io.stage import stage_main
+from tasks.reporting import numbers
+from tasks.reporting.figures import Series, pmi_histogram, spaced
+from tasks.reporting.svg import drawing, to_svg
+from tasks.reporting.table import Column, Table
+from tasks.reporting.vocabulary import choose
+
+ROOT = Path(__file__).parents[2]
+SECRET = "zyxomatic"  # stands in every document, and may stand nowhere else
+STRATEGIES = {"S1": "word", "S2": "gst"}
+EPSILONS = (1.0, 10.0)
+CONDITION = "in release mode: kept tokens leave in clear and are the same in both texts"
+WORDS = {  # by falling frequency: what the sample of tokens is chosen from
+    "word": ["the", "york", "new", "42", "city", "rain"],
+    "gst": ["the", "new_york", "rain", "city", "the_rain", "new_york_city", "sun"],
+    "mst": ["the", "new_york", "rain", "city", "sun"],
+}
+
+
+def put(path: str, value: object) -> None:
+    file = Path("artifacts") / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(value), encoding="utf-8")
+
+
+def put_table(path: str, columns: dict) -> None:
+    file = Path("artifacts") / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), file)
+
+
+def put_check(path: str, suite: str, summary: dict) -> None:
+    expectations = [{"type": "t", "column": "c", "limits": {}, "checked": 1000, "unexpected": 0}] * 2
+    put(path, {"success": True, "suite": suite, "expectations": expectations, "summary": summary})
+
+
+def put_run(mechanism: str, strategy: str, epsilon: float, *, unchanged: float | None, cosine: float | None) -> None:
+    """One run of 3 texts: 20 tokens, of which the policy keeps 2 marks of punctuation (and 5 stop words in S1)."""
+    kept = {"none": {"word": 12, "stopword": 6, "punctuation": 2}, "S1": {"stopword": 5, "punctuation": 2}}
+    by_class = {
+        kind: {"perturbed": 0, "kept": kept.get(strategy, {"punctuation": 2}).get(kind, 0), "dropped": 0, "sampled": 0}
+        for kind in ("word", "stopword", "punctuation", "oov")
+    }
+    if mechanism != "none":
+        by_class["oov"]["sampled"] = 3
+        by_class["word"]["perturbed"] = 15 if strategy == "S2" else 10
+    total = {action: sum(one[action] for one in by_class.values()) for action in by_class["word"]}
+    metrics = {f"n_{action}": n for action, n in total.items()} | {
+        "n_documents": 3, "n_texts": 3, "n_tokens_in": 20, "n_tokens_out": 20, "n_words_in": 1234, "n_words_out": 5678,
+        "by_class": by_class, "share_unchanged": unchanged, "mean_cosine": cosine,
+        "unprotected_share": total["kept"] / 20, "epsilon_spent_mean": 3.25 * epsilon,
+    }  # fmt: skip
+    extra = ["in release mode: both texts have the same number of words"] if strategy == "S2" else []
+    guarantee = {
+        "formula": "none",
+        "statement": "Not private: somebody has the seed.",
+        "because": ["mode is experiment"],
+    }
+    guarantee["because"] += [CONDITION, *extra]
+    record = {
+        "lexveil": "9.8.7", "mode": "experiment", "guarantee": guarantee,
+        "policy": {"stopwords": "keep", "punctuation": "keep", "oov": "sample"},
+    }  # fmt: skip
+    if mechanism == "none":
+        record |= {"mode": "none", "guarantee": guarantee | {"statement": "The text is unchanged.", "because": []}}
+    folder = f"private/{mechanism}/{strategy}/{epsilon}"
+    put(f"{folder}/metrics.json", metrics)
+    put(f"{folder}/record.json", record)
+    put_table(f"{folder}/documents.parquet", {"doc_id": ["a"], "text": [SECRET]})
+
+
+def put_plan(strategy: str, epsilon: float) -> None:
+    """Data set alpha: 2 texts of 3 and 5 words, B = 4 ε; beta: one text of 7 words."""
+    per_token = {"S1": [2.0, 2.0, 3.5], "S2": [1.0, 1.0, 1.75]}[strategy]
+    put_table(
+        f"plans/{strategy}/{epsilon}.parquet",
+        {
+            "dataset": ["alpha", "alpha", "beta"],
+            "doc_id": ["a", "b", "c"],
+            "field": ["text"] * 3,
+            "n_words": [3, 5, 7],
+            "n_tokens": [3, 5, 7],
+            "n_perturbed": [2, 2, 2],
+            "budget": [4 * epsilon, 4 * epsilon, 7 * epsilon],
+            "epsilon_per_token": [epsilon * one for one in per_token],
+        },
+    )
+
+
+def make_artifacts() -> None:
+    """All artifacts of two strategies at two epsilons, in the current folder."""
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params["seed"] = 77
+    params["grid"] = {"mechanisms": ["madlib"], "strategies": list(STRATEGIES), "epsilons": list(EPSILONS)}
+    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+    put_run("none", "none", 0.0, unchanged=None, cosine=None)
+    for strategy in STRATEGIES:
+        for epsilon in EPSILONS:
+            put_plan(strategy, epsilon)
+            put_check(f"checks/plans/{strategy}/{epsilon}.json", f"plans/{strategy}/{epsilon}", {})
+    put_run("madlib", "S1", 1.0, unchanged=0.0625, cosine=0.25)
+    put_run("madlib", "S1", 10.0, unchanged=0.5, cosine=0.75)
+    put_run("madlib", "S2", 1.0, unchanged=0.125, cosine=0.375)
+    put_run("madlib", "S2", 10.0, unchanged=0.625, cosine=-0.125)
+    put_check("checks/corpus.json", "corpus", {})
+    put_check("checks/collocations.json", "collocations", {})
+    put_check("checks/outputs.json", "outputs", {})
+    covered = {"n_texts": 2, "n_words": 8, "n_covered": 6, "n_oov": 2, "coverage": 0.75}
+    everything = covered | {"n_covered": 8, "n_oov": 0, "coverage": 1.0}
+    coverage = {"alpha": dict.fromkeys(WORDS, covered), "beta": dict.fromkeys(WORDS, everything)}
+    put_check("checks/coverage.json", "vocab", {"coverage": coverage})
+
+    put("metrics/ngrams.json", {
+        "n_documents": 11, "n_sentences": 50, "n_tokens": 1025, "n_words": 333, "n_bigrams": 24, "n_trigrams": 4,
+        "bigram_tokens": 900, "trigram_tokens": 800,
+    })  # fmt: skip
+    put_table("ngrams/words.parquet", {
+        "word_id": pa.array([0, 1, 2, 3], pa.int32()), "word": [",", "the", "rain", "new"], "count": [99, 100, 10, 1],
+        "kind": ["punctuation", "connector", "word", "word"],
+    })  # fmt: skip
+    # Twelve bigrams: ten seen twice, with the highest PMI; two seen often.
+    rare = [f"rare{i}" for i in range(10)]
+    put_table("collocations/bigrams.parquet", {
+        "first_word": [*rare, "new", "heavy"], "second_word": [*["pair"] * 10, "york", "rain"],
+        "count": [2] * 10 + [40, 30], "pmi_bits": [15.0 + i / 10 for i in range(10)] + [5.25, 7.75],
+    })  # fmt: skip
+    put_table("collocations/trigrams.parquet", {
+        "first_word": ["new"], "second_word": ["york"], "third_word": ["city"], "count": [9], "pmi_bits": [12.5],
+    })  # fmt: skip
+    for name, tokens in WORDS.items():
+        lengths = [token.count("_") for token in tokens]
+        by_length = dict(zip(("unigram", "bigram", "trigram"), (lengths.count(i) for i in range(3)), strict=True))
+        put(f"metrics/segmented/{name}.json", {
+            "n_sentences": 50, "n_words": 1025, "n_tokens": 1000, "n_unigram_tokens": 980, "n_bigram_tokens": 15,
+            "n_trigram_tokens": 5, "pmi_bits": 1.0,
+        })  # fmt: skip
+        put(f"metrics/spaces/{name}.json", {f"n_{length}s": n for length, n in by_length.items()} | {
+            "n_tokens": len(tokens), "norm_largest": 3.0, "norm_median": 1.5, "tokens_covered": 900,
+        })  # fmt: skip
+        put(f"spaces/{name}/meta.json", {"dimensions": 13, "dtype": "float32", "n_tokens": len(tokens)})
+        Path(f"artifacts/spaces/{name}/words.txt").write_text("".join(f"{one}\n" for one in tokens), encoding="utf-8")
+        v = len(tokens)
+        np.save(f"artifacts/spaces/{name}/counts.npy", 100 - 10 * np.arange(v))
+        folder = Path(f"artifacts/neighborhoods/{name}")
+        folder.mkdir(parents=True)
+        # The neighbours of row i are the rows after it, the j-th at distance i + j / 8.
+        ids = (np.arange(v)[:, None] + np.arange(1, v)[None, :]) % v
+        np.save(folder / "neighbors.npy", ids.astype(np.int32))
+        np.save(folder / "distances.npy", (np.arange(v)[:, None] + np.arange(1, v)[None, :] / 8).astype(np.float32))
+
+
+class Page(HTMLParser):
+    """Headings, links, and the text of every table cell by the id of its table."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.headings: list[str] = []
+        self.links: list[str] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self._table = ""
+        self._into: list[str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.links += [value for key, value in attrs if key in ("src", "href", "srcset", "data", "action")]
+        if tag == "table":
+            self._table = known["id"].removeprefix("table-")
+            self.tables[self._table] = []
+        elif tag == "tr":
+            self.tables[self._table].append([])
+        elif tag in ("td", "th"):
+            self._into = self.tables[self._table][-1]
+            self._into.append("")
+        elif tag == "h2":
+            self._into = self.headings
+            self._into.append("")
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th", "h2"):
+            self._into = None
+
+    def handle_data(self, data):
+        if self._into is not None:
+            self._into[-1] += data
+
+    def row(self, table: str, *start: str) -> list[str]:
+        """The one row of a table that starts so, without that start."""
+        (found,) = [row for row in self.tables[table] if row[: len(start)] == list(start)]
+        return found[len(start) :]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with all artifacts and the report of them."""
+    folder = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        make_artifacts()
+        report.main()
+    return folder
+
+
+@pytest.fixture
+def project(made, tmp_path, monkeypatch):
+    """A copy of it without the report, which a test may break; it is the current folder."""
+    folder = tmp_path / "project"
+    shutil.copytree(made, folder)
+    shutil.rmtree(folder / "artifacts/report")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def html(made):
+    return (made / "artifacts/report/index.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def test_sections_stand_in_the_order_a_reader_needs(page):
+    assert page.headings == [
+        "What this is, and what it promises",
+        "Results per run",
+        "Budgets",
+        "Vocabulary coverage",
+        "Corpus and n-grams",
+        "Top collocations",
+        "Sample tokens and their neighbours",
+        "Checks",
+        "Parameters, versions, and how to reproduce",
+    ]
+
+
+def test_guarantee_is_none_and_says_what_a_release_would_promise(html):
+    box = html[html.index('<div class="box warn">') : html.index("What is protected, and what is not")]
+    plain = " ".join(re.sub(r"<[^>]+>", " ", box).split())
+    assert "none: the seed is known" in plain
+    assert "4 runs: madlib with strategy S1 and S2" in plain
+    assert "Not private: somebody has the seed." in plain
+    assert "Two texts with the same number of tokens" in plain
+    assert "exp(Σ ε_i·d(w_i,w&#39;_i))·Pr[M(D&#39;)=y]" in plain
+    assert "kept tokens leave in clear and are the same in both texts both" in plain  # of all runs, so without a name
+    assert "both texts have the same number of words (S2 only)" in plain
+    assert plain.index("clean baseline") < plain.index("The text is unchanged.")
+
+
+def test_exposure_counts_by_class(page):
+    assert page.row("exposure", "madlib", "S1", "1, 10") == ["10", "3", "0", "0", "5", "2", "0", "35.0%"]
+    assert page.row("exposure", "madlib", "S2", "1, 10") == ["15", "3", "0", "0", "0", "2", "0", "10.0%"]
+    assert page.row("exposure", "none", "none", "–") == ["0", "0", "0", "12", "6", "2", "0", "100.0%"]
+
+
+def test_exposure_that_differs_by_epsilon_gets_a_row_of_its_own(project):
+    file = project / "artifacts/private/madlib/S1/10.0/metrics.json"
+    metrics = json.loads(file.read_text())
+    metrics["by_class"]["oov"] = {"perturbed": 0, "kept": 3, "dropped": 0, "sampled": 0}
+    file.write_text(json.dumps(metrics))
+    report.main()
+    page = Page((project / "artifacts/report/index.html").read_text(encoding="utf-8"))
+    assert page.row("exposure", "madlib", "S1", "1")[6] == "0"
+    assert page.row("exposure", "madlib", "S1/10", "10")[6] == "3"
+
+
+def test_results_per_run(page):
+    # Mean budget: (2 texts × 4 ε + 7 ε) / 3.
+    assert page.row("results", "madlib", "S1", "1") == ["6.2%", "0.250", "35.0%", "3.25", "5.00"]
+    assert page.row("results", "madlib", "S2", "10") == ["62.5%", "-0.125", "10.0%", "32.50", "50.00"]
+    assert page.row("results", "none", "none", "–") == ["–", "–", "100.0%", "–", "–"]
+    assert page.row("tokens", "madlib", "S2", "1") == ["3", "20", "20", "1,234", "5,678", "15", "3", "2", "0"]
+    assert len(page.tables["results"]) == len(page.tables["tokens"]) == 2 + 5  # two lines of headings
+
+
+def test_budgets_have_the_form_of_table_8(page):
+    assert page.tables["budgets"][1] == ["Data set", "Texts", "Avg. words / text", "1", "10"]
+    assert page.row("budgets", "alpha") == ["2", "4.00", "4.00", "40.00"]
+    assert page.row("budgets", "beta") == ["1", "7.00", "7.00", "70.00"]
+    # S2: two texts, two tokens each, ε a token; so 2 ε a text, half of B.
+    assert page.row("per-token", "S2", "alpha") == ["2.00", "1.00", "10.00"]
+    assert page.row("spent", "S2", "alpha") == ["50.0%", "2.00", "20.00"]
+    assert page.row("spent", "S1", "beta") == ["100.0%", "7.00", "70.00"]
+
+
+def test_bound_is_exp_of_mean_epsilon_times_median_distance(page):
+    # word: nearest distances 0.125, 1.125, … 5.125; S1 spends (2 + 2 + 3.5) / 3 = 2.5 a token at base ε 1.
+    assert page.row("bound", "S1") == ["2.625", f"×{np.exp(2.5 * 2.625):.0f}", "×10²⁹"]
+
+
+def test_coverage_and_corpus(page):
+    assert page.row("coverage", "alpha", "gst") == ["2", "8", "6", "2", "75.0%"]
+    assert page.row("coverage", "beta", "word") == ["2", "8", "8", "0", "100.0%"]
+    assert page.row("corpus", "Documents in the sample") == ["11", "–"]
+    assert page.row("corpus", "Words and punctuation marks per sentence") == ["20.50", "–"]
+    assert page.row("corpus", "Bigrams kept as collocations") == ["12", "50.0%"]
+    assert page.row("corpus", "Trigrams kept as collocations") == ["1", "25.0%"]
+    assert page.row("segmentations", "gst") == [
+        "1,000", "1.025", "7", "4", "2", "1", "90.0%", "13", "1.500", "3.125",
+    ]  # fmt: skip
+
+
+def test_top_collocations_by_pmi_leave_out_the_rare(page, html):
+    assert page.tables["bigrams-by-pmi"][1:] == [["heavy rain", "30", "7.75"], ["new york", "40", "5.25"]]
+    assert "bigrams that occur at least 30 times, trigrams that occur at least 9 times" in html
+    assert page.tables["bigrams-by-count"][1:4] == [
+        ["new york", "40", "5.25"],
+        ["heavy rain", "30", "7.75"],
+        ["rare9 pair", "2", "15.90"],
+    ]
+    assert page.tables["trigrams-by-pmi"][1:] == [["new york city", "9", "12.50"]]
+
+
+def test_neighbours_have_the_form_of_table_7(page):
+    # Too few tokens for the ranks asked: the last of each length, stop words passed over.
+    assert page.tables["neighbours-gst"][0] == [
+        "",
+        "sun1 word, 40×",
+        "new_york2 words, 90×",
+        "new_york_city3 words, 50×",
+    ]
+    assert page.tables["neighbours-gst"][1] == ["1", "the6.125", "rain1.125", "sun5.125"]
+    assert page.tables["neighbours-gst"][5] == ["5", "the_rain6.625", "sun1.625", "city5.625"]
+    assert len(page.tables["neighbours-gst"]) == 1 + report.NEIGHBOURS
+    assert page.tables["neighbours-word"][0] == ["", "rain1 word, 50×"]
+    assert len(page.tables["neighbours-mst"]) == 1 + 4  # five tokens have four neighbours
+
+
+def test_checks_and_their_data_docs(page):
+    assert page.row("checks", "vocab") == ["vocabulary against every data set", "1", "2", "2,000", "✓ all hold"]
+    assert page.row("checks", "plans/S2")[1:4] == ["2", "2", "4,000"]
+    assert "../data_docs/index.html" in page.links
+
+
+def test_parameters_and_versions(html, page):
+    assert "seed: 77" in html
+    assert "memory_limit" not in html  # of this machine: changes no result
+    assert page.row("versions", "numpy") == [np.__version__]
+    assert "Made by Lexveil 9.8.7." in html
+
+
+def test_nothing_is_fetched(page, html):
+    allowed = ("#", "data:", "../data_docs/")
+    assert page.links and all(link.startswith(allowed) for link in page.links)
+    assert not re.search(r"https?:|@import|<script[^>]+src|<iframe|<object", html)
+    assert set(re.findall(r"url\(([^)]*)\)", html)) == set(re.findall(r"url\((#[\w-]+)\)", html))
+
+
+def test_no_document_text(made):
+    files = sorted((made / "artifacts/report").iterdir())
+    assert [file.name for file in files] == ["index.html", "metrics.json", "pmi.csv", "runs.csv"]
+    assert not any(SECRET in file.read_text(encoding="utf-8") for file in files)
+
+
+def test_every_figure_is_labelled(html):
+    figures = {}
+    for text in re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL):
+        root = ElementTree.fromstring(text)
+        title, description = root.find("title"), root.find("desc")
+        assert root.get("role") == "img"
+        assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+        assert len(description.text) > 20
+        figures[title.get("id")] = {"".join(one.itertext()).strip() for one in root.iter("text")}
+    axis = "base ε per word (1 / embedding distance, log)"
+    labels = {
+        "outcomes-title": {"share of the tokens of all texts (%)", "strategy"},
+        "unchanged-madlib-title": {axis, "unchanged (% of tokens with noise)"},
+        "cosine-madlib-title": {axis, "mean cosine (1 = same direction)"},
+        "pmi-title": {"PMI (bits)", "collocations per 0.5 bits"},
+        "lengths-title": {"words in a token", "share of the corpus's tokens (%)"},
+        "ranks-title": {"rank of the word (log)", "occurrences in the corpus (log)"},
+    }
+    assert figures.keys() == labels.keys()
+    assert all(labels[name] <= figures[name] for name in labels)
+    assert {"1", "10", "S1", "S2"} <= figures["cosine-madlib-title"]
+
+
+def test_ids_are_unique_and_every_reference_has_one(html):
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+    references = re.findall(r'url\(#([\w-]+)\)|href="#([\w-]+)"', html)
+    assert references and {a or b for a, b in references} <= set(ids)
+
+
+def test_metrics_are_numbers_dvc_can_compare(made):
+    metrics = json.loads((made / "artifacts/report/metrics.json").read_text())
+    assert metrics["corpus"] == {"n_documents": 11, "n_sentences": 50, "n_tokens": 1025, "n_words": 333}
+    assert metrics["collocations"] == {"bigrams": 12, "trigrams": 1}
+    assert metrics["vocabulary"] == {"word": 6, "gst": 7, "mst": 5}
+    assert metrics["coverage"]["alpha"]["mst"] == 0.75
+    run = {"share_unchanged": 0.0625, "mean_cosine": 0.25, "unprotected_share": 0.35}
+    assert metrics["runs"]["madlib/S1/1.0"] == run
+    assert metrics["runs"]["none/none/0.0"] == {"unprotected_share": 1.0}  # no null: DVC compares numbers
+
+
+def test_csv_files_for_dvc_plots(made):
+    with (made / "artifacts/report/runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["strategy"], row["epsilon"]) for row in rows] == [
+        ("S1", "1.0"), ("S1", "10.0"), ("S2", "1.0"), ("S2", "10.0"),
+    ]  # fmt: skip
+    assert (rows[2]["share_unchanged"], rows[2]["mean_cosine"], rows[2]["budget_mean"]) == ("0.125", "0.375", "5.0")
+    lines = (made / "artifacts/report/pmi.csv").read_text().splitlines()
+    assert lines == [
+        "ngrams,pmi_bits,n_collocations",
+        "bigrams,5.0,1", "bigrams,7.5,1", "bigrams,15.0,5", "bigrams,15.5,5", "trigrams,12.5,1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "pmi.csv"])
+def test_plots_of_dvc_yaml_name_columns_and_templates_that_exist(made, name):
+    stage = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["report"]
+    (plot,) = [one[f"artifacts/report/{name}"] for one in stage["plots"] if f"artifacts/report/{name}" in one]
+    header = (made / "artifacts/report" / name).read_text().splitlines()[0].split(",")
+    template = json.loads((ROOT / plot["template"]).read_text(encoding="utf-8"))
+    named = {plot["x"], plot["y"]} | set(template["data"]["format"]["parse"])
+    named |= {field for field in re.findall(r'"field": "([^"]+)"', json.dumps(template)) if not field.startswith("<")}
+    assert named - {"rev"} <= set(header)
+
+
+def test_same_artifacts_give_the_same_bytes(made, project):
+    # Neither what another run left in the library's settings nor an old run of another grid may show.
+    put_run("madlib", "S1", 99.0, unchanged=0.987, cosine=0.987)
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": "other", "svg.fonttype": "path"}):
+        report.main()
+    for file in sorted((made / "artifacts/report").iterdir()):
+        assert file.read_bytes() == (project / "artifacts/report" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize(
+    ("path", "stage"),
+    [
+        ("checks/outputs.json", "check_outputs"),
+        ("checks/coverage.json", "check_vocab"),
+        ("checks/plans/S2/10.0.json", "check_plans@S2"),
+        ("private/madlib/S2/10.0/record.json", "privatize@madlib-S2-10.0"),
+        ("private/none/none/0.0/metrics.json", "baseline"),
+        ("plans/S1/1.0.parquet", "plan_budgets@S1"),
+        ("metrics/ngrams.json", "count_ngrams"),
+        ("metrics/spaces/mst.json", "train_embeddings@mst"),
+        ("spaces/gst/counts.npy", "train_embeddings@gst"),
+        ("neighborhoods/gst/distances.npy", "build_neighborhoods@gst"),
+        ("collocations/trigrams.parquet", "build_collocations"),
+    ],
+)
+def test_missing_artifact_is_named_with_its_stage(project, capsys, path, stage):
+    (project / "artifacts" / path).unlink()
+    with pytest.raises(SystemExit) as stopped:
+        stage_main(report.main)
+    assert stopped.value.code == MissingArtifact.exit_code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"artifacts/{path}" in said and f"stage {stage})" in said
+    assert not (project / "artifacts/report").exists()
+
+
+def test_check_that_does_not_hold_stops_the_report(project):
+    file = project / "artifacts/checks/plans/S1/1.0.json"
+    broken = json.loads(file.read_text())
+    broken["expectations"][0] = broken["expectations"][0] | {"unexpected": 4}
+    file.write_text(json.dumps(broken))
+    with pytest.raises(CheckFailed, match=r"checks/plans/S1/1\.0\.json: 4 values"):
+        report.main()
+
+
+def test_plans_that_contradict_each_other_stop_the_report(project):
+    file = project / "artifacts/plans/S2/10.0.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.set_column(6, "budget", pa.array([41.0, 41.0, 70.0])), file)
+    with pytest.raises(
+        CheckFailed, match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 and 41"
+    ):
+        report.main()
+
+
+def test_one_run_and_no_trigrams_still_make_a_page(project):
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["grid"] = {"mechanisms": ["madlib"], "strategies": ["S2"], "epsilons": [10.0]}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    empty = pq.read_table("artifacts/collocations/trigrams.parquet").slice(0, 0)
+    pq.write_table(empty, "artifacts/collocations/trigrams.parquet")
+    report.run(load_params(), Path("artifacts/report"))
+    page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+    assert [row[:3] for row in page.tables["results"][2:]] == [["madlib", "S2", "10"], ["none", "none", "–"]]
+    assert page.row("corpus", "Trigrams kept as collocations") == ["0", "0.0%"]
+    assert page.tables["trigrams-by-pmi"][1:] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0.0, "0.0%"), (0.0001, "<0.1%"), (0.123, "12.3%"), (0.9999, ">99.9%"), (1.0, "100.0%")],
+)
+def test_a_share_never_reads_as_nothing_or_all_when_it_is_not(value, text):
+    assert numbers.share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("log_value", "text"), [(0.0, "×1.00"), (0.9, "×2.46"), (5.0, "×148"), (50.0, "×10²²"), (1e5, "×10⁴³⁴²⁹")]
+)
+def test_factors_too_large_for_a_float_are_written_as_powers(log_value, text):
+    assert numbers.factor(log_value) == text
+
+
+def test_labels_that_would_touch_are_left_out():
+    epsilons = [0.1, 0.5, 1.0, 5.0, 10.0, 10.5, 11.0, 50.0]
+    assert spaced(epsilons, 350) == [0.1, 0.5, 1.0, 5.0, 10.0, 50.0]
+    assert spaced([3.0], 350) == [3.0]
+
+
+def test_choice_of_tokens():
+    tokens = ["the", "a_b", "x", "y", "1", "of_x", "z", "c_d", "u_v"]
+    assert choose(tokens, 1, {"the", "of"}, (1, 2)) == [2, 3]
+    assert choose(tokens, 1, {"the", "of"}, (2, 9)) == [3, 6]
+    assert choose(tokens, 2, {"the", "of"}, (1, 3)) == [1, 8]
+    assert choose(tokens, 3, {"the", "of"}, (1, 3)) == []
+
+
+def test_histogram_shows_empty_bins_as_empty():
+    svg = pmi_histogram("h", "t", [Series("bigrams", [1.0, 2.0], [4, 6])], 0.5)
+    root = ElementTree.fromstring(svg)
+    assert "10 collocations, most of them around 2 bits" in root.find("desc").text
+    (line,) = [one.get("d") for one in root.iter("path") if "--c1" in one.get("style", "") and one.get("clip-path")]
+    heights = [float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", line)]
+    assert heights.count(max(heights)) >= 4  # both ends, and the bin between them that holds nothing
+
+
+def test_svg_takes_colours_from_the_page_and_escapes_text():
+    with drawing("x") as figure:
+        figure.add_axes((0, 0, 1, 1)).set_title("a < b")
+        svg = to_svg(figure, "x", "1 < 2", "d & e")
+    assert "a &lt; b" in svg and "1 &lt; 2" in svg and "d &amp; e" in svg
+    assert "var(--ink)" in svg and "DejaVu" not in svg and "#1f2328" not in svg
+
+
+def test_table_as_csv_keeps_raw_values():
+    table = Table("t", "c", [Column("a", "A"), Column("b", "B", numbers.share, "G")], [("x, y", 0.12345), ("z", None)])
+    assert table.csv == 'a,b\n"x, y",0.12345\nz,\n'
+    assert table.groups == [("", 1), ("G", 1)] and table.starts == {1}
+    assert [[cell.text for cell in row] for row in table.cells] == [["x, y", "12.3%"], ["z", "–"]]
+    assert table.csv_uri.startswith("data:text/csv;charset=utf-8,a%2Cb%0A%22x%2C%20y%22")
