@@ -59,6 +59,6 @@ class Madlib:
         noise: Floats = direction * (radius / length)[:, None]
         return noise
 
-    def replace(self, ids: Ids, noise: Floats) -> Ids:
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
         """Return the word nearest to each noisy vector."""
         return self.search.nearest(self.vectors[ids] + noise)

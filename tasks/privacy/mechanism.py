@@ -27,10 +27,10 @@ class Mechanism(Protocol):
     guarantee: ClassVar[str]  # the proven statement, as a formula
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric."""
+        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric; one row per token."""
 
-    def replace(self, ids: Ids, noise: Floats) -> Ids:
-        """Return the replacement of each of n ids, shape (n,)."""
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
+        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to ``noise``."""
 
 
 MECHANISMS = {"madlib": Madlib}

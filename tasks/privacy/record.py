@@ -104,7 +104,9 @@ def statement(made: Mapping[str, Any]) -> list[str]:
     counts = made["counts"]
     lines = [f"mechanism {made['mechanism']}, strategy {made['strategy']}, mode {made['mode']}"]
     if "n_tokens_in" in counts:
-        unchanged = "" if counts["share_unchanged"] is None else f" ({counts['share_unchanged']:.1%} came out unchanged)"
+        unchanged = (
+            "" if counts["share_unchanged"] is None else f" ({counts['share_unchanged']:.1%} came out unchanged)"
+        )
         budgets = ", ".join(f"{budget:.4g}" for budget in made["document_budget"].values())
         lines += [
             f"{counts['n_texts']:,} texts, {counts['n_tokens_in']:,} tokens: {counts['n_perturbed']:,} perturbed{unchanged}, "

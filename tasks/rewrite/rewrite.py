@@ -113,7 +113,7 @@ def rewrite(
     def search() -> None:
         if waiting:
             at = np.concatenate([positions for positions, _ in waiting])
-            numbers[at] = mechanism.replace(known[at], np.concatenate([noise for _, noise in waiting]))
+            numbers[at] = mechanism.replace(known[at], spent[at], np.concatenate([noise for _, noise in waiting]))
             waiting.clear()
 
     size = 0

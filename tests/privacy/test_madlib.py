@@ -40,7 +40,8 @@ def test_noise_has_no_preferred_direction() -> None:
 def test_large_epsilon_changes_nothing() -> None:
     ids = np.arange(12)
     madlib = toy()
-    assert (madlib.replace(ids, madlib.noise(np.full(12, 1e9), stream(1, "x"))) == ids).all()
+    budgets = np.full(12, 1e9)
+    assert (madlib.replace(ids, budgets, madlib.noise(budgets, stream(1, "x"))) == ids).all()
 
 
 def test_one_dimension_against_the_closed_form() -> None:
@@ -48,7 +49,8 @@ def test_one_dimension_against_the_closed_form() -> None:
     madlib = Madlib(np.array([[0.0], [1.0], [3.0]], dtype=np.float32))
     epsilon = 1.5
     ids = np.ones(SAMPLES, dtype=np.int64)
-    drawn = madlib.replace(ids, madlib.noise(np.full(SAMPLES, epsilon), stream(3, "line")))
+    budgets = np.full(SAMPLES, epsilon)
+    drawn = madlib.replace(ids, budgets, madlib.noise(budgets, stream(3, "line")))
     expected = np.array([np.exp(-epsilon * 0.5) / 2, 0.0, np.exp(-epsilon * 1.0) / 2])
     expected[1] = 1 - expected.sum()
     share = np.bincount(drawn, minlength=3) / SAMPLES

@@ -13,7 +13,12 @@ COUNTS = {
 
 @pytest.mark.parametrize(
     ("mechanism", "mode", "claimed"),
-    [("madlib", "release", True), ("madlib", "experiment", False), ("madlib", "anything", False), ("none", "release", False)],
+    [
+        ("madlib", "release", True),
+        ("madlib", "experiment", False),
+        ("madlib", "anything", False),
+        ("none", "release", False),
+    ],
 )
 def test_only_a_release_claims(mechanism: str, mode: str, claimed: bool) -> None:
     formula = guarantee(mechanism, "S3", SAFE, mode, keep_layout=False).formula

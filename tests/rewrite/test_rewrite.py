@@ -87,9 +87,9 @@ def test_search_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Madlib.replace
     sizes = []
 
-    def counted(self: Madlib, ids, noise):  # noqa: ANN001, ANN202
+    def counted(self: Madlib, ids, epsilon, noise):  # noqa: ANN001, ANN202
         sizes.append(len(ids))
-        return original(self, ids, noise)
+        return original(self, ids, epsilon, noise)
 
     monkeypatch.setattr(Madlib, "replace", counted)
     assert done(policy, 0.5, texts).texts == expected
