@@ -1,0 +1,423 @@
+"""The flow: every stage of dvc.yaml as one Prefect task run, named and ordered as DVC does.
+
+DVC alone decides what is stale; Prefect runs, shows and records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from uuid import UUID
+
+from prefect import State, allow_failure, flow, get_run_logger, task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.context import FlowRunContext
+from prefect.events.worker import EventsWorker
+from prefect.exceptions import ObjectNotFound
+from prefect.futures import PrefectFuture
+from prefect.logging.handlers import APILogWorker
+from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.states import Cancelled, Completed, Crashed, Failed
+
+from flows.display import Result, Watcher, duration
+from flows.graph import Graph, Stage, open_repo, read_graph, with_status
+from flows.inputs import ensure_data
+from flows.process import Command, stop_all
+from flows.project import LOGS, STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
+from flows.summary import metrics_page, table_rows
+from flows.tidy import prune, repair, settle_lock
+from tasks.errors import LexveilError
+from tasks.io import paths
+from tasks.io.params import load_params
+
+FLOW_RUN = STATE / "flow-run"  # Prefect's id of the run that is under way
+REPORT = paths.REPORT / "index.html"
+
+# The line by which a stage says what went wrong: `CheckFailed: ...`, or the last line of a traceback.
+ERROR_LINE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*[a-z]\w*: \S")
+DVC_ERROR = re.compile(r"ERROR: failed to reproduce '[^']*': (.*)")
+ANY_DVC_ERROR = re.compile(r"ERROR: (.*)")
+DVC_EXIT = re.compile(r"exited with (-?\d+)$")
+# What DVC says about itself and not about the stage.
+DVC_HINTS = re.compile(
+    r"To track the changes with git, run:|\s+git add .*|To enable auto staging, run:|\s+dvc config core\.autostage true"
+    r"|Use `dvc push` to send .*|(?:Updating|Generating) lock file .*|Data and pipelines are up to date\."
+)
+
+
+NOT_IN_A_FILE_NAME = re.compile(r"[^\w@.-]")
+
+
+@dataclass
+class Build:
+    """One run: what it was asked, what has happened so far. Shared by the flow and the threads of its tasks."""
+
+    watcher: Watcher = field(default_factory=Watcher)
+    keep_going: bool = False
+    graph: Graph = field(default_factory=lambda: Graph({}))
+    results: dict[str, Result] = field(default_factory=dict)
+    commands: dict[str, Command] = field(default_factory=dict)
+    stopped_by: int | None = None  # the signal
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> Result | None:
+        """The first failure; it decides message and exit code."""
+        return next((result for result in self.results.values() if result.state == "failed"), None)
+
+    def count(self, state: str) -> int:
+        """How many stages ended so."""
+        return sum(result.state == state for result in self.results.values())
+
+    def verdict(self, stage: Stage) -> tuple[str, str]:
+        """Decide ("run" | "cached" | "not run", why) for a stage all of whose needs have ended."""
+        for need in stage.needs:
+            result = self.results[need]
+            if result.state in ("failed", "stopped"):
+                return "not run", f"needs {need}, which {result.state}"
+            if result.state == "not run":
+                return "not run", result.message
+        if self.stopped_by is not None:
+            return "not run", "the run was stopped"
+        if self.failed is not None and not self.keep_going:
+            return "not run", f"{self.failed.stage} failed"
+        if stage.name in self.graph.stale:
+            return "run", self.graph.stale[stage.name]
+        changed = [need for need in stage.needs if self.results[need].state in ("ran", "restored")]
+        return ("run", f"after {', '.join(changed)}") if changed else ("cached", "")
+
+    def stop(self, number: int) -> None:
+        """End every running stage; nothing new starts."""
+        with self.lock:
+            self.stopped_by = number
+            running = list(self.commands.values())
+        self.watcher.say("stopping")
+        stop_all(running)
+
+    def reproduce(self, stage: Stage) -> Result:
+        """Have DVC bring one stage up to date, in a process group of its own, and say how that went."""
+        logger = get_run_logger()
+        said = _Said(stage.name)
+        log = LOGS / f"{NOT_IN_A_FILE_NAME.sub('-', stage.name)}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        started = time.monotonic()
+        # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
+        argv = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage.name]
+        with self.lock:
+            if self.stopped_by is not None:
+                return Result(stage.name, "stopped")
+            command = self.commands[stage.name] = Command(argv, stage_environment())
+        self.watcher.start(stage.name)
+        with log.open("w", encoding="utf-8") as file:
+            for stream, line in command.lines():
+                said.hear(stream, line)
+                if not DVC_HINTS.fullmatch(line):
+                    file.write(line + "\n")
+                    file.flush()
+                    logger.info(line)
+                    self.watcher.output(stage.name, line)
+        code = command.wait()
+        seconds = time.monotonic() - started
+        with self.lock:
+            del self.commands[stage.name]
+            stopped = self.stopped_by is not None
+        if code == 0:
+            return Result(stage.name, said.state, seconds, rows=stage_rows(stage))
+        if stopped:
+            return Result(stage.name, "stopped", seconds, "the run was stopped")
+        return Result(stage.name, "failed", seconds, said.error(code, log), said.exit_code)
+
+
+class _Said:
+    """What can be learned from the lines of `dvc repro` and the stage inside it."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+        self.state = "ran"
+        self.exit_code = 1
+        self._error = self._dvc = ""
+        self._code: int | None = None
+
+    def hear(self, stream: str, line: str) -> None:
+        if stream == "out":
+            if line.endswith("' didn't change, skipping"):
+                self.state = "cached"
+            elif line.startswith(f"Stage '{self.stage}' is cached - skipping run"):
+                self.state = "restored"
+        elif found := DVC_ERROR.match(line):
+            self._dvc = found[1]
+            if exited := DVC_EXIT.search(line):
+                # DVC itself always ends with 255; the stage's own code stands only here.
+                self._code = int(exited[1])
+                self.exit_code = 2 if self._code == 2 else 1
+        elif found := ANY_DVC_ERROR.match(line):
+            self._dvc = self._dvc or found[1]
+        elif ERROR_LINE.match(line):
+            self._error = line.strip()
+
+    def error(self, code: int, log: Path) -> str:
+        """Return one line: the stage's own words, or else DVC's, or else how it ended and where its output is."""
+        if self._error:
+            return self._error
+        if self._code is None:
+            return self._dvc or f"DVC ended with code {code}; its output is in {log}"
+        number = -self._code if self._code < 0 else self._code - 128  # killed itself, or the shell around it tells
+        if number == signal.SIGKILL:
+            return f"the stage was killed (signal 9), as when memory runs out; its output is in {log}"
+        return f"the stage ended with code {self._code} and no error line; its output is in {log}"
+
+
+def stage_rows(stage: Stage) -> str:
+    """Say how many rows the Parquet outputs of a stage have; their footers know."""
+    files = [
+        file
+        for out in stage.outs
+        for file in ([out] if out.suffix == ".parquet" else sorted(out.glob("*.parquet")) if out.is_dir() else [])
+    ][:6]
+    if not files:
+        return ""
+    import pyarrow.parquet as pq
+
+    return "; ".join(f"{file.stem} {pq.read_metadata(file).num_rows:,}" for file in files)
+
+
+# The build that this process runs. A flow's parameters must be plain values that a server can store, so it stands here.
+_current: ContextVar[Build | None] = ContextVar("build", default=None)
+
+
+@task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE, persist_result=False, retries=0)
+def reproduce(stage: str) -> State[Any]:
+    """Bring one stage up to date, or say why that is not needed or not possible."""
+    build = _current.get()
+    assert build is not None
+    what, why = build.verdict(build.graph.stages[stage])
+    if what == "run":
+        get_run_logger().info(f"stale: {why}")
+        result = build.reproduce(build.graph.stages[stage])
+    else:
+        result = Result(stage, what, message=why)
+    build.results[stage] = result
+    build.watcher.end(result)
+    if result.state == "failed":
+        return Failed(message=result.message)
+    if result.state in ("not run", "stopped"):
+        # Not a second failure: the first one is the news.
+        return Cancelled(name="NotRun" if result.state == "not run" else "Stopped", message=result.message)
+    if result.state == "cached":
+        return Completed(name="Cached", message="DVC found it unchanged")
+    if result.state == "restored":
+        return Completed(
+            name="Restored", message="same command and inputs as in an earlier run: taken from DVC's cache"
+        )
+    return Completed(message=f"{duration(result.seconds)}{', rows: ' + result.rows if result.rows else ''}")
+
+
+@flow(name="build", persist_result=False, retries=0)
+def build() -> State[Any]:
+    """Bring everything in dvc.yaml up to date."""
+    asked = _current.get()
+    if asked is not None:
+        return _run(asked)
+    # Started by a server, not by `lexveil run`.
+    prepare(find_root(Path.cwd()))
+    asked = Build()
+    token = _current.set(asked)
+    try:
+        with build_lock(wait=True):
+            ensure_data(asked.watcher)
+            return _run(asked)
+    finally:
+        _current.reset(token)
+
+
+def _run(build: Build) -> State[Any]:
+    logger = get_run_logger()
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        logger.info(text)
+        build.watcher.say(text)
+
+    _settle_killed_run(say)
+    build.graph = plan(say)
+    build.watcher.begin(len(build.graph.stages))
+    logger.info(f"{len(build.graph.stages)} stages, {len(build.graph.stale)} stale")
+    try:
+        with _signals(build):
+            _schedule(build, load_params().machine.workers)
+    finally:
+        with open_repo() as repo:
+            settle_lock(repo, build.graph)
+        FLOW_RUN.unlink(missing_ok=True)
+        build.seconds = time.monotonic() - started
+    create_table_artifact(
+        key="lexveil-build",
+        table=table_rows(build.results.values()),
+        description=f"Stages of one run, {duration(build.seconds)}",
+    )
+    if page := metrics_page():
+        create_markdown_artifact(key="lexveil-report", markdown=page, description="Headline figures of the report")
+    if build.stopped_by is not None:
+        return Cancelled(message="stopped; the next run continues here")
+    if failed := build.failed:
+        return Failed(message=f"{failed.stage}: {failed.message}")
+    return Completed(message=headline(build))
+
+
+def _settle_killed_run(say: Callable[[str], None]) -> None:
+    """Note which flow run this is; if the run noted before was killed, say so in Prefect, where it would run for ever."""
+    context = FlowRunContext.get()
+    assert context is not None and context.flow_run is not None
+    with contextlib.suppress(OSError, ValueError, ObjectNotFound), get_client(sync_client=True) as client:
+        killed = client.read_flow_run(UUID(FLOW_RUN.read_text(encoding="utf-8").strip()))
+        if killed.state is not None and not killed.state.is_final():
+            client.set_flow_run_state(killed.id, Crashed(message="the process was killed"), force=True)
+            say(f"the run before this one ({killed.name}) was killed; this one continues there")
+    FLOW_RUN.write_text(f"{context.flow_run.id}\n", encoding="utf-8")
+
+
+def headline(build: Build) -> str:
+    """Count how the stages ended."""
+    states = ("ran", "restored", "cached", "failed", "stopped", "not run")
+    return ", ".join(f"{build.count(state)} {state}" for state in states if build.count(state)) or "no stages"
+
+
+def plan(say: Callable[[str], None]) -> Graph:
+    """Clear away what is left of earlier runs, then ask DVC for the graph and for what is stale in it."""
+    from dvc.repo import lock_repo
+
+    if ended := end_leftovers():
+        say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
+    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
+        repair(repo, say)
+        graph = read_graph(repo)
+        prune(graph, say)
+        for name in settle_lock(repo, graph):
+            say(f"dropped {name} from dvc.lock: dvc.yaml has no such stage")
+        return with_status(repo, graph)
+
+
+def _schedule(build: Build, workers: int) -> None:
+    """Submit each stage when all it needs has ended, at most ``workers`` at a time, in DVC's order."""
+    futures: dict[str, PrefectFuture[Any]] = {}
+    running: set[str] = set()
+    waiting = list(build.graph.stages.values())
+    ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+    while waiting or running:
+        ready = next((stage for stage in waiting if all(need in build.results for need in stage.needs)), None)
+        if ready is None or len(running) >= workers:
+            running.discard(ended.get())
+            continue
+        waiting.remove(ready)
+        running.add(ready.name)
+        # What failed is let through, so that the stage itself can say that it does not run. Prefect lets nothing wait
+        # for a stage that was cancelled; those edges are left out.
+        after = [
+            allow_failure(futures[need]) if build.results[need].state == "failed" else futures[need]
+            for need in ready.needs
+            if build.results[need].state not in ("not run", "stopped")
+        ]
+        future = futures[ready.name] = reproduce.submit(ready.name, wait_for=after)
+        future.add_done_callback(partial(_ended, build, ended, ready.name))
+
+
+def _ended(build: Build, ended: queue.SimpleQueue[str], name: str, _: object) -> None:
+    # A task that broke before it could report (a bug of ours, or Prefect's server went away) must not hang the flow.
+    build.results.setdefault(name, Result(name, "failed", message="Prefect could not run this task; see its log"))
+    ended.put(name)
+
+
+@contextlib.contextmanager
+def _signals(build: Build) -> Iterator[None]:
+    """On Ctrl-C and SIGTERM end the stages, then let the flow end in its own way; a second one ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if build.stopped_by is not None:
+            raise KeyboardInterrupt
+        build.stopped_by = number
+        # In a thread: the main one may be anywhere, inside a lock or a print too.
+        threading.Thread(target=build.stop, args=(number,), daemon=True).start()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float | None = None) -> int:
+    """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
+
+    Args:
+        api_url: of a Prefect server that answers.
+        watcher: is told what happens.
+        keep_going: after a failure, go on with what does not depend on it.
+        started: time.monotonic() when the command began, for the total.
+
+    Raises:
+        LexveilError: with the message and the exit code of the stage that failed.
+    """
+    current = Build(watcher, keep_going=keep_going)
+    token = _current.set(current)
+    started = time.monotonic() if started is None else started
+    try:
+        # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
+        with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+            state = build(return_state=True)
+    finally:
+        _current.reset(token)
+        hand_over()
+        watcher.close()
+    took = duration(time.monotonic() - started)
+    if current.stopped_by is not None:
+        watcher.say(f"stopped after {took}: {headline(current)}; `lexveil run` continues here")
+        return 128 + current.stopped_by
+    if failed := current.failed:
+        watcher.say(f"failed after {took}: {headline(current)}")
+        raise StageFailed(failed, current.count("failed"))
+    if not state.is_completed():
+        error = state.result(raise_on_failure=False)
+        if isinstance(error, LexveilError):
+            raise error
+        raise LexveilError(f"the flow ended as {state.name}: {state.message}")
+    watcher.say(f"done in {took}: {headline(current)}")
+    if REPORT.exists():
+        watcher.say(f"report: {REPORT}")
+    return 0
+
+
+def hand_over() -> None:
+    """Wait until log lines and states have reached the server.
+
+    Prefect sends them in the background, and where the server is gone by then it tries for a minute, after the end.
+    """
+    EventsWorker.drain_all(timeout=30)
+    APILogWorker.drain_all(timeout=30)
+
+
+class StageFailed(LexveilError):
+    """A stage ended with an error; the message is its own."""
+
+    def __init__(self, failed: Result, failures: int) -> None:
+        more = f" (and {failures - 1} more stage{'s' * (failures != 2)} failed)" if failures > 1 else ""
+        super().__init__(f"{failed.stage}: {failed.message}{more}")
+        self.exit_code = failed.exit_code

@@ -1,0 +1,36 @@
+"""Runs one command and takes its whole process group down when the process that asked for it is gone.
+
+Started as a script, `python guard.py COMMAND...`, as the leader of a process group of its own. Its standard input is a
+pipe whose other end the flow holds: the kernel closes that end however the flow dies, SIGKILL included, and then
+nothing of the stage survives. (Linux's parent-death signal would fire when the *thread* that forked ends.)
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+
+def watch() -> None:
+    """Wait for the end of the pipe, then kill the group, this process included."""
+    while os.read(0, 4096):
+        pass
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def main() -> int:
+    """Run the command and return its exit code, 128 + N after signal N."""
+    # Handlers, not SIG_IGN, which the command would inherit. A signal is for the command; this only reports its end.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+    threading.Thread(target=watch, daemon=True).start()
+    code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # no waiting for the thread that still reads

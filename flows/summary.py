@@ -1,0 +1,44 @@
+"""What a run leaves in Prefect: a table of its stages and the report's headline figures. Counts and names, no text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from flows.display import Result
+from tasks.io import paths
+
+MOST_FIGURES = 60
+
+
+def table_rows(results: Iterable[Result]) -> list[dict[str, object]]:
+    """One row per stage, in the order in which they ended."""
+    return [
+        {"stage": result.stage, "state": result.state, "seconds": round(result.seconds, 1), "rows": result.rows}
+        for result in results
+    ]
+
+
+def metrics_page() -> str:
+    """Write the report's metrics as a Markdown table; empty if there is no report."""
+    file = paths.REPORT / "metrics.json"
+    try:
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    figures = list(_flat(metrics))
+    lines = [f"Report: `{paths.REPORT / 'index.html'}`", "", "| figure | value |", "| --- | --- |"]
+    lines += [f"| {name} | {value} |" for name, value in figures[:MOST_FIGURES]]
+    if len(figures) > MOST_FIGURES:
+        lines += ["", f"{len(figures) - MOST_FIGURES} more in `{file}`."]
+    return "\n".join(lines)
+
+
+def _flat(value: object, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    else:
+        yield name, f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

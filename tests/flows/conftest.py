@@ -1,0 +1,62 @@
+"""The scratch project and the one Prefect server that the tests of the flow share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scratch_project import Project, make_template
+
+import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One project, made once and copied for each test."""
+    root = tmp_path_factory.mktemp("template") / "project"
+    make_template(root)
+    return root
+
+
+@pytest.fixture
+def project(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A fresh copy, as the current folder; nothing has run in it."""
+    root = tmp_path / "project"
+    shutil.copytree(template, root)
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return Project(root)
+
+
+@pytest.fixture(scope="session")
+def built_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project after one serial `dvc repro`."""
+    root = tmp_path_factory.mktemp("built") / "project"
+    shutil.copytree(template, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        project = Project(root)
+        project.dvc("repro")
+        project.ran()
+    return root
+
+
+@pytest.fixture
+def built(project: Project, built_template: Path) -> Project:
+    """The project with everything made."""
+    shutil.copytree(built_template, project.root, symlinks=True, dirs_exist_ok=True)
+    return project
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[str]:
+    """One Prefect server for all tests; the address of its API."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=180):
+        yield PREFECT_API_URL.value()

@@ -1,0 +1,133 @@
+"""A tiny project in the shape of the real graph: seven stages, made in a moment."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+DVC_YAML = """
+stages:
+  first:
+    cmd: python stage.py artifacts/first.txt src.txt
+    deps: [src.txt, stage.py]
+    outs: [artifacts/first.txt]
+  count:
+    matrix:
+      kind: [a, b]
+    cmd: python stage.py artifacts/counts/${item.kind}.txt artifacts/first.txt
+    deps: [artifacts/first.txt, stage.py]
+    params: [count]
+    outs: ["artifacts/counts/${item.kind}.txt"]
+  privatize:
+    matrix:
+      strategy: ${grid.strategies}
+      epsilon: ${grid.epsilons}
+    cmd: python stage.py artifacts/private/${item.strategy}/${item.epsilon}/documents.txt artifacts/counts
+    deps: [artifacts/counts, stage.py]
+    params: [seed]
+    outs: ["artifacts/private/${item.strategy}/${item.epsilon}"]
+  check:
+    cmd: python stage.py artifacts/checks/outputs.json artifacts/private
+    deps: [artifacts/private, stage.py]
+    params: [grid, checks]
+    outs: [artifacts/checks/outputs.json]
+  report:
+    cmd: python stage.py artifacts/report/index.html artifacts/checks/outputs.json
+    deps: [artifacts/checks, stage.py]
+    outs: [artifacts/report/index.html]
+"""
+
+# Each stage joins what it reads and writes it in two steps. behaviour.txt, which no stage declares, can make one of them
+# fail ("count@a fail 2"), wait between its steps ("count@a wait") or note when it runs.
+STAGE = """
+import os, sys, time
+from pathlib import Path
+
+out, source = Path(sys.argv[1]), Path(sys.argv[2])
+name = os.environ["DVC_STAGE"]
+with open("ran.log", "a") as log:
+    log.write(f"{name} start {time.monotonic()}\\n")
+print(f"{name} speaks", flush=True)
+asked = dict(line.split(" ", 1) for line in Path("behaviour.txt").read_text().splitlines())
+what = asked.get(name, "").split()
+files = [source] if source.is_file() else sorted(file for file in source.rglob("*") if file.is_file())
+text = "".join(file.read_text() for file in files)
+out.parent.mkdir(parents=True, exist_ok=True)
+partial = out.with_name(f".{out.name}.partial")
+partial.write_text(text)
+if what[:1] == ["fail"]:
+    print(f"CheckFailed: {name} does not hold; the limit is 3", file=sys.stderr)
+    sys.exit(int(what[1]))
+if what[:1] == ["die"]:
+    os.kill(os.getpid(), 9)
+if what[:1] == ["wait"]:
+    Path(f"waiting-{os.getpid()}").touch()
+    time.sleep(float(what[1]))
+with partial.open("a") as file:
+    file.write(name + "\\n")
+partial.rename(out)
+with open("ran.log", "a") as log:
+    log.write(f"{name} end {time.monotonic()}\\n")
+"""
+
+
+class Project:
+    """The scratch project's folder and what a test does with it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def behave(self, *lines: str) -> None:
+        """Tell stages to fail or wait; nothing becomes stale by it."""
+        (self.root / "behaviour.txt").write_text("".join(line + "\n" for line in lines))
+
+    def ran(self) -> list[str]:
+        """The stages that were begun since the last call, in order."""
+        log = self.root / "ran.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [line.split()[0] for line in lines if " start " in line]
+
+    def times(self) -> dict[tuple[str, str], float]:
+        """When each stage began and ended: (stage, "start" | "end") -> seconds on a clock that only goes up."""
+        lines = (line.split() for line in (self.root / "ran.log").read_text().splitlines())
+        return {(stage, what): float(when) for stage, what, when in lines}
+
+    def dvc(self, *arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "dvc", *arguments], cwd=self.root, check=True, capture_output=True, text=True
+        ).stdout
+
+    def artifacts(self) -> dict[str, bytes]:
+        files = (path for path in (self.root / "artifacts").rglob("*") if path.is_file())
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in files}
+
+    def lock(self) -> str:
+        return (self.root / "dvc.lock").read_text()
+
+    def set_params(self, before: str, after: str) -> None:
+        file = self.root / "params.yaml"
+        text = file.read_text()
+        assert before in text
+        file.write_text(text.replace(before, after))
+
+
+def make_template(root: Path) -> None:
+    """Write the project into ``root``; nothing has run in it."""
+    root.mkdir()
+    (root / "dvc.yaml").write_text(DVC_YAML)
+    (root / "stage.py").write_text(STAGE)
+    (root / "src.txt").write_text("source\n")
+    (root / "behaviour.txt").write_text("")
+    (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n")
+    params = (ROOT / "params.yaml").read_text()
+    for before, after in (("[S1, S2, S3, S4]", "[S1, S2]"), ("[1.0, 10.0, 50.0]", "[1.0]")):
+        assert before in params
+        params = params.replace(before, after)
+    (root / "params.yaml").write_text(params)
+    shutil.copytree(ROOT / ".dvc", root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp"))
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)

@@ -1,0 +1,195 @@
+"""The command line: what it refuses, in one line and before anything is touched, and what it hands on."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from scratch_project import ROOT, Project
+
+from flows import cli
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """What a command puts into the environment ends with its test."""
+    with mock.patch.dict(os.environ):
+        yield
+
+
+def call(*arguments: str) -> int:
+    try:
+        return cli.main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib", "--strategy", "S3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "COMMAND"),
+        (("rum",), "run"),
+        (("run", "--parms", "x"), "--parms"),
+        (("run", "--params", "absent.yaml"), "absent.yaml"),
+        (("data",), "ACTION"),
+        (("data", "use"), "--corpus"),
+        (("data", "use", "--corpus", "absent"), "absent"),
+        (("privatize", "in.jsonl"), "--mechanism"),
+        (PRIVATIZE, "--epsilon"),
+        ((*PRIVATIZE, "--epsilon", "0"), "greater than 0"),
+        ((*PRIVATIZE, "--epsilon", "-1"), "greater than 0"),
+        ((*PRIVATIZE, "--epsilon", "nan"), "greater than 0"),
+        ((*PRIVATIZE, "--epsilon", "inf"), "greater than 0"),
+        ((*PRIVATIZE, "--epsilon", "ten"), "not a number"),
+        ((*PRIVATIZE, "--epsilon", "1", "--document-budget", "5"), "not allowed with"),
+        ((*PRIVATIZE, "--epsilon", "1", "--strategy", "S5"), "S1, S2, S3, S4"),
+        ((*PRIVATIZE, "--epsilon", "1", "--seed", "-3"), "--seed"),
+        ((*PRIVATIZE, "--epsilon", "1", "--seed", "3", "--mode", "release"), "--mode"),
+        ((*PRIVATIZE, "--epsilon", "1", "--oov", "perturb"), "--oov"),
+        (("report",), "lexveil run"),
+        (("report", "--json"), "lexveil run"),
+        (("ui", "--port", "0"), "port"),
+        (("ui", "--port", "http"), "port"),
+        (("lineage", "artifacts/first.txt"), "has not run yet"),
+        (("lineage", "artifacts/counts"), "artifacts/counts/a.txt"),
+        (("lineage", "src.txt"), "not made by any stage"),
+        (("lineage", "../elsewhere"), "outside"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_code_two(
+    project: Project, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    assert call(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1 and err.endswith("\n") and err.startswith("lexveil")
+    assert says in err
+    assert project.artifacts() == {} and not (project.root / "out.jsonl").exists() and project.ran() == []
+
+
+def test_a_mistyped_key_is_found_before_anything_runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.set_params("min_pmi: 2.0", "min_pmy: 2.0")
+    assert call("run") == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert "collocations.min_pmy" in err and "collocations.min_pmi" in err
+    assert not (project.root / "data").exists()
+
+
+def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call("run") == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and "dvc.yaml" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert call("ui", "--port", str(taken.getsockname()[1])) == 2
+    assert "--port" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in ("run", "data", "privatize", "report", "ui", "lineage"))])
+def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
+    code = (
+        "import sys\nfrom flows.cli import main\n"
+        f"try:\n    main({[*command, '--help']})\nexcept SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'prefect', 'dvc', 'duckdb', 'numpy', 'pandas', 'pyarrow', 'gensim', 'yaml', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  lexveil " in done.stdout
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--version") == 0
+    assert capsys.readouterr().out.startswith("lexveil ")
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        (
+            ("--strategy", "gst", "--epsilon", "2.5"),
+            {"strategy": "S3", "epsilon": 2.5, "mode": "release", "seed": None},
+        ),
+        (("--strategy", "word", "--document-budget", "9"), {"strategy": "S1", "document_budget": 9.0, "epsilon": None}),
+        (("--epsilon", "1", "--seed", "7"), {"mode": "experiment", "seed": 7}),
+        (("--epsilon", "1", "--keep-layout", "--oov", "drop"), {"keep_layout": True, "oov": "drop", "stopwords": None}),
+    ],
+)
+def test_privatize_hands_on_what_was_asked(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys, extra: tuple[str, ...], expected: dict[str, object]
+) -> None:
+    asked: dict[str, object] = {}
+
+    def privatize_file(source: object, target: object, **options: object) -> dict[str, int]:
+        asked.update(options, source=source, target=target)
+        return {"n_documents": 3}
+
+    monkeypatch.setitem(sys.modules, "tasks.release", types.SimpleNamespace(privatize_file=privatize_file))
+    below = project.root / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert call(*PRIVATIZE, *extra, "--json") == 0
+    # Paths are those of the folder the command was given in, not of the project's.
+    assert (asked["source"], asked["target"]) == (below / "in.jsonl", below / "out.jsonl")
+    assert {key: asked[key] for key in expected} == expected
+    assert json.loads(capsys.readouterr().out) == {"n_documents": 3}
+
+
+def test_report_prints_where_it_is_and_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = project.root / "artifacts/report"
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_text("<html>")
+    (folder / "metrics.json").write_text('{"documents": 3}\n')
+    assert call("report") == 0
+    assert Path(capsys.readouterr().out.strip()) == folder / "index.html"
+    assert call("report", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"documents": 3}
+
+
+def test_lineage_leads_from_an_artifact_to_the_source(built: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("lineage", "artifacts/private/S1/1.0/documents.txt", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    chain = {entry["stage"]: entry for entry in found["chain"]}
+    assert list(chain) == ["privatize@S1-1.0", "count@b", "count@a", "first"]
+    import hashlib
+
+    assert found["md5"] == hashlib.md5(built.artifacts()[found["artifact"]]).hexdigest()
+    assert chain["privatize@S1-1.0"]["params"] == {"seed": 20261}
+    assert chain["privatize@S1-1.0"]["command"].startswith("python stage.py artifacts/private/S1/1.0")
+    counts, code = chain["privatize@S1-1.0"]["inputs"]
+    assert (counts["path"], counts["made_by"], code["made_by"]) == ("artifacts/counts", "count@a, count@b", None)
+    (source,) = (item for item in chain["first"]["inputs"] if item["path"] == "src.txt")
+    assert source["md5"] == hashlib.md5(b"source\n").hexdigest()
+    (out,) = chain["first"]["outputs"]
+    assert out["unchanged"] is True
+    (item,) = (item for item in chain["count@a"]["inputs"] if item["path"] == "artifacts/first.txt")
+    assert (item["md5"], item["made_by"], item["as_made"]) == (out["md5"], "first", True)
+
+    (built.root / "artifacts/first.txt").write_text("another")
+    assert call("lineage", "artifacts/counts/a.txt") == 0
+    text = capsys.readouterr().out
+    assert "(changed since)" in text and "count@b" not in text and "from first" in text
+
+
+def test_lineage_of_a_file_that_was_not_there_when_the_stage_ran(built: Project, capsys) -> None:
+    (built.root / "artifacts/private/S1/1.0/other.txt").write_text("slipped in")
+    assert call("lineage", "artifacts/private/S1/1.0/other.txt") == 2
+    assert "is not among the files" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""data/ before a run, for each state it can be found in."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from scratch_project import Project
+
+from flows.display import Watcher
+from flows.inputs import ensure_data
+from tasks.errors import RequestError
+from tasks.intake.project import materialize_default
+
+
+def files() -> dict[str, bytes]:
+    return {path.as_posix(): path.read_bytes() for path in Path("data").rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def default(project: Project) -> dict[str, bytes]:
+    """A data.dvc that names the embedded default, as in a fresh clone: no data/, nothing in the cache."""
+    materialize_default(Path())
+    before = files()
+    project.dvc("add", "--quiet", "data")
+    shutil.rmtree("data")
+    shutil.rmtree(".dvc/cache")
+    return before
+
+
+def test_a_fresh_clone_gets_the_default_that_data_dvc_names(project: Project, default: dict[str, bytes]) -> None:
+    pointer = Path("data.dvc").read_bytes()
+    ensure_data(Watcher())
+    assert files() == default != {}
+    assert Path("data.dvc").read_bytes() == pointer
+    assert project.dvc("status", "--json", "data.dvc").count("modified") == 0
+    assert not list(Path(".lexveil").glob("default*"))
+
+
+def test_without_data_dvc_the_default_is_made_and_tracked(project: Project) -> None:
+    ensure_data(Watcher())
+    assert any(name.startswith("data/corpus/") for name in files())
+    assert Path("data.dvc").exists()
+
+
+def test_other_data_come_back_from_the_cache(project: Project) -> None:
+    Path("data").mkdir()
+    Path("data/mine.txt").write_text("mine")
+    project.dvc("add", "--quiet", "data")
+    shutil.rmtree("data")
+    ensure_data(Watcher())
+    assert files() == {"data/mine.txt": b"mine"}
+
+
+def test_other_data_that_nobody_has_are_asked_for_and_not_replaced(project: Project) -> None:
+    Path("data").mkdir()
+    Path("data/mine.txt").write_text("mine")
+    project.dvc("add", "--quiet", "data")
+    shutil.rmtree("data")
+    shutil.rmtree(".dvc/cache")
+    pointer = Path("data.dvc").read_bytes()
+    with pytest.raises(RequestError, match="lexveil data"):
+        ensure_data(Watcher())
+    assert not Path("data").exists() and Path("data.dvc").read_bytes() == pointer
+
+
+def test_data_that_is_there_is_left_alone(project: Project, default: dict[str, bytes]) -> None:
+    Path("data").mkdir()
+    Path("data/mine.txt").write_text("mine")
+    ensure_data(Watcher())
+    assert files() == {"data/mine.txt": b"mine"}
