@@ -1,7 +1,7 @@
 """Pin every package, transitive ones too, to one exact version in pyproject.toml.
 
     python .ci/pins.py --write    resolve anew with the newest versions that fit, and write the pins
-    python .ci/pins.py --check    resolve anew within the pins, and fail unless every package is pinned and every pin used
+    python .ci/pins.py --check    resolve anew within the pins; fail unless every package is pinned and every pin used
 
 uv.lock itself is not committed: it carries download addresses.
 """
@@ -67,7 +67,8 @@ def main() -> int:
     pins = dict(pin.split("==") for pin in tomllib.loads(text)["tool"]["uv"]["constraint-dependencies"])
     wrong = sorted(set(resolved.items()) ^ set(pins.items()))
     for name, version in wrong:
-        print(f"{name} {version}: {'resolved, not pinned' if resolved.get(name) == version else 'pinned, not resolved'}")
+        state = "resolved, not pinned" if resolved.get(name) == version else "pinned, not resolved"
+        print(f"{name} {version}: {state}")
     print(f"{len(pins)} pins, {len(wrong)} differences")
     return 1 if wrong else 0
 

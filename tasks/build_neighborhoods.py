@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+
 import sys
 
 import numpy as np

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+
 import sys
-
-# Before NumPy is imported: one BLAS kernel for every x86-64 processor with AVX2, and one thread, so that the same
-# corpus gives the same vectors on another machine.
-os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 from dataclasses import asdict
 
 import numpy as np

@@ -57,7 +57,8 @@ def test_a_stage_declares_every_parameter_it_reads(stage: str) -> None:
     text = (ROOT / source_of(module_of(stage))).read_text(encoding="utf-8")
     if stage == "baseline":
         return  # the same module as privatize, of which it takes the branch that reads no parameter
-    read = set(re.findall(r"\bparams\.(\w+)", text)) & {key for key in yaml.safe_load((ROOT / "params.yaml").read_text())}
+    keys = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")).keys()
+    read = set(re.findall(r"\bparams\.(\w+)", text)) & keys
     named = {param.split(".")[0] for param in STAGES[stage].get("params", [])}
     # What the machine may use changes no result.
     assert read - {"machine"} <= named
@@ -65,7 +66,7 @@ def test_a_stage_declares_every_parameter_it_reads(stage: str) -> None:
 
 def test_every_query_belongs_to_a_stage() -> None:
     used = {dep.stem for stage in STAGES for dep in declared(stage) if dep.suffix == ".sql"}
-    assert QUERIES == used
+    assert used == QUERIES
 
 
 def test_no_stage_of_the_graph_is_without_a_module() -> None:

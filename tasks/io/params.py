@@ -156,8 +156,8 @@ def parse_params(raw: object, source: str = "params") -> Params:
     params = _build(Params, raw, "", source)
     if params.collocations.min_count < params.count.min_count:
         raise ParameterError(
-            f"{source}: collocations.min_count is {params.collocations.min_count}, but count.min_count stores no n-gram "
-            f"rarer than {params.count.min_count}; raise the first or lower the second"
+            f"{source}: collocations.min_count is {params.collocations.min_count}, but count.min_count stores no "
+            f"n-gram rarer than {params.count.min_count}; raise the first or lower the second"
         )
     return params
 

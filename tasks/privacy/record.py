@@ -109,7 +109,8 @@ def statement(made: Mapping[str, Any]) -> list[str]:
         )
         budgets = ", ".join(f"{budget:.4g}" for budget in made["document_budget"].values())
         lines += [
-            f"{counts['n_texts']:,} texts, {counts['n_tokens_in']:,} tokens: {counts['n_perturbed']:,} perturbed{unchanged}, "
+            f"{counts['n_texts']:,} texts, {counts['n_tokens_in']:,} tokens: "
+            f"{counts['n_perturbed']:,} perturbed{unchanged}, "
             f"{counts['n_sampled']:,} replaced by random words, {counts['n_dropped']:,} dropped, "
             f"{counts['n_kept']:,} left in clear",
             f"budget of each text: {budgets} (1 / embedding distance)",

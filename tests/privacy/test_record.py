@@ -6,9 +6,7 @@ from tasks.privacy.budget import Policy
 from tasks.privacy.record import guarantee, record, statement
 
 SAFE = Policy("perturb", "keep", "sample")
-COUNTS = {
-    "n_texts": 2, "n_tokens_in": 10, "n_perturbed": 6, "n_sampled": 1, "n_dropped": 0, "n_kept": 3, "share_unchanged": 0.5,
-}  # fmt: skip
+COUNTS = dict(n_texts=2, n_tokens_in=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=3, share_unchanged=0.5)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +42,8 @@ def test_conditions_name_what_is_not_protected(strategy: str, policy: Policy, ke
 @pytest.mark.parametrize("mode", ["release", "experiment"])
 def test_the_statement_says_what_matters(mode: str) -> None:
     made = record(
-        mechanism="madlib", strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode=mode, keep_layout=False,
-        budgets={"input": 12.0}, counts=COUNTS, hashes={}, version="1",
+        mechanism="madlib", strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode=mode,
+        keep_layout=False, budgets={"input": 12.0}, counts=COUNTS, hashes={}, version="1",
     )  # fmt: skip
     text = "\n".join(statement(made))
     assert "6 perturbed (50.0% came out unchanged)" in text and "3 left in clear" in text

@@ -87,7 +87,7 @@ def test_search_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Madlib.replace
     sizes = []
 
-    def counted(self: Madlib, ids, epsilon, noise):  # noqa: ANN001, ANN202
+    def counted(self: Madlib, ids, epsilon, noise):
         sizes.append(len(ids))
         return original(self, ids, epsilon, noise)
 

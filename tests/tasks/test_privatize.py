@@ -80,7 +80,7 @@ def test_batches_change_no_byte(
         assert one.to_pandas().equals(other.to_pandas())
 
 
-def paths_documents():  # noqa: ANN202
+def paths_documents():
     from tasks.io.documents import load_documents
 
     return load_documents()

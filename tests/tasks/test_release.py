@@ -117,7 +117,7 @@ def test_none_copies(built: Path, tmp_path: Path) -> None:
     assert record["guarantee"]["formula"] == "none"
 
 
-def write(content: bytes | str, name: str = "in.jsonl"):  # noqa: ANN201
+def write(content: bytes | str, name: str = "in.jsonl"):
     def make(folder: Path) -> Path:
         file = folder / name
         file.write_bytes(content.encode() if isinstance(content, str) else content)
