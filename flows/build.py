@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import re
 import signal
 import sys
 import threading
@@ -21,10 +20,19 @@ from types import FrameType
 from typing import Any
 from uuid import UUID
 
+import httpx
 from prefect import State, allow_failure, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterId,
+    TaskRunFilter,
+    TaskRunFilterState,
+    TaskRunFilterStateType,
+)
+from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.context import FlowRunContext
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import ObjectNotFound
@@ -37,8 +45,9 @@ from flows.display import Result, Watcher, duration
 from flows.graph import Graph, Stage, open_repo, read_graph, with_status
 from flows.inputs import ensure_data
 from flows.process import Command, stop_all
-from flows.project import LOGS, STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
-from flows.summary import metrics_page, table_rows
+from flows.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
+from flows.said import Said
+from flows.summary import metrics_page, stage_rows, table_rows
 from flows.tidy import prune, repair, settle_lock
 from tasks.errors import LexveilError
 from tasks.io import paths
@@ -46,20 +55,8 @@ from tasks.io.params import load_params
 
 FLOW_RUN = STATE / "flow-run"  # Prefect's id of the run that is under way
 REPORT = paths.REPORT / "index.html"
-
-# The line by which a stage says what went wrong: `CheckFailed: ...`, or the last line of a traceback.
-ERROR_LINE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*[a-z]\w*: \S")
-DVC_ERROR = re.compile(r"ERROR: failed to reproduce '[^']*': (.*)")
-ANY_DVC_ERROR = re.compile(r"ERROR: (.*)")
-DVC_EXIT = re.compile(r"exited with (-?\d+)$")
-# What DVC says about itself and not about the stage.
-DVC_HINTS = re.compile(
-    r"To track the changes with git, run:|\s+git add .*|To enable auto staging, run:|\s+dvc config core\.autostage true"
-    r"|Use `dvc push` to send .*|(?:Updating|Generating) lock file .*|Data and pipelines are up to date\."
-)
-
-
-NOT_IN_A_FILE_NAME = re.compile(r"[^\w@.-]")
+HAND_OVER_SECONDS = 30
+PAGE = 200  # the most that the server gives at once
 
 
 @dataclass
@@ -73,6 +70,7 @@ class Build:
     commands: dict[str, Command] = field(default_factory=dict)
     stopped_by: int | None = None  # the signal
     lock: threading.Lock = field(default_factory=threading.Lock)
+    flow_run: UUID | None = None  # Prefect's id
     seconds: float = 0.0
 
     @property
@@ -112,9 +110,8 @@ class Build:
     def reproduce(self, stage: Stage) -> Result:
         """Have DVC bring one stage up to date, in a process group of its own, and say how that went."""
         logger = get_run_logger()
-        said = _Said(stage.name)
-        log = LOGS / f"{NOT_IN_A_FILE_NAME.sub('-', stage.name)}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        said = Said(stage.name)
+        said.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
         argv = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage.name]
@@ -123,10 +120,9 @@ class Build:
                 return Result(stage.name, "stopped")
             command = self.commands[stage.name] = Command(argv, stage_environment())
         self.watcher.start(stage.name)
-        with log.open("w", encoding="utf-8") as file:
+        with said.log.open("w", encoding="utf-8") as file:
             for stream, line in command.lines():
-                said.hear(stream, line)
-                if not DVC_HINTS.fullmatch(line):
+                if said.hear(stream, line):
                     file.write(line + "\n")
                     file.flush()
                     logger.info(line)
@@ -140,60 +136,7 @@ class Build:
             return Result(stage.name, said.state, seconds, rows=stage_rows(stage))
         if stopped:
             return Result(stage.name, "stopped", seconds, "the run was stopped")
-        return Result(stage.name, "failed", seconds, said.error(code, log), said.exit_code)
-
-
-class _Said:
-    """What can be learned from the lines of `dvc repro` and the stage inside it."""
-
-    def __init__(self, stage: str) -> None:
-        self.stage = stage
-        self.state = "ran"
-        self.exit_code = 1
-        self._error = self._dvc = ""
-        self._code: int | None = None
-
-    def hear(self, stream: str, line: str) -> None:
-        if stream == "out":
-            if line.endswith("' didn't change, skipping"):
-                self.state = "cached"
-            elif line.startswith(f"Stage '{self.stage}' is cached - skipping run"):
-                self.state = "restored"
-        elif found := DVC_ERROR.match(line):
-            self._dvc = found[1]
-            if exited := DVC_EXIT.search(line):
-                # DVC itself always ends with 255; the stage's own code stands only here.
-                self._code = int(exited[1])
-                self.exit_code = 2 if self._code == 2 else 1
-        elif found := ANY_DVC_ERROR.match(line):
-            self._dvc = self._dvc or found[1]
-        elif ERROR_LINE.match(line):
-            self._error = line.strip()
-
-    def error(self, code: int, log: Path) -> str:
-        """Return one line: the stage's own words, or else DVC's, or else how it ended and where its output is."""
-        if self._error:
-            return self._error
-        if self._code is None:
-            return self._dvc or f"DVC ended with code {code}; its output is in {log}"
-        number = -self._code if self._code < 0 else self._code - 128  # killed itself, or the shell around it tells
-        if number == signal.SIGKILL:
-            return f"the stage was killed (signal 9), as when memory runs out; its output is in {log}"
-        return f"the stage ended with code {self._code} and no error line; its output is in {log}"
-
-
-def stage_rows(stage: Stage) -> str:
-    """Say how many rows the Parquet outputs of a stage have; their footers know."""
-    files = [
-        file
-        for out in stage.outs
-        for file in ([out] if out.suffix == ".parquet" else sorted(out.glob("*.parquet")) if out.is_dir() else [])
-    ][:6]
-    if not files:
-        return ""
-    import pyarrow.parquet as pq
-
-    return "; ".join(f"{file.stem} {pq.read_metadata(file).num_rows:,}" for file in files)
+        return Result(stage.name, "failed", seconds, said.error(code), said.exit_code)
 
 
 # The build that this process runs. A flow's parameters must be plain values that a server can store, so it stands here.
@@ -253,7 +196,7 @@ def _run(build: Build) -> State[Any]:
         logger.info(text)
         build.watcher.say(text)
 
-    _settle_killed_run(say)
+    _settle_killed_run(build, say)
     build.graph = plan(say)
     build.watcher.begin(len(build.graph.stages))
     logger.info(f"{len(build.graph.stages)} stages, {len(build.graph.stale)} stale")
@@ -279,16 +222,17 @@ def _run(build: Build) -> State[Any]:
     return Completed(message=headline(build))
 
 
-def _settle_killed_run(say: Callable[[str], None]) -> None:
-    """Note which flow run this is; if the run noted before was killed, say so in Prefect, where it would run for ever."""
+def _settle_killed_run(build: Build, say: Callable[[str], None]) -> None:
+    """Note which flow run this is; one that was noted before and killed is ended in Prefect, or would run for ever."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
+    build.flow_run = context.flow_run.id
     with contextlib.suppress(OSError, ValueError, ObjectNotFound), get_client(sync_client=True) as client:
         killed = client.read_flow_run(UUID(FLOW_RUN.read_text(encoding="utf-8").strip()))
         if killed.state is not None and not killed.state.is_final():
             client.set_flow_run_state(killed.id, Crashed(message="the process was killed"), force=True)
             say(f"the run before this one ({killed.name}) was killed; this one continues there")
-    FLOW_RUN.write_text(f"{context.flow_run.id}\n", encoding="utf-8")
+    FLOW_RUN.write_text(f"{build.flow_run}\n", encoding="utf-8")
 
 
 def headline(build: Build) -> str:
@@ -332,7 +276,7 @@ def _schedule(build: Build, workers: int) -> None:
             for need in ready.needs
             if build.results[need].state not in ("not run", "stopped")
         ]
-        future = futures[ready.name] = reproduce.submit(ready.name, wait_for=after)
+        future = futures[ready.name] = reproduce.submit(ready.name, return_state=False, wait_for=after)
         future.add_done_callback(partial(_ended, build, ended, ready.name))
 
 
@@ -383,9 +327,9 @@ def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float
         # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
         with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
             state = build(return_state=True)
+            hand_over(current)
     finally:
         _current.reset(token)
-        hand_over()
         watcher.close()
     took = duration(time.monotonic() - started)
     if current.stopped_by is not None:
@@ -405,13 +349,35 @@ def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float
     return 0
 
 
-def hand_over() -> None:
-    """Wait until log lines and states have reached the server.
+def hand_over(build: Build) -> None:
+    """Wait until log lines and states are in the server's database.
 
-    Prefect sends them in the background, and where the server is gone by then it tries for a minute, after the end.
+    Prefect sends them in the background, and where the server is gone by then it tries for a minute, after the end. The
+    server in turn writes states in batches, and forgets those that it has not written when it ends.
     """
-    EventsWorker.drain_all(timeout=30)
-    APILogWorker.drain_all(timeout=30)
+    EventsWorker.drain_all(timeout=HAND_OVER_SECONDS)
+    APILogWorker.drain_all(timeout=HAND_OVER_SECONDS)
+    if build.flow_run is None:
+        return
+    deadline = time.monotonic() + HAND_OVER_SECONDS
+    with contextlib.suppress(httpx.HTTPError), get_client(sync_client=True) as client:
+        while _recorded(client, build.flow_run) < len(build.results) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def _recorded(client: SyncPrefectClient, flow_run: UUID) -> int:
+    """Count the task runs of a flow run that have ended, as far as the server has written it down."""
+    ended = TaskRunFilter(state=TaskRunFilterState(type=TaskRunFilterStateType(any_=list(TERMINAL_STATES))))
+    count, page = 0, None
+    while page is None or len(page) == PAGE:
+        page = client.read_task_runs(
+            flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run])),
+            task_run_filter=ended,
+            limit=PAGE,
+            offset=count,
+        )
+        count += len(page)
+    return count
 
 
 class StageFailed(LexveilError):

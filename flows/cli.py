@@ -1,4 +1,4 @@
-"""The `lexveil` command: parses, calls, prints; no logic of its own.
+"""The `lexveil` command: calls what was asked for and prints what comes back; no logic of its own.
 
 Nothing heavy is imported up here: `lexveil --help` must answer at once.
 """
@@ -8,38 +8,25 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from flows.options import make_parser
 from flows.project import build_lock, find_root, prepare
 from tasks.errors import LexveilError, RequestError
 from tasks.io import paths
 
-STRATEGIES = {"none": "none", "word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"} | {
-    name: name for name in ("S1", "S2", "S3", "S4")
-}
-
-
-class Parser(argparse.ArgumentParser):
-    """A wrong request is one line on stderr and exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where help is, and end."""
-        print(f"{self.prog}: {' '.join(message.split())}; see `{self.prog} --help`", file=sys.stderr)
-        raise SystemExit(2)
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
-    arguments = _parser().parse_args(argv)
+    arguments = make_parser().parse_args(argv)
     try:
-        return int(arguments.call(arguments))
+        return int(CALLS[arguments.command](arguments))
     except LexveilError as error:
         print(f"lexveil {arguments.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
@@ -84,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    if path.read_bytes() != content:
+    if not path.exists() or path.read_bytes() != content:
         partial = path.with_name(f".{path.name}.partial")
         partial.write_bytes(content)
         os.replace(partial, path)
@@ -111,12 +98,6 @@ def _data(arguments: argparse.Namespace) -> int:
 
 def _privatize(arguments: argparse.Namespace) -> int:
     streams = {"-"}
-    if arguments.seed is not None and arguments.mode == "release":
-        raise RequestError(
-            "--seed makes the noise repeatable, which a release must not be; leave out one of --seed and --mode"
-        )
-    if arguments.mechanism != "none" and arguments.epsilon is None and arguments.document_budget is None:
-        raise RequestError("how much may be spent? give --epsilon E or --document-budget B")
     source, target = (
         Path(path).absolute() if path not in streams else path for path in (arguments.input, arguments.output)
     )
@@ -171,7 +152,8 @@ def _ui(arguments: argparse.Namespace) -> int:
 
 
 def _lineage(arguments: argparse.Namespace) -> int:
-    asked = Path(os.path.abspath(arguments.artifact))  # not resolve(): a link into DVC's cache is not followed
+    # Not resolve(): a link into DVC's cache is not followed.
+    asked = Path(os.path.abspath(arguments.artifact))  # noqa: PTH100
     root = _in_project()
     if not asked.is_relative_to(root):
         raise RequestError(f"{arguments.artifact} is outside the project {root}")
@@ -204,207 +186,22 @@ def _lines(value: Any, indent: str = "") -> list[str]:
         if isinstance(inner, dict | list):
             lines += [f"{indent}{key}:", *_lines(inner, indent + "  ")]
         else:
-            shown = f"{inner:,}" if isinstance(inner, int) and not isinstance(inner, bool) else inner
-            lines.append(
-                f"{indent}{key}{'' if key == '-' else ':'} {'yes' if inner is True else 'no' if inner is False else shown}"
-            )
+            if isinstance(inner, bool):
+                shown = "yes" if inner else "no"
+            else:
+                shown = f"{inner:,}" if isinstance(inner, int) else str(inner)
+            lines.append(f"{indent}{key}{'' if key == '-' else ':'} {shown}")
     return lines
 
 
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number greater than 0")
-    return value
-
-
-def _seed(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2**63 - 1")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port (1 to 65535)")
-    return int(text)
-
-
-def _strategy(text: str) -> str:
-    if text not in STRATEGIES:
-        raise argparse.ArgumentTypeError(f"there is no strategy {text!r}; there are none, S1, S2, S3, S4")
-    return STRATEGIES[text]
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("lexveil")
-    except PackageNotFoundError:  # run from a folder, not installed
-        return "unknown"
-
-
-class _ShowVersion(argparse.Action):
-    """Look the version up only when it is asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        print(f"lexveil {_version()}")
-        parser.exit()
-
-
-def _parser() -> Parser:
-    parser = Parser(
-        prog="lexveil",
-        description="Rewrites text under metric differential privacy, collocation by collocation, and can say for every file\n"
-        "it made which data, code and parameters it came from.",
-        epilog="Run it inside the project's folder. Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong.\n"
-        "First steps:  lexveil run     then  lexveil report --open",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
-
-    def command(name: str, call: Callable[[argparse.Namespace], int], short: str, long: str) -> Parser:
-        made = commands.add_parser(
-            name, help=short, description=long, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-        )
-        made.set_defaults(call=call)
-        return made
-
-    run = command(
-        "run",
-        _run,
-        "bring everything up to date: sample, count, train, privatize, check, report",
-        "Runs the graph in dvc.yaml as a Prefect flow. Only what changed data, code or parameters make stale is run again;\n"
-        "a run that was stopped or killed continues where it was. Makes the embedded default data if data/ is absent.\n\n"
-        "  lexveil run                          with params.yaml as it is\n"
-        "  lexveil run --params bigger.yaml     checks bigger.yaml, puts it in the place of params.yaml, and runs\n"
-        "  PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server",
-    )
-    run.add_argument(
-        "--params", type=Path, metavar="FILE", help="replace params.yaml by FILE (after checking it) and run"
-    )
-    run.add_argument("--wait", action="store_true", help="if another run is at work here, wait for its end")
-    run.add_argument(
-        "-k", "--keep-going", action="store_true", help="after a failure go on with what does not depend on it"
-    )
-    run.add_argument("-v", "--verbose", action="store_true", help="show what the stages print")
-
-    data = command(
-        "data",
-        _data,
-        "choose the data: the embedded default, or your own",
-        "Fills data/ (corpus/: public text to learn from; documents/: texts to privatize) and tracks it by data.dvc.\n\n"
-        "  lexveil data default\n"
-        "  lexveil data use --corpus crawl/ --documents letters.csv --text-column body\n"
-        "  lexveil data status --json",
-    )
-    actions = data.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
-    default = actions.add_parser("default", help="the embedded default data", allow_abbrev=False)
-    use = actions.add_parser(
-        "use", help="your own files: json.gz, jsonl, csv, tsv, parquet or txt, files or folders", allow_abbrev=False
-    )
-    use.add_argument(
-        "--corpus", type=Path, metavar="PATH", help="file or folder to learn from; left as it is if not given"
-    )
-    use.add_argument(
-        "--documents", type=Path, nargs="+", metavar="PATH", help="files or folders to privatize, each file one set"
-    )
-    use.add_argument(
-        "--text-column", default="text", metavar="NAME", help="the column that holds the text (default: text)"
-    )
-    status = actions.add_parser("status", help="what is in data/ and whether DVC has it", allow_abbrev=False)
-    for action in (default, use, status):
-        action.add_argument("--json", action="store_true", help="machine-readable output")
-    for action in (default, use):
-        action.add_argument("--wait", action="store_true", help="if a run is at work here, wait for its end")
-
-    privatize = command(
-        "privatize",
-        _privatize,
-        "rewrite a file of texts with the artifacts that a run made",
-        "Reads JSONL, CSV or Parquet, rewrites the text column, and keeps the rest. A record of what was protected, what\n"
-        "was not and what was spent goes with the output. Needs the artifacts of `lexveil run`.\n\n"
-        "  lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10\n"
-        "  cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl",
-    )
-    privatize.add_argument("input", metavar="IN", help="file to rewrite; - is standard input (JSONL)")
-    privatize.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="file to write; - is standard output (JSONL)"
-    )
-    privatize.add_argument("--mechanism", required=True, metavar="M", help="none, madlib")
-    privatize.add_argument(
-        "--strategy", required=True, type=_strategy, metavar="S",
-        help="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
-        "S3 (gst): collocations, greedy; S4 (mst): collocations by score",
-    )  # fmt: skip
-    budget = privatize.add_mutually_exclusive_group()
-    budget.add_argument(
-        "--epsilon",
-        type=_positive,
-        metavar="E",
-        help="base epsilon per word; a text's budget is E times the mean number of words",
-    )
-    budget.add_argument("--document-budget", type=_positive, metavar="B", help="the budget of each text, directly")
-    privatize.add_argument(
-        "--text-column", default="text", metavar="NAME", help="the column to rewrite (default: text)"
-    )
-    privatize.add_argument(
-        "--mode", choices=("release", "experiment"),
-        help="release (the default): noise from the operating system, not repeatable; experiment: seeded, repeatable, not private",
-    )  # fmt: skip
-    privatize.add_argument(
-        "--seed", type=_seed, metavar="N", help="the seed of an experiment; implies --mode experiment"
-    )
-    privatize.add_argument(
-        "--keep-layout", action="store_true", help="copy the writer's spacing and capitals; recorded as unprotected"
-    )
-    policies = ("paper", "perturb", "keep", "drop", "sample")
-    privatize.add_argument("--stopwords", choices=policies, help="what happens to stop words (default: params.yaml)")
-    privatize.add_argument(
-        "--punctuation", choices=policies[1:], help="what happens to punctuation (default: params.yaml)"
-    )
-    privatize.add_argument("--oov", choices=policies[2:], help="what happens to unknown words (default: params.yaml)")
-    privatize.add_argument("--json", action="store_true", help="machine-readable summary")
-
-    report = command(
-        "report",
-        _report,
-        "where the report of the last run is",
-        "Prints the path of the report, one self-contained page.\n\n"
-        "  lexveil report --open\n"
-        "  lexveil report --json      its figures, as JSON",
-    )
-    report.add_argument("--json", action="store_true", help="print the report's figures")
-    report.add_argument("--open", action="store_true", help="open it in the browser")
-
-    ui = command(
-        "ui",
-        _ui,
-        "Prefect's pages on this machine, with the runs of this project",
-        "Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. Runs made without\n"
-        "it show there too. Ctrl-C ends it.\n\n"
-        "  lexveil ui --port 4201",
-    )
-    ui.add_argument("--port", type=_port, default=4200, metavar="N", help="default: 4200")
-
-    lineage = command(
-        "lineage",
-        _lineage,
-        "what an artifact was made from: commands, parameters, hashes, commit",
-        "Prints the chain from an artifact down to the data, as DVC recorded it.\n\n"
-        "  lexveil lineage artifacts/private/madlib/S3/10.0\n"
-        "  lexveil lineage artifacts/report/index.html --json",
-    )
-    lineage.add_argument(
-        "artifact", metavar="ARTIFACT", help="a file or folder that a stage makes, or a file inside one"
-    )
-    lineage.add_argument("--json", action="store_true", help="machine-readable output")
-    return parser
+CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "data": _data,
+    "privatize": _privatize,
+    "report": _report,
+    "ui": _ui,
+    "lineage": _lineage,
+}
 
 
 if __name__ == "__main__":

@@ -146,6 +146,7 @@ def as_text(found: dict[str, Any]) -> Iterator[str]:
             yield f"  param    {name} = {value}"
         for item in entry["inputs"]:
             by = f"  from {item['made_by']}" if item["made_by"] else ""
-            yield f"  input    {item['path']}  {item['md5']}{by}{'  (made again since)' if item['as_made'] is False else ''}"
+            since = "  (made again since)" if item["as_made"] is False else ""
+            yield f"  input    {item['path']}  {item['md5']}{by}{since}"
         for item in entry["outputs"]:
             yield f"  output   {item['path']}  {item['md5']}{'' if item['unchanged'] else '  (changed since)'}"

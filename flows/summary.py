@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from flows.display import Result
+from flows.graph import Stage
 from tasks.io import paths
 
 MOST_FIGURES = 60
@@ -32,6 +33,20 @@ def metrics_page() -> str:
     if len(figures) > MOST_FIGURES:
         lines += ["", f"{len(figures) - MOST_FIGURES} more in `{file}`."]
     return "\n".join(lines)
+
+
+def stage_rows(stage: Stage) -> str:
+    """Say how many rows the Parquet outputs of a stage have; their footers know."""
+    files = [
+        file
+        for out in stage.outs
+        for file in ([out] if out.suffix == ".parquet" else sorted(out.glob("*.parquet")) if out.is_dir() else [])
+    ][:6]
+    if not files:
+        return ""
+    import pyarrow.parquet as pq
+
+    return "; ".join(f"{file.stem} {pq.read_metadata(file).num_rows:,}" for file in files)
 
 
 def _flat(value: object, name: str = "") -> Iterator[tuple[str, str]]:

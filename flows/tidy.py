@@ -77,9 +77,9 @@ def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
 def prune(graph: Graph, say: Say) -> list[Path]:
     """Take away what no stage of the graph owns, and say so; return the paths.
 
-    Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial files
-    of killed stages. A file of unknown origin is moved to .lexveil/set-aside, and only where a stage would read it as part
-    of a folder. Nothing outside artifacts/ is touched.
+    Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial
+    files of killed stages. A file of unknown origin is moved to .lexveil/set-aside, and only where a stage would read
+    it as part of a folder. Nothing outside artifacts/ is touched.
     """
     owned = {out for stage in graph.stages.values() for out in stage.outs}
     read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ import pytest
 from scratch_project import Project, make_template
 
 import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
+
+# Read when Prefect is imported, which the test files do: nothing of the user's home, and a server that starts sooner.
+os.environ.setdefault("PREFECT_HOME", str(Path(tempfile.gettempdir()) / "lexveil-tests-prefect"))
+os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
 
 
 @pytest.fixture(scope="session")

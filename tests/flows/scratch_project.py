@@ -41,8 +41,8 @@ stages:
     outs: [artifacts/report/index.html]
 """
 
-# Each stage joins what it reads and writes it in two steps. behaviour.txt, which no stage declares, can make one of them
-# fail ("count@a fail 2"), wait between its steps ("count@a wait") or note when it runs.
+# Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
+# declares, can make one fail ("count@a fail 2"), die ("count@a die") or wait between its steps ("count@a wait 5").
 STAGE = """
 import os, sys, time
 from pathlib import Path

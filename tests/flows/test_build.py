@@ -269,10 +269,9 @@ def test_orphans_are_pruned_and_the_lock_is_that_of_a_fresh_build(built: Project
     assert not (root / "private/S3").exists()
 
 
-@pytest.mark.parametrize("cut", [0.3, 0.8])
-def test_a_lock_file_cut_short_is_made_again_without_running_anything(built: Project, run, cut: float) -> None:
+def test_a_lock_file_cut_short_is_made_again_without_running_anything(built: Project, run) -> None:
     whole = built.lock()
-    (built.root / "dvc.lock").write_text(whole[: int(len(whole) * cut)])
+    (built.root / "dvc.lock").write_text(whole[: len(whole) // 3])
     (built.root / ".dvc/tmp/rwlock").write_text('{"write": {"a"')
     assert run().code == 0
     assert built.lock() == whole

@@ -108,10 +108,10 @@ def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None
     code = (
         "import sys\nfrom flows.cli import main\n"
         f"try:\n    main({[*command, '--help']})\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'prefect', 'dvc', 'duckdb', 'numpy', 'pandas', 'pyarrow', 'gensim', 'yaml', 'rich'} & set(sys.modules)\n"
+        "heavy = {'prefect', 'dvc', 'duckdb', 'numpy', 'pandas', 'pyarrow', 'yaml', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "  lexveil " in done.stdout
 

@@ -11,7 +11,7 @@ from tasks.errors import RequestError
 from tasks.space.embed import train_word2vec
 from tasks.space.word_space import WordSpace
 
-SETTINGS = dict(dimensions=8, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3)  # noqa: C408
+SETTINGS = dict(dimensions=8, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3)
 
 
 @pytest.fixture
