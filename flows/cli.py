@@ -97,14 +97,15 @@ def _data(arguments: argparse.Namespace) -> int:
 
 
 def _privatize(arguments: argparse.Namespace) -> int:
-    streams = {"-"}
+    streams = ("-",)
     source, target = (
         Path(path).absolute() if path not in streams else path for path in (arguments.input, arguments.output)
     )
     _in_project()
-    from tasks.release import privatize_file  # type: ignore[import-not-found, unused-ignore]
+    from tasks.privacy.record import statement
+    from tasks.release import privatize_file
 
-    report = privatize_file(
+    record = privatize_file(
         source,
         target,
         mechanism=arguments.mechanism,
@@ -119,8 +120,13 @@ def _privatize(arguments: argparse.Namespace) -> int:
         punctuation=arguments.punctuation,
         oov=arguments.oov,
     )
-    # Standard output may be the text itself.
-    _print(report, arguments.json, sys.stderr if target in streams else sys.stdout)
+    stream = sys.stderr if target in streams else sys.stdout  # standard output may be the text itself
+    if arguments.json:
+        _print(record, True, stream)
+        return 0
+    print("\n".join(statement(record)), file=stream)
+    if target not in streams:
+        print(f"record: {arguments.output}.record.json", file=stream)
     return 0
 
 

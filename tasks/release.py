@@ -106,7 +106,7 @@ def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str]
         return stream(settings.seed, settings.mechanism, settings.strategy, repr(budget), str(row))
 
     tally, rewritten, ledgers = Tally(space.vectors), [], []
-    progress = Progress("privatize", len(texts), "texts")
+    progress = Progress("privatize", len(texts), "texts", stream=sys.stderr)  # stdout may be the text
     for span in spans:
         done = rewrite(
             texts[span],

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 from tasks.errors import LexveilError
 
@@ -22,10 +23,10 @@ def stage_main(main: Callable[[], None]) -> None:
 
 
 class Progress:
-    """Say how far a long loop is, at most once in ``every`` seconds, as a plain line."""
+    """Say how far a long loop is, at most once in ``every`` seconds, as a plain line (on ``stream``, or stdout)."""
 
-    def __init__(self, what: str, total: int, unit: str, every: float = 5.0) -> None:
-        self.what, self.total, self.unit, self.every = what, total, unit, every
+    def __init__(self, what: str, total: int, unit: str, every: float = 5.0, stream: TextIO | None = None) -> None:
+        self.what, self.total, self.unit, self.every, self.stream = what, total, unit, every, stream
         self.start = self.last = time.monotonic()
         self.done = 0
         self.work = 0
@@ -50,4 +51,4 @@ class Progress:
             line += f", {self.work / elapsed:,.0f} tokens/s"
         if 0 < self.done < self.total:
             line += f", about {elapsed * (self.total - self.done) / self.done:.0f} s left"
-        print(line, flush=True)
+        print(line, file=self.stream, flush=True)

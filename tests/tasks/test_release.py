@@ -72,9 +72,12 @@ def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.Monke
         buffer = io.BytesIO(jsonl(tmp_path).read_bytes())
 
     monkeypatch.setattr(sys, "stdin", Stdin)
+    monkeypatch.setattr("tasks.release.BATCH", 1)
+    monkeypatch.setattr("tasks.io.stage.time.monotonic", iter(range(0, 10**6, 100)).__next__)  # progress at every step
     privatize_file("-", "-", **HOW)
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
+    assert "2 of 3 texts" in err  # what is said goes elsewhere
 
 
 def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> None:
