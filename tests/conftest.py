@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import settings
 
 from tasks.intake.default import write_default_corpus, write_default_documents
 
 ROOT = Path(__file__).parents[1]
+
+# No test judges by the clock, and none leaves a database of examples behind.
+settings.register_profile("project", deadline=None, database=None)
+settings.load_profile("project")
 
 
 def run_stage(name: str, *arguments: str) -> None:
