@@ -130,6 +130,42 @@ def _privatize(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _embeddings(arguments: argparse.Namespace) -> int:
+    file = arguments.file.absolute() if arguments.action == "add" else None
+    root = _in_project()
+    from tasks.intake import models
+
+    if file is None:
+        _print(models.listed(root), arguments.json)
+        return 0
+    with build_lock(arguments.wait):
+        _print(models.add(arguments.name, file, root, arguments.max_words), arguments.json)
+    return 0
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    out = arguments.out and arguments.out.absolute()
+    _in_project()
+    from tasks import audit as task
+
+    with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
+        result = task.audit(
+            arguments.mechanism,
+            arguments.epsilon,
+            words=arguments.words,
+            samples=arguments.samples,
+            strategy=arguments.strategy,
+            mode=arguments.mode,
+            confidence=arguments.confidence,
+            out=out,
+        )
+    if arguments.json:
+        _print(task.as_json(result), True)
+    else:
+        print("\n".join(task.as_table(result)))
+    return 1 if result["violation"] else 0
+
+
 def _report(arguments: argparse.Namespace) -> int:
     root = _in_project()
     file = paths.REPORT / ("metrics.json" if arguments.json else "index.html")
@@ -207,6 +243,8 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "report": _report,
     "ui": _ui,
     "lineage": _lineage,
+    "embeddings": _embeddings,
+    "audit": _audit,
 }
 
 

@@ -144,7 +144,12 @@ def make_parser() -> Parser:
     privatize.add_argument(
         "-o", "--output", required=True, metavar="OUT", help="file to write; - is standard output (JSONL)"
     )
-    privatize.add_argument("--mechanism", required=True, metavar="M", help="none, madlib")
+    privatize.add_argument(
+        "--mechanism",
+        required=True,
+        metavar="M",
+        help="none, madlib, mahalanobis, vickrey, tem, truncated_gumbel, diffractor_geometric, diffractor_tem",
+    )
     privatize.add_argument(
         "--strategy", required=True, type=_strategy, metavar="S",
         help="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
@@ -209,4 +214,60 @@ def make_parser() -> Parser:
         "artifact", metavar="ARTIFACT", help="a file or folder that a stage makes, or a file inside one"
     )
     lineage.add_argument("--json", action="store_true", help="machine-readable output")
+
+    brought = command(
+        "embeddings",
+        "bring in word models made by others: GloVe, word2vec, fastText",
+        "Checks a file of word vectors, brings its words to the tokenizer's form, and keeps it in\n"
+        "data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH; that goes into params.yaml:\n"
+        "lists.models (for 1-Diffractor), embeddings.word_model (for S1).\n\n"
+        "  lexveil embeddings add glove glove.6B.100d.txt --max-words 100000\n"
+        "  lexveil embeddings list",
+    )
+    brought_actions = brought.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
+    add = brought_actions.add_parser(
+        "add", help="GloVe text, word2vec text or binary, fastText .vec; gzipped or not", allow_abbrev=False
+    )
+    add.add_argument("name", metavar="NAME", help="how params.yaml calls it; one that is there is replaced")
+    add.add_argument("file", type=Path, metavar="FILE", help="the file of vectors")
+    add.add_argument("--max-words", type=int, metavar="N", help="keep the first N usable words (frequent ones first)")
+    add.add_argument("--wait", action="store_true", help="if a run is at work here, wait for its end")
+    for action in (add, brought_actions.add_parser("list", help="the models that are there", allow_abbrev=False)):
+        action.add_argument("--json", action="store_true", help="machine-readable output")
+
+    audit = command(
+        "audit",
+        "test the privacy that a mechanism claims",
+        "Exact where a mechanism's law has a closed form; for the rest lower confidence bounds from samples of the\n"
+        "mechanism and of whole texts. Ends with exit code 1 if the claimed epsilon is violated. Needs the artifacts\n"
+        "of `lexveil run`.\n\n"
+        "  lexveil audit --mechanism madlib --epsilon 10\n"
+        "  lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --mode release --out audit.json",
+    )
+    audit.add_argument("--mechanism", required=True, metavar="M", help="which mechanism")
+    audit.add_argument(
+        "--epsilon",
+        required=True,
+        type=_positive,
+        metavar="E",
+        help="the claim: per token; in texts, base epsilon",
+    )
+    audit.add_argument("--words", type=int, default=300, metavar="N", help="seeded words to test (default: 300)")
+    audit.add_argument(
+        "--samples",
+        type=int,
+        default=20_000,
+        metavar="N",
+        help="draws per word or text, half tested (default: 20000)",
+    )
+    audit.add_argument("--strategy", type=_strategy, default="S1", metavar="S", help="S1, S2, S3 or S4 (default: S1)")
+    audit.add_argument(
+        "--mode", choices=("experiment", "release"), default="experiment",
+        help="where the noise comes from: the seed in params.yaml (default), or the operating system",
+    )  # fmt: skip
+    audit.add_argument(
+        "--confidence", type=_positive, default=0.999, metavar="C", help="that no bound is too high (default: 0.999)"
+    )
+    audit.add_argument("--json", action="store_true", help="machine-readable output")
+    audit.add_argument("--out", type=Path, metavar="FILE", help="write the result to FILE as JSON")
     return parser

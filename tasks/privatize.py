@@ -20,16 +20,17 @@ from tasks.io import paths
 from tasks.io.documents import load_documents
 from tasks.io.hashes import sha256, version
 from tasks.io.lexicons import load_lexicon
+from tasks.io.mechanisms import prepare
 from tasks.io.params import load_params
 from tasks.io.spaces import load_space
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import PARQUET, atomic_directory, read_table, write_json
 from tasks.io.texts import texts_of
 from tasks.privacy.budget import ACTIONS, KEPT, SEGMENTATION_OF, STRATEGIES, Policy
-from tasks.privacy.mechanism import MECHANISMS, build_mechanism
+from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import record
 from tasks.privacy.rng import stream
-from tasks.rewrite.rewrite import Rewritten, Vocabulary, rewrite
+from tasks.rewrite.rewrite import Rewritten, rewrite
 from tasks.rewrite.tally import Tally
 from tasks.text.encode import KINDS, Lexicon, encode
 
@@ -121,6 +122,8 @@ class Run:
         self.hashes: dict[str, str] = {}
         self.per_token: dict[tuple[str, str, str], float] = {}
         self.budgets: dict[str, float] = {}
+        self.parameters: dict[str, Any] = {}
+        self.no_proof: str | None = None
         if mechanism == "none":
             self.policy = Policy("keep", "keep", "keep")
             self.lexicon = Lexicon.build("word", [], None)
@@ -129,10 +132,10 @@ class Run:
         segmentation = SEGMENTATION_OF[strategy]
         space = load_space(segmentation)
         self.lexicon = load_lexicon(segmentation)
-        self.vocabulary = Vocabulary.of(space.tokens, space.vectors, self.policy)
-        if not len(self.vocabulary.rows):
-            raise RequestError(f"{paths.space(segmentation)} holds no word to replace words by; enlarge the corpus")
-        self.mechanism = build_mechanism(mechanism, self.vocabulary.vectors)
+        made = prepare(mechanism, segmentation, space, self.policy, params.mechanisms)
+        self.vocabulary, self.mechanism, self.parameters = made.vocabulary, made.mechanism, made.parameters
+        self.no_proof = made.mechanism.no_guarantee
+        self.hashes |= {name: sha256(file) for name, file in made.files.items()}
         self.tally = Tally(space.vectors)
         plan = read_table(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
@@ -206,6 +209,8 @@ def privatize(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[
             counts=metrics,
             hashes=run.hashes,
             version=version(),
+            parameters=run.parameters,
+            no_proof=run.no_proof,
         )
         write_json(statement, folder / "record.json")
     return metrics

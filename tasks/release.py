@@ -22,6 +22,7 @@ from tasks.intake.writers import Values, check_output, lines, write_parquet, wri
 from tasks.io import paths
 from tasks.io.hashes import sha256, version
 from tasks.io.lexicons import load_lexicon
+from tasks.io.mechanisms import prepare
 from tasks.io.params import load_params
 from tasks.io.spaces import load_space
 from tasks.io.stage import Progress
@@ -35,10 +36,10 @@ from tasks.privacy.budget import (
     document_budget,
     epsilon_per_token,
 )
-from tasks.privacy.mechanism import MECHANISMS, build_mechanism
+from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import record
 from tasks.privacy.rng import release_generator, stream
-from tasks.rewrite.rewrite import Rewritten, Vocabulary, rewrite
+from tasks.rewrite.rewrite import Rewritten, rewrite
 from tasks.rewrite.tally import Tally
 from tasks.text.encode import KINDS, PUNCTUATION, encode
 
@@ -81,8 +82,8 @@ def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str]
     """
     segmentation = SEGMENTATION_OF[settings.strategy]
     lexicon, space = load_lexicon(segmentation), load_space(segmentation)
-    vocabulary = Vocabulary.of(space.tokens, space.vectors, settings.policy)
-    mechanism = build_mechanism(settings.mechanism, vocabulary.vectors)
+    prepared = prepare(settings.mechanism, segmentation, space, settings.policy, load_params().mechanisms)
+    vocabulary, mechanism = prepared.vocabulary, prepared.mechanism
 
     spans = [slice(start, start + BATCH) for start in range(0, len(texts), BATCH)]
     counted = np.zeros((3, len(texts)), dtype=np.int64)  # words, tokens to be perturbed, words in those
@@ -135,8 +136,10 @@ def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str]
         keep_layout=settings.keep_layout,
         budgets={"input": budget},
         counts=tally.metrics(),
-        hashes={name: sha256(file) for name, file in made_with.items()},
+        hashes={name: sha256(file) for name, file in (made_with | prepared.files).items()},
         version=version(),
+        parameters=prepared.parameters,
+        no_proof=mechanism.no_guarantee,
     )
     return rewritten, pa.concat_tables(ledgers), statement
 

@@ -54,12 +54,13 @@ def use_default(root: Path) -> dict[str, Any]:
     Raises:
         RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC has not saved.
     """
-    _check_project(root)
+    check_project(root)
     pointer = root / "data.dvc"
     before = pointer.read_bytes() if pointer.exists() else None
-    with _tracked_replacement(root) as partial:
+    with tracked_replacement(root) as partial:
         write_default_corpus(partial / "corpus")
         write_default_documents(partial / "documents")
+        keep(root / "data/embeddings", partial / "embeddings")
     return {"unchanged": pointer.read_bytes() == before}
 
 
@@ -84,23 +85,24 @@ def use(corpus: Path | None, documents: Sequence[Path], text_column: str, root: 
         raise RequestError("lexveil data use: nothing to use; give --corpus PATH, --documents PATH or both")
     if not text_column:
         raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
-    _check_project(root)
+    check_project(root)
     corpus_files = find_sources([corpus]) if corpus is not None else []
     document_files = find_sources(documents)
     notes: list[str] = []
     summary: dict[str, Any] = {"corpus": None, "documents": None, "notes": notes}
-    with _tracked_replacement(root) as partial:
+    with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
         if documents:
             summary["documents"] = write_documents(document_files, partial / "documents", text_column)
-        elif not _keep(root / "data/documents", partial / "documents"):
+        elif not keep(root / "data/documents", partial / "documents"):
             write_default_documents(partial / "documents")
             notes.append("documents: none were given and none were there, so the embedded default's are used")
         if corpus is not None:
             summary["corpus"] = write_corpus(corpus_files, partial / "corpus", text_column)
-        elif not _keep(root / "data/corpus", partial / "corpus"):
+        elif not keep(root / "data/corpus", partial / "corpus"):
             write_default_corpus(partial / "corpus")
             notes.append("corpus: none was given and none was there, so the embedded default's is used")
+        keep(root / "data/embeddings", partial / "embeddings")
     notes += _notes(summary)
     return summary
 
@@ -180,7 +182,8 @@ def _describe(path: Path) -> dict[str, Any]:
     }
 
 
-def _check_project(root: Path) -> None:
+def check_project(root: Path) -> None:
+    """Refuse a folder that is no project."""
     if not (root / ".dvc").is_dir() or not (root / "dvc.yaml").is_file():
         raise RequestError(f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to its folder")
 
@@ -203,7 +206,7 @@ def _tracked(root: Path) -> str:
 
 
 @contextmanager
-def _tracked_replacement(root: Path) -> Iterator[Path]:
+def tracked_replacement(root: Path) -> Iterator[Path]:
     """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc add`."""
     data, pointer = root / "data", root / "data.dvc"
     _finish_swap(root)
@@ -264,7 +267,7 @@ def _swap_back(root: Path, pointer: bytes | None) -> None:
         (root / "data.dvc").write_bytes(pointer)
 
 
-def _keep(old: Path, new: Path) -> bool:
+def keep(old: Path, new: Path) -> bool:
     """Carry a folder of data/ over, by links where the disk allows; False if it holds nothing."""
     if not old.is_dir() or not any(old.iterdir()):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -15,6 +16,9 @@ from tasks.errors import ParameterError
 from tasks.io import paths
 
 T = TypeVar("T")
+
+# NAME@HASH: the first 12 digits of a hash of the model's content.
+MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 
 Keep = Literal["perturb", "keep", "drop", "sample"]
 
@@ -52,7 +56,7 @@ class CollocationParams:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingParams:
-    """gensim Word2Vec."""
+    """gensim Word2Vec; ``word_model`` is own, or NAME@HASH of a model that takes the place of the one of words."""
 
     dimensions: int
     window: int
@@ -61,6 +65,7 @@ class EmbeddingParams:
     negative: int
     skip_gram: bool
     workers: int
+    word_model: str = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,15 @@ class NeighborhoodParams:
     """The table of nearest words."""
 
     neighbors: int
+    search: Literal["exact", "pynndescent"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListParams:
+    """One-dimensional orders. ``models``: own (each segmentation's own); for words also gst, mst and NAME@HASH."""
+
+    models: list[str]
+    sets: list[Literal["L0", "L1", "L2"]]
     search: Literal["exact", "pynndescent"]
 
 
@@ -81,10 +95,87 @@ class PolicyParams:
 
 
 @dataclass(frozen=True, slots=True)
+class MahalanobisParams:
+    """``lambda`` in params.yaml; 0 is MADLIB."""
+
+    lambda_: float
+
+
+@dataclass(frozen=True, slots=True)
+class VickreyParams:
+    """``t``: one number if ``k`` is 2, else a list of k."""
+
+    t: float | list[float]
+    k: int
+    exclude_input: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TemParams:
+    """``beta``: largest chance of a word beyond the radius."""
+
+    beta: float
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedGumbelParams:
+    """``paper`` takes every epsilon and has no guarantee."""
+
+    calibration: Literal["theorem", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffractorGeometricParams:
+    """``lists``: which list set, one of those in lists.sets."""
+
+    lists: Literal["L0", "L1", "L2"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffractorTemParams:
+    """``lists``: which list set, one of those in lists.sets; ``beta`` as for TEM."""
+
+    lists: Literal["L0", "L1", "L2"]
+    beta: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankRemapParams:
+    """Post-processing of madlib, mahalanobis and vickrey."""
+
+    enabled: bool
+    c: float
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismParams:
+    """What each mechanism is built with."""
+
+    mahalanobis: MahalanobisParams
+    vickrey: VickreyParams
+    tem: TemParams
+    truncated_gumbel: TruncatedGumbelParams
+    diffractor_geometric: DiffractorGeometricParams
+    diffractor_tem: DiffractorTemParams
+    rank_remap: RankRemapParams
+
+
+@dataclass(frozen=True, slots=True)
 class GridParams:
     """The runs: every mechanism with every strategy at every base epsilon; the baseline `none` is always made."""
 
-    mechanisms: list[Literal["madlib"]]
+    mechanisms: list[
+        Literal[
+            "madlib",
+            "mahalanobis",
+            "vickrey",
+            "tem",
+            "truncated_gumbel",
+            "diffractor_geometric",
+            "diffractor_tem",
+        ]
+    ]
     strategies: list[Literal["S1", "S2", "S3", "S4"]]
     epsilons: list[float]
 
@@ -107,7 +198,9 @@ class Params:
     collocations: CollocationParams
     embeddings: EmbeddingParams
     neighborhoods: NeighborhoodParams
+    lists: ListParams
     policy: PolicyParams
+    mechanisms: MechanismParams
     grid: GridParams
     checks: CheckParams
 
@@ -128,6 +221,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "embeddings.negative": (1, 100),
     "embeddings.workers": (1, 1024),
     "neighborhoods.neighbors": (1, 1000),
+    "mechanisms.mahalanobis.lambda": (0.0, 1 - 2**-53),
+    "mechanisms.vickrey.t": (0.0, 1.0),
+    "mechanisms.vickrey.k": (2, 7),
+    "mechanisms.tem.beta": (1e-12, 1 - 2**-53),
+    "mechanisms.diffractor_tem.beta": (1e-12, 1 - 2**-53),
+    "mechanisms.rank_remap.c": (1e-6, 1e6),
+    "mechanisms.rank_remap.ranks": (1, 1000),
     "checks.min_coverage": (0.0, 1.0),
 }
 
@@ -159,6 +259,15 @@ def parse_params(raw: object, source: str = "params") -> Params:
             f"{source}: collocations.min_count is {params.collocations.min_count}, but count.min_count stores no "
             f"n-gram rarer than {params.count.min_count}; raise the first or lower the second"
         )
+    for key, name in [("embeddings.word_model", params.embeddings.word_model)] + [
+        (f"lists.models[{i}]", name) for i, name in enumerate(params.lists.models)
+    ]:
+        if not re.fullmatch(MODEL, name) or (name in ("gst", "mst") and key == "embeddings.word_model"):
+            more = "own" if key == "embeddings.word_model" else "own, gst, mst"
+            raise ParameterError(
+                f"{source}: {key} is {name!r}; it must be {more}, or NAME@HASH as `lexveil embeddings list` shows it "
+                "(the hash stands for the content, so that DVC sees when it changes)"
+            )
     return params
 
 
@@ -167,19 +276,21 @@ def _build(cls: type[T], raw: object, prefix: str, source: str) -> T:
         name = prefix.rstrip(".") or "the file"
         raise ParameterError(f"{source}: {name} must be a mapping of keys to values")
     hints = typing.get_type_hints(cls)
-    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    # A name that Python reserves carries an underscore there: lambda_.
+    known = [field.name.rstrip("_") for field in fields(cls)]  # type: ignore[arg-type]
     for key in raw:
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
             raise ParameterError(f"{source}: unknown key {prefix}{key}; did you mean {prefix}{near[0]}?")
     values: dict[str, Any] = {}
     for field in fields(cls):  # type: ignore[arg-type]
-        key = prefix + field.name
-        if field.name not in raw:
+        name = field.name.rstrip("_")
+        key = prefix + name
+        if name not in raw:
             if field.default is MISSING:
                 raise ParameterError(f"{source}: {key} is missing")
             continue
-        values[field.name] = _value(hints[field.name], raw[field.name], key, source)
+        values[field.name] = _value(hints[field.name], raw[name], key, source)
     return cls(**values)
 
 
@@ -193,7 +304,7 @@ def _value(kind: Any, raw: object, key: str, source: str) -> Any:
         (inner,) = typing.get_args(kind)
         items = [_value(inner, item, f"{key}[{i}]", source) for i, item in enumerate(raw)]
         for i, item in enumerate(items):
-            if item in items[:i]:
+            if item in items[:i] and key != "mechanisms.vickrey.t":
                 raise ParameterError(f"{source}: {key}[{i}] repeats {item}")
         return items
     if origin is Literal:
@@ -204,8 +315,9 @@ def _value(kind: Any, raw: object, key: str, source: str) -> Any:
                 f"{source}: {key} is {raw!r}; it must be one of {', '.join(allowed)} (nearest: {near[0]})"
             )
         return raw
-    if origin is types.UnionType:  # pragma: no cover - no such key yet
-        raise TypeError(f"unsupported type of {key}")
+    if origin is types.UnionType:  # one value, or a list of them
+        one, many = typing.get_args(kind)
+        return _value(many if isinstance(raw, list) else one, raw, key, source)
     wanted = {bool: "true or false", int: "a whole number", float: "a number with a decimal point", str: "text"}[kind]
     if kind is float and type(raw) is int and not key.startswith("grid.epsilons"):
         raw = float(raw)

@@ -9,6 +9,7 @@ SQL = Path(__file__).resolve().parents[2] / "sql"
 PARAMS = Path("params.yaml")
 CORPUS = Path("data/corpus")
 DOCUMENTS = Path("data/documents")
+EMBEDDINGS = Path("data/embeddings")
 
 ARTIFACTS = Path("artifacts")
 SAMPLE = ARTIFACTS / "corpus/sample.parquet"
@@ -34,6 +35,16 @@ def space(segmentation: str) -> Path:
 def neighborhood(segmentation: str) -> Path:
     """Nearest words of every word of one embedding: neighbors.npy, distances.npy, meta.json."""
     return ARTIFACTS / "neighborhoods" / segmentation
+
+
+def lists(segmentation: str, name: str) -> Path:
+    """One list set (L0, L1, L2) over the words of one segmentation: words.txt, orders.npy, meta.json."""
+    return ARTIFACTS / "lists" / segmentation / name
+
+
+def model(name: str) -> Path:
+    """A word model that was brought in: words.txt, vectors.npy, counts.npy, meta.json."""
+    return EMBEDDINGS / name
 
 
 def plans(strategy: str) -> Path:

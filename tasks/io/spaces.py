@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,7 @@ from tasks.space.word_space import WordSpace
 def write_space(space: WordSpace, out: Path) -> None:
     """Write one embedding into folder ``out``."""
     with atomic_directory(out) as folder:
-        (folder / "words.txt").write_text(
-            "".join(token + "\n" for token in space.tokens), encoding="utf-8", newline="\n"
-        )
+        write_words(space.tokens, folder / "words.txt")
         np.save(folder / "counts.npy", space.counts, allow_pickle=False)
         np.save(folder / "vectors.npy", space.vectors, allow_pickle=False)
         n, p = space.vectors.shape
@@ -25,9 +24,13 @@ def write_space(space: WordSpace, out: Path) -> None:
 
 def load_space(segmentation: str) -> WordSpace:
     """The embedding trained on one segmentation; its vectors are mapped from disk."""
-    folder = require(paths.space(segmentation), f"train_embeddings@{segmentation}")
+    return read_space(require(paths.space(segmentation), f"train_embeddings@{segmentation}"))
+
+
+def read_space(folder: Path) -> WordSpace:
+    """The embedding in ``folder``; its vectors are mapped from disk."""
     return WordSpace(
-        load_words(segmentation),
+        read_words(folder / "words.txt"),
         np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False),
         np.load(folder / "counts.npy", allow_pickle=False),
     )
@@ -35,8 +38,18 @@ def load_space(segmentation: str) -> WordSpace:
 
 def load_words(segmentation: str) -> list[str]:
     """The tokens of one embedding, in row order."""
-    file = require(paths.space(segmentation) / "words.txt", f"train_embeddings@{segmentation}")
-    return file.read_text(encoding="utf-8").split("\n")[:-1]
+    return read_words(require(paths.space(segmentation) / "words.txt", f"train_embeddings@{segmentation}"))
+
+
+def write_words(tokens: Iterable[str], file: Path) -> None:
+    """Write tokens, one a line; a line ends at a line feed and nowhere else."""
+    file.write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="\n")
+
+
+def read_words(file: Path) -> list[str]:
+    """Read what ``write_words`` wrote."""
+    # Not splitlines and no translation of line ends: a token may hold any other separator.
+    return file.read_bytes().decode("utf-8").split("\n")[:-1]
 
 
 def export_word2vec(segmentation: str, out: Path, binary: bool) -> None:

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tasks.errors import ParameterError
-from tasks.space.search import ExactSearch
+from tasks.privacy.checks import check_epsilon
+from tasks.space.search import ExactSearch, pair_distances
 from tasks.space.word_space import Vectors
 
 Ids = npt.NDArray[np.int64]
@@ -35,6 +35,8 @@ class Madlib:
     def __init__(self, vectors: Vectors) -> None:
         self.search = ExactSearch(vectors)
         self.vectors = self.search.vectors
+        self.size = len(self.vectors)
+        self.no_guarantee: str | None = None
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw n vectors with density proportional to exp(-ε|z|).
@@ -50,8 +52,7 @@ class Madlib:
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
         """
-        if not (np.isfinite(epsilon).all() and (epsilon > 0).all()):
-            raise ParameterError("every epsilon of a perturbed token must be finite and greater than 0")
+        check_epsilon(epsilon)
         p = self.vectors.shape[1]
         radius = rng.gamma(p, 1.0, size=len(epsilon)) / epsilon
         direction = rng.standard_normal((len(epsilon), p))
@@ -62,3 +63,7 @@ class Madlib:
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
         """Return the word nearest to each noisy vector."""
         return self.search.nearest(self.vectors[ids] + noise)
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """The distance d of n pairs of ids, shape (n,)."""
+        return pair_distances(self.vectors, first, second)

@@ -27,8 +27,21 @@ class Guarantee:
     because: list[str]
 
 
-def guarantee(mechanism: str, strategy: str, policy: Policy, mode: str, keep_layout: bool) -> Guarantee:
-    """State the guarantee of a run; "none" where the proof does not hold for what was actually run."""
+EXACT = {
+    "diffractor_geometric": "the new index is drawn exactly, on integers",
+    "diffractor_tem": "the new index is drawn exactly, on integers; its radius γ is a float64",
+    "tem": "words are drawn from 53-bit uniform numbers, every probability right to a relative 1e-7",
+}
+
+
+def guarantee(
+    mechanism: str, strategy: str, policy: Policy, mode: str, keep_layout: bool, no_proof: str | None = None
+) -> Guarantee:
+    """State the guarantee of a run; "none" where the proof does not hold for what was actually run.
+
+    Args:
+        no_proof: why the mechanism as configured has no guarantee, ``Mechanism.no_guarantee``.
+    """
     if mechanism == "none":
         return Guarantee("none", "The text is unchanged.", ["no mechanism was applied"])
     classes = {"stop words": policy.stopwords, "punctuation": policy.punctuation, "unknown words": policy.oov}
@@ -37,13 +50,16 @@ def guarantee(mechanism: str, strategy: str, policy: Policy, mode: str, keep_lay
         "the number of tokens of each text, and which of them are perturbed, kept, dropped or sampled, is not hidden",
         *([f"what is kept ({', '.join(kept)}) leaves in clear and is the same in both texts"] if kept else []),
         "the document budget is public: it follows from the average length of the data set",
-        "continuous noise is drawn in float64, exact up to its rounding",
+        EXACT.get(mechanism, "continuous noise is drawn in float64, exact up to its rounding"),
     ]
     if strategy == "S2":
         conditions.append("both texts have the same number of words in their perturbed tokens")
     if keep_layout:
         conditions.append("layout is unprotected: white space and capitals are copied from the source")
     metric = MECHANISMS[mechanism].metric
+    if no_proof is not None:
+        because = [no_proof] if mode == "release" else [no_proof, f"mode is {mode}"]
+        return Guarantee("none", "Not private in any proven sense.", because)
     if mode != "release":
         return Guarantee(
             "none",
@@ -72,6 +88,8 @@ def record(
     counts: Mapping[str, Any],
     hashes: Mapping[str, str],
     version: str,
+    parameters: Mapping[str, Any] | None = None,
+    no_proof: str | None = None,
 ) -> dict[str, Any]:
     """Build the privacy record. It never holds source words, nor a key or seed of the noise.
 
@@ -79,6 +97,8 @@ def record(
         budgets: document budget B by data set, in 1 / units of the metric.
         counts: tokens by class and action, and the epsilon spent.
         hashes: sha256 of what the run was made with.
+        parameters: of the mechanism.
+        no_proof: why the mechanism as configured has no guarantee.
     """
     known = MECHANISMS.get(mechanism)
     return {
@@ -86,6 +106,8 @@ def record(
         "lexveil": version,
         "mechanism": mechanism,
         "metric": known.metric if known else None,
+        "parameters": dict(parameters or {}),
+        "no_proof": no_proof,
         "strategy": strategy,
         "segmentation": segmentation,
         "base_epsilon": base_epsilon,
@@ -93,7 +115,7 @@ def record(
         "policy": asdict(policy),
         "layout": "copied, unprotected" if keep_layout else "ordinary English spacing, lower case",
         "mode": mode,
-        "guarantee": asdict(guarantee(mechanism, strategy, policy, mode, keep_layout)),
+        "guarantee": asdict(guarantee(mechanism, strategy, policy, mode, keep_layout, no_proof)),
         "counts": dict(counts),
         "made_with": dict(hashes),
     }
@@ -113,7 +135,7 @@ def statement(made: Mapping[str, Any]) -> list[str]:
             f"{counts['n_perturbed']:,} perturbed{unchanged}, "
             f"{counts['n_sampled']:,} replaced by random words, {counts['n_dropped']:,} dropped, "
             f"{counts['n_kept']:,} left in clear",
-            f"budget of each text: {budgets} (1 / embedding distance)",
+            f"budget of each text: {budgets} (1 / {made['metric']})",
         ]
     guaranteed = made["guarantee"]
     lines += [f"guarantee: {guaranteed['formula']}", guaranteed["statement"]]

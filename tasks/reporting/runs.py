@@ -242,7 +242,14 @@ def _promise(mode: str, formula: str, statement: str, members: Sequence[Run]) ->
     ahead = {key: [text for text in texts if text.startswith(_IN_RELEASE)] for key, texts in conditions.items()}
     first = members[0]
     # The condition above all others is in the record; what it would buy is said by the one place that says it anywhere.
-    release = guarantee(first.mechanism, first.strategy, Policy(**first.record["policy"]), "release", keep_layout=False)
+    release = guarantee(
+        first.mechanism,
+        first.strategy,
+        Policy(**first.record["policy"]),
+        "release",
+        keep_layout=False,
+        no_proof=first.record.get("no_proof"),
+    )
     return Promise(
         runs,
         "none: the seed is known" if mode == "experiment" else formula,

@@ -47,6 +47,17 @@ def test_the_committed_file_is_valid() -> None:
         ("grid.strategies", [], "at least one entry"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies\[1\] repeats S1"),
         ("grid.mechanisms", ["none"], "must be one of madlib"),
+        ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
+        ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
+        ("mechanisms.mahalanobis.lamda", 0.2, r"did you mean mechanisms\.mahalanobis\.lambda\?"),
+        ("mechanisms.vickrey.t", 1.5, r"mechanisms\.vickrey\.t is 1\.5"),
+        ("mechanisms.vickrey.t", ["a"], r"mechanisms\.vickrey\.t\[0\] is 'a'"),
+        ("mechanisms.vickrey.k", 1, "must lie between 2 and 7"),
+        ("mechanisms.vickrey.exclude_input", "no", "must be true or false"),
+        ("mechanisms.tem.beta", 0.0, r"mechanisms\.tem\.beta"),
+        ("mechanisms.truncated_gumbel.calibration", "papr", "nearest: paper"),
+        ("mechanisms.diffractor_tem.lists", "L3", "must be one of L0, L1, L2"),
+        ("mechanisms.rank_remap.ranks", 0, "must lie between 1 and 1000"),
         ("grid.epsilons", [1], "write 1.0 and not 1"),
         ("grid.epsilons", [0.0], "finite and greater than 0"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
@@ -57,6 +68,11 @@ def test_the_committed_file_is_valid() -> None:
 def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse_params(changed(path, value))
+
+
+def test_vickrey_takes_a_number_or_a_list() -> None:
+    assert parse_params(changed("mechanisms.vickrey.t", 0.5)).mechanisms.vickrey.t == 0.5
+    assert parse_params(changed("mechanisms.vickrey.t", [0.5, 0.5, 2.0])).mechanisms.vickrey.t == [0.5, 0.5, 2.0]
 
 
 def test_a_whole_number_may_stand_for_a_decimal() -> None:

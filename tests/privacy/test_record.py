@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.privacy.budget import Policy
+from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import guarantee, record, statement
 
 SAFE = Policy("perturb", "keep", "sample")
@@ -21,6 +22,22 @@ COUNTS = dict(n_texts=2, n_tokens_in=10, n_perturbed=6, n_sampled=1, n_dropped=0
 def test_only_a_release_claims(mechanism: str, mode: str, claimed: bool) -> None:
     formula = guarantee(mechanism, "S3", SAFE, mode, keep_layout=False).formula
     assert (formula != "none") is claimed
+
+
+@pytest.mark.parametrize("mode", ["release", "experiment"])
+def test_a_mechanism_without_a_proof_claims_nothing(mode: str) -> None:
+    made = guarantee("vickrey", "S3", SAFE, mode, False, no_proof="the input is left out")
+    assert made.formula == "none" and made.because[0] == "the input is left out"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
+    made = record(
+        mechanism=mechanism, strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode="release",
+        keep_layout=False, budgets={"input": 12.0}, counts=COUNTS, hashes={}, version="1", parameters={"beta": 0.1},
+    )  # fmt: skip
+    assert made["metric"] == MECHANISMS[mechanism].metric and made["metric"] in made["guarantee"]["statement"]
+    assert made["parameters"] == {"beta": 0.1} and "exp(" in made["guarantee"]["formula"]
 
 
 @pytest.mark.parametrize(

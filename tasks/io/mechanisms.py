@@ -1,0 +1,79 @@
+"""Build a mechanism from params.yaml and the artifacts it needs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasks.errors import RequestError
+from tasks.io import paths
+from tasks.io.lists import load_lists
+from tasks.io.params import MechanismParams
+from tasks.privacy.budget import Policy
+from tasks.privacy.mechanism import ON_LISTS, Kernel, build_mechanism
+from tasks.rewrite.rewrite import Vocabulary
+from tasks.space.lists import Orders
+from tasks.space.word_space import WordSpace
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A mechanism over the words it may take and give.
+
+    Attributes:
+        parameters: of this mechanism, for the record.
+        files: what it was made from beside the embedding, by name.
+    """
+
+    mechanism: Kernel
+    vocabulary: Vocabulary
+    parameters: dict[str, Any]
+    files: dict[str, Path]
+
+
+def prepare(name: str, segmentation: str, space: WordSpace, policy: Policy, params: MechanismParams) -> Prepared:
+    """Build mechanism ``name`` over the words of an embedding, or over those of its list set.
+
+    Raises:
+        RequestError: if no word is left.
+        MissingArtifact: if the list set was not made.
+        ParameterError: if a parameter does not suit the mechanism or the words.
+    """
+    given = asdict(params)
+    own = dict(given.get(name, {}))
+    shown = {key.rstrip("_"): value for key, value in own.items()}
+    vocabulary, orders, files = Vocabulary.of(space.tokens, space.vectors, policy), None, {}
+    if name in ON_LISTS:
+        chosen = own.pop("lists")
+        vocabulary, orders = over_lists(segmentation, chosen, space, vocabulary)
+        folder = paths.lists(segmentation, chosen)
+        files = {f"lists/{segmentation}/{chosen}/{file}": folder / file for file in ("words.txt", "orders.npy")}
+    elif given["rank_remap"]["enabled"] and name in ("madlib", "mahalanobis", "vickrey"):
+        shown["rank_remap"] = {key: value for key, value in given["rank_remap"].items() if key != "enabled"}
+    if not len(vocabulary.rows):
+        raise RequestError(f"{paths.space(segmentation)} holds no word to replace words by; enlarge the corpus")
+    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
+    return Prepared(mechanism, vocabulary, shown, files)
+
+
+def over_lists(segmentation: str, name: str, space: WordSpace, vocabulary: Vocabulary) -> tuple[Vocabulary, Orders]:
+    """The part of a vocabulary that a list set knows, and the set's orders over its numbers.
+
+    A word that is not in every list would make the choice of a list depend on the word, so it is out of vocabulary.
+    """
+    lists = load_lists(segmentation, name)
+    place = {token: number for number, token in enumerate(lists.words)}
+    in_lists = np.array([place.get(space.tokens[row], -1) for row in vocabulary.rows.tolist()], dtype=np.int64)
+    rows = vocabulary.rows[in_lists >= 0]
+    number = np.full(len(vocabulary.number), -1, dtype=np.int64)
+    number[rows] = np.arange(len(rows))
+    keep = np.zeros(len(lists.words), dtype=np.bool_)
+    keep[in_lists[in_lists >= 0]] = True
+    # ``only`` numbers what is left in the order of the lists' words; the vocabulary has an order of its own.
+    renumbered = np.empty(len(rows), dtype=np.int32)
+    renumbered[np.argsort(np.argsort(in_lists[in_lists >= 0]))] = np.arange(len(rows), dtype=np.int32)
+    orders = renumbered[lists.only(keep).orders]
+    return Vocabulary(rows, number, np.ascontiguousarray(space.vectors[rows])), orders

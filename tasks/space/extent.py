@@ -1,0 +1,61 @@
+"""The smallest and the largest distance of two words of an embedding, exactly: Δ_min and Δ_max of truncated Gumbel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tasks.space.graph import Floats, Scanner, nearest_other
+from tasks.space.word_space import Vectors
+
+BLOCK = 512
+PROBES = 4  # words from which the first guess at the largest distance is measured
+
+
+def smallest_distance(vectors: Vectors) -> float:
+    """Δ_min over all pairs of different words; 0 if two words have the same vector. V must be 2 or more."""
+    return float(nearest_other(Scanner(vectors))[1].min())
+
+
+def largest_distance(vectors: Vectors) -> float:
+    """Δ_max over all pairs, to the rounding of float64. V must be 1 or more.
+
+    Two words are at most as far apart as their distances from the middle together, so pairs of words near the middle
+    are never measured.
+    """
+    middle = vectors.mean(axis=0, dtype=np.float64)
+    radius = np.concatenate([_lengths(vectors[at : at + BLOCK] - middle) for at in range(0, len(vectors), BLOCK)])
+    # Farthest first; a guess from below rules out most words, and it is one of the distances that are compared.
+    order = np.argsort(-radius, kind="stable")
+    radius = radius[order]
+    best = 0.0
+    farthest = order[0]
+    for _ in range(PROBES):
+        away = np.concatenate([_from(vectors, int(farthest), at) for at in range(0, len(vectors), BLOCK)])
+        farthest = away.argmax()
+        best = max(best, float(away[farthest]))
+    for start in range(0, len(order), BLOCK):
+        if radius[start] * 2 < best:
+            break
+        # Later words only: earlier ones have met these already.
+        end = int(np.searchsorted(-radius, radius[start] - best, side="right"))
+        block = vectors[order[start : start + BLOCK]].astype(np.float64) - middle
+        for first in range(start, end, BLOCK):
+            others = vectors[order[first : min(first + BLOCK, end)]].astype(np.float64) - middle
+            # |a - b|² by a product, which loses some digits, finds the pair; the pair itself is measured.
+            squared = -2 * (block @ others.T)
+            squared += np.einsum("np,np->n", block, block)[:, None]
+            squared += np.einsum("np,np->n", others, others)[None]
+            a, b = np.unravel_index(squared.argmax(), squared.shape)
+            if squared[a, b] > best * best * (1 - 1e-9):
+                pair = vectors[order[[start + a, first + b]]].astype(np.float64)
+                best = max(best, float(_lengths(pair[:1] - pair[1:])[0]))
+    return best
+
+
+def _from(vectors: Vectors, row: int, at: int) -> Floats:
+    return _lengths(vectors[at : at + BLOCK].astype(np.float64) - vectors[row].astype(np.float64))
+
+
+def _lengths(differences: Floats) -> Floats:
+    lengths: Floats = np.sqrt((differences * differences).sum(axis=1))
+    return lengths

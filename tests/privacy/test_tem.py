@@ -1,0 +1,102 @@
+"""TEM: the sampler follows the closed form, the closed form keeps the promise."""
+
+import numpy as np
+import pytest
+
+from tasks.errors import ParameterError
+from tasks.privacy import tem as module
+from tasks.privacy.rng import stream
+from tasks.privacy.tem import Tem
+from tests.privacy.toys import SAMPLES, draw, fits, largest_loss, vectors
+
+
+@pytest.mark.parametrize(("budget_error", "follows"), [(1.0, True), (0.9, False), (1.1, False)])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_draws_follow_the_law(epsilon: float, budget_error: float, follows: bool) -> None:
+    """The two wrong budgets show that this test can say no."""
+    tem = Tem(vectors(), beta=0.1)
+    law = np.exp(tem.log_pmf(np.array([3]), np.array([epsilon * budget_error])))[0]
+    assert fits(draw(tem, 3, epsilon), law) == follows
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0, 9.0, 60.0])
+@pytest.mark.parametrize("plain", [2.0, 0.0])
+@pytest.mark.parametrize("members", [1, 8 * 200, 64 * 200])
+def test_every_way_of_proposing_has_the_same_law(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, plain: float, members: int
+) -> None:
+    """Near words in shells or uniform proposals first, with few or many words listed; with two equal words."""
+    monkeypatch.setattr(module, "PLAIN", plain)
+    monkeypatch.setattr(module, "ATTEMPTS", 4)
+    monkeypatch.setattr(module, "MEMBERS", members)
+    some = vectors(200)
+    some[150] = some[3]
+    tem = Tem(some)
+    tem.members = tem.members[:, :64]
+    assert fits(draw(tem, 3, epsilon), np.exp(tem.log_pmf(np.array([3]), np.array([epsilon])))[0])
+
+
+def test_the_law_by_hand() -> None:
+    """Words at 0, 1, 10 on a line, ε = 2, β = 0.5: γ = ln 2 < 1, so both others weigh exp(-ln 2) = 1/2."""
+    tem = Tem(np.array([[0.0], [1.0], [10.0]], dtype=np.float32), beta=0.5)
+    assert tem.gamma(np.array([2.0])) == pytest.approx(np.log(2))
+    assert np.exp(tem.log_pmf(np.array([0]), np.array([2.0]))[0]).tolist() == pytest.approx([0.5, 0.25, 0.25])
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 25.0])
+def test_never_loses_more_than_epsilon_times_distance(seed: int, epsilon: float) -> None:
+    assert largest_loss(Tem(vectors(seed=seed)), epsilon) <= 1e-9
+
+
+def test_a_ball_that_misses_a_word_would_be_caught() -> None:
+    """The loss is measured well enough to see the fault the proof fears: a neighbour scored as if it were beyond γ."""
+
+    class Truncated(Tem):
+        def log_pmf(self, ids, epsilon):
+            law = super().log_pmf(ids, epsilon)
+            law[0, np.argsort(law[0])[-2]] = law[0].min()
+            return law - np.log(np.exp(law).sum(axis=1, keepdims=True))
+
+    assert largest_loss(Truncated(vectors()), 4.0) > 0.5
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 10.0, 50.0])
+def test_at_most_beta_lies_beyond_gamma(epsilon: float) -> None:
+    tem = Tem(vectors(300), beta=0.01)
+    law = np.exp(tem.log_pmf(np.arange(20), np.full(20, epsilon)))
+    away = tem.distance(np.repeat(np.arange(20), 300), np.tile(np.arange(300), 20)).reshape(20, 300)
+    assert (law * (away > tem.gamma(np.array([epsilon])))).sum(axis=1).max() <= 0.01
+
+
+def test_batches_and_neighbours_change_nothing() -> None:
+    """Each token alone, or all at once with other epsilons beside it: the same words."""
+    tem = Tem(vectors(50))
+    ids, budgets = np.arange(50), np.geomspace(0.05, 80, 50)
+    noise = tem.noise(budgets, stream(1, "x"))
+    together = tem.replace(ids, budgets, noise)
+    fresh = Tem(vectors(50))
+    alone = [fresh.replace(ids[i : i + 1], budgets[i : i + 1], noise[i : i + 1])[0] for i in reversed(range(50))]
+    assert together.tolist() == alone[::-1]
+
+
+def test_one_word() -> None:
+    assert draw(Tem(vectors(1)), 0, 1.0, samples=10).tolist() == [0] * 10
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
+def test_bad_beta(beta: float) -> None:
+    with pytest.raises(ParameterError, match=r"tem\.beta"):
+        Tem(vectors(), beta)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])
+def test_bad_epsilon(epsilon: float) -> None:
+    with pytest.raises(ParameterError, match="finite and greater than 0"):
+        Tem(vectors()).noise(np.array([epsilon]), stream(1))
+
+
+def test_extreme_epsilons() -> None:
+    tem = Tem(vectors())
+    assert fits(draw(tem, 3, 1e-300), np.ones(12))
+    assert (draw(tem, 3, 1e9) == 3).mean() > 1 - 0.001 - 6 * np.sqrt(0.001 / SAMPLES)

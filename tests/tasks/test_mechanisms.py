@@ -1,0 +1,159 @@
+"""Every mechanism through the pipeline's stage and `lexveil privatize`, with every strategy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tasks import privatize as stage
+from tasks.errors import LexveilError
+from tasks.io import paths
+from tasks.io.documents import load_documents
+from tasks.io.mechanisms import over_lists, prepare
+from tasks.io.params import load_params
+from tasks.io.spaces import load_space
+from tasks.io.tables import read_json
+from tasks.privacy.budget import SEGMENTATION_OF, Policy
+from tasks.privacy.mechanism import MECHANISMS
+from tasks.privatize import privatize
+from tasks.release import privatize_file
+from tests.conftest import run_stage
+
+STRATEGIES = ("S1", "S2", "S3", "S4")
+OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbel")]
+
+
+@pytest.fixture(scope="module")
+def listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built project, with its lists."""
+    import shutil
+
+    root = tmp_path_factory.mktemp("listed") / "project"
+    shutil.copytree(_built, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        for segmentation in ("word", "gst", "mst"):
+            run_stage("build_lists", segmentation)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _few(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(listed)
+    documents = load_documents().slice(180, 40)
+    monkeypatch.setattr(stage, "load_documents", lambda: documents)
+
+
+def change(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **sections: dict[str, Any]) -> None:
+    """Work in a folder with the same artifacts and other parameters of mechanisms."""
+    params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+    for name, values in sections.items():
+        params["mechanisms"][name] |= values
+    for name in ("artifacts", "data"):
+        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("mechanism", OTHERS)
+def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, strategy: str) -> None:
+    """The run adds up, says what it was made with, and is the same whatever the batches."""
+    metrics = privatize(mechanism, strategy, 20.0, tmp_path / "one")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "BATCH", 7)
+        privatize(mechanism, strategy, 20.0, tmp_path / "other")
+    for name in ("documents", "ledger"):
+        assert (tmp_path / "one" / f"{name}.parquet").exists()
+        one, other = (pq.read_table(tmp_path / run / f"{name}.parquet").to_pandas() for run in ("one", "other"))
+        assert one.equals(other)
+    record = read_json(tmp_path / "one" / "record.json", "privatize")
+    assert record["mechanism"] == mechanism and record["metric"] == MECHANISMS[mechanism].metric
+    assert set(record["parameters"]) == set(PARAMETERS[mechanism]) and record["no_proof"] is None
+    assert record["guarantee"]["formula"] == "none"  # an experiment
+    assert metrics["n_perturbed"] > 100 and 0 <= metrics["share_unchanged"] <= 1
+    if mechanism.startswith("diffractor"):
+        assert any(name.startswith("lists/") for name in record["made_with"])
+
+
+PARAMETERS = {
+    "mahalanobis": ["lambda"],
+    "vickrey": ["t", "k", "exclude_input"],
+    "tem": ["beta"],
+    "diffractor_geometric": ["lists"],
+    "diffractor_tem": ["lists", "beta"],
+}
+
+
+@pytest.mark.parametrize("mechanism", OTHERS)
+def test_release(listed: Path, tmp_path: Path, mechanism: str) -> None:
+    source = tmp_path / "in.jsonl"
+    text = "the government said the fire services in new south wales were there"
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for _ in range(4)))
+    how: dict[str, Any] = {"mechanism": mechanism, "strategy": "S3", "epsilon": 2.0}
+    record = privatize_file(source, tmp_path / "a.jsonl", **how)
+    privatize_file(source, tmp_path / "b.jsonl", **how)
+    assert (tmp_path / "a.jsonl").read_bytes() != (tmp_path / "b.jsonl").read_bytes()
+    assert "exp(" in record["guarantee"]["formula"] and record["metric"] in record["guarantee"]["statement"]
+
+
+def test_gumbel_refuses_and_names_the_smallest_epsilon(listed: Path, tmp_path: Path) -> None:
+    with pytest.raises(LexveilError, match=r"needs more than|same vector") as caught:
+        privatize("truncated_gumbel", "S3", 1.0, tmp_path / "run")
+    assert caught.value.exit_code == 2 and "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_has_no_proof_says_so(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(listed, monkeypatch, tmp_path, vickrey={"exclude_input": True})
+    privatize("vickrey", "S3", 20.0, tmp_path / "run")
+    record = read_json(tmp_path / "run" / "record.json", "privatize")
+    assert "exclude_input" in record["no_proof"] and "exclude_input" in record["guarantee"]["because"][0]
+    (tmp_path / "in.txt").write_text("the government said no\n")
+    release = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", mechanism="vickrey", strategy="S3", epsilon=9.0)
+    assert release["guarantee"]["formula"] == "none"
+
+
+def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    privatize("madlib", "S3", 20.0, tmp_path / "plain")
+    change(listed, monkeypatch, tmp_path, rank_remap={"enabled": True, "c": 0.01})
+    privatize("madlib", "S3", 20.0, tmp_path / "run")
+    plain, remapped = (read_json(tmp_path / run / "record.json", "privatize") for run in ("plain", "run"))
+    assert "rank_remap" not in plain["parameters"] and remapped["parameters"]["rank_remap"]["c"] == 0.01
+    assert remapped["counts"]["share_unchanged"] != plain["counts"]["share_unchanged"]
+
+
+@pytest.mark.parametrize("segmentation", sorted(set(SEGMENTATION_OF.values())))
+def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
+    """Neighbours in the list are the same words, counted in the vocabulary as in the list set."""
+    from tasks.io.lists import load_lists
+    from tasks.rewrite.rewrite import Vocabulary
+
+    space, policy = load_space(segmentation), Policy("perturb", "keep", "sample")
+    whole = Vocabulary.of(space.tokens, space.vectors, policy)
+    vocabulary, orders = over_lists(segmentation, "L0", space, whole)
+    lists = load_lists(segmentation, "L0")
+    allowed = {space.tokens[row] for row in whole.rows}
+    expected = [lists.words[row] for row in lists.orders[0] if lists.words[row] in allowed]
+    assert [space.tokens[vocabulary.rows[number]] for number in orders[0]] == expected
+    assert (vocabulary.number[vocabulary.rows] == np.arange(len(vocabulary.rows))).all()
+
+
+def test_a_list_set_that_was_not_made(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "ARTIFACTS", tmp_path / "none")
+    space = load_space_of(listed)
+    with pytest.raises(LexveilError, match="lists"):
+        prepare("diffractor_tem", "word", space, Policy("keep", "keep", "sample"), load_params().mechanisms)
+
+
+def load_space_of(root: Path):
+    from tasks.space.word_space import WordSpace
+
+    folder = root / "artifacts" / "spaces" / "word"
+    vectors = np.load(folder / "vectors.npy")
+    words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    return WordSpace(words, vectors, np.load(folder / "counts.npy"))
