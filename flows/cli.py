@@ -171,6 +171,17 @@ def _report(arguments: argparse.Namespace) -> int:
     file = paths.REPORT / ("metrics.json" if arguments.json else "index.html")
     if not file.exists():
         raise RequestError(f"{file} is not there yet; `lexveil run` makes it")
+    # A check that fails takes its record away and stops what comes after, so what is there is of an earlier run.
+    missing = [
+        name
+        for name in ("corpus", "collocations", "coverage", "outputs")
+        if not (paths.CHECKS / f"{name}.json").exists()
+    ]
+    if missing:
+        print(
+            f"lexveil report: of an earlier run; since then {', '.join(missing)} did not pass its check",
+            file=sys.stderr,
+        )
     if arguments.json:
         sys.stdout.write(file.read_text(encoding="utf-8"))
         return 0

@@ -73,7 +73,8 @@ def make_parser() -> Parser:
         prog="lexveil",
         description="Rewrites text under metric differential privacy, collocation by collocation, and can say for\n"
         "every file it made which data, code and parameters it came from.",
-        epilog="Run it inside the project's folder. Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong.\n"
+        epilog="Run it inside the project's folder. Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong,\n"
+        "130 interrupted.\n"
         "First steps:  lexveil run     then  lexveil report --open",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -142,7 +143,11 @@ def make_parser() -> Parser:
     )
     privatize.add_argument("input", metavar="IN", help="file to rewrite; - is standard input (JSONL)")
     privatize.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="file to write; - is standard output (JSONL)"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="file to write; - is standard output (JSONL), without record and ledger files",
     )
     privatize.add_argument(
         "--mechanism",
@@ -171,7 +176,10 @@ def make_parser() -> Parser:
         help="release (the default): noise from the operating system; experiment: seeded, repeatable, not private",
     )  # fmt: skip
     privatize.add_argument(
-        "--seed", type=_seed, metavar="N", help="the seed of an experiment; implies --mode experiment"
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="the seed of an experiment (default: params.yaml); implies --mode experiment",
     )
     privatize.add_argument(
         "--keep-layout", action="store_true", help="copy the writer's spacing and capitals; recorded as unprotected"

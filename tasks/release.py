@@ -26,7 +26,7 @@ from tasks.io.mechanisms import prepare
 from tasks.io.params import load_params
 from tasks.io.spaces import load_space
 from tasks.io.stage import Progress
-from tasks.io.tables import write_json, write_table
+from tasks.io.tables import require, write_json, write_table
 from tasks.privacy.budget import (
     ACTIONS,
     PERTURBED,
@@ -42,6 +42,9 @@ from tasks.privacy.rng import release_generator, stream
 from tasks.rewrite.rewrite import Rewritten, rewrite
 from tasks.rewrite.tally import Tally
 from tasks.text.encode import KINDS, PUNCTUATION, encode
+
+# What must have passed before a vocabulary is used, and the stage that says so.
+CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}
 
 BATCH = 2_000  # texts rewritten at a time; changes no result
 
@@ -195,7 +198,7 @@ def privatize_file(
         )
     if (mechanism == "none") != (strategy == "none"):
         raise RequestError(
-            f"--mechanism {mechanism} and --strategy {strategy}: none goes with none, and with nothing else"
+            f"--mechanism {mechanism} --strategy {strategy}: give none for both to leave texts unchanged"
         )
     if mechanism == "none" and (epsilon, document_budget) != (None, None):
         raise RequestError("--mechanism none spends nothing; leave --epsilon and --document-budget out")
@@ -219,7 +222,11 @@ def privatize_file(
         raise RequestError("Parquet cannot go to standard output; give -o FILE.parquet")
 
     if strategy in STRATEGIES:
-        load_lexicon(SEGMENTATION_OF[strategy])  # artifacts that are missing are said before the input is read
+        # What is missing is said before the input is read. A check that failed has taken its record away: what did not
+        # pass is not used for a release.
+        load_lexicon(SEGMENTATION_OF[strategy])
+        for check, stage in CHECKED_BY.items():
+            require(paths.CHECKS / check, stage)
     columns, rows, texts = _read(opened, source == "-", text_column)
     if mechanism == "none":
         policy = Policy("keep", "keep", "keep")

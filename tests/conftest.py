@@ -10,6 +10,8 @@ import yaml
 from hypothesis import settings
 
 from tasks.intake.default import write_default_corpus, write_default_documents
+from tasks.io.tables import write_json
+from tasks.release import CHECKED_BY
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,6 +49,8 @@ def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 run_stage(name, segmentation)
         for strategy in ("S1", "S2", "S3", "S4"):
             run_stage("plan_budgets", strategy)
+    for check in CHECKED_BY:  # the checks have tests of their own and take seconds to start
+        write_json({"success": True}, root / "artifacts" / "checks" / check)
     return root
 
 

@@ -82,7 +82,7 @@ def use(corpus: Path | None, documents: Sequence[Path], text_column: str, root: 
         RequestError: naming file and row of the first fault. data/ is then as it was.
     """
     if corpus is None and not documents:
-        raise RequestError("lexveil data use: nothing to use; give --corpus PATH, --documents PATH or both")
+        raise RequestError("nothing to use; give --corpus PATH, --documents PATH or both")
     if not text_column:
         raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
     check_project(root)

@@ -61,7 +61,10 @@ def document_budget(base_epsilon: float, n_words: Counts) -> float:
     """B = base ε × average words per text of the data set, the same for each of its texts; 0 if there are no words."""
     if not (np.isfinite(base_epsilon) and base_epsilon > 0):
         raise ParameterError(f"epsilon is {base_epsilon}; it must be finite and greater than 0")
-    return base_epsilon * float(n_words.mean()) if len(n_words) else 0.0
+    budget = base_epsilon * float(n_words.mean()) if len(n_words) else 0.0
+    if not np.isfinite(budget):
+        raise ParameterError(f"epsilon is {base_epsilon}; a budget that large has no number, lower it")
+    return budget
 
 
 def epsilon_per_token(strategy: str, budget: float, n_perturbed: Counts, n_perturbed_words: Counts) -> Floats:

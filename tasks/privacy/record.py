@@ -11,6 +11,10 @@ from tasks.privacy.mechanism import MECHANISMS
 
 SCHEMA = 1
 
+# From here on a statement warns: shares of all tokens, and of the perturbed ones.
+MUCH_IN_CLEAR = 0.3
+MUCH_UNCHANGED = 0.8
+
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
@@ -137,6 +141,23 @@ def statement(made: Mapping[str, Any]) -> list[str]:
             f"{counts['n_kept']:,} left in clear",
             f"budget of each text: {budgets} (1 / {made['metric']})",
         ]
+        lines += [f"CAUTION: {warning}" for warning in _cautions(counts)]
     guaranteed = made["guarantee"]
     lines += [f"guarantee: {guaranteed['formula']}", guaranteed["statement"]]
     return lines + [f"  - {reason}" for reason in guaranteed["because"]]
+
+
+def _cautions(counts: Mapping[str, Any]) -> list[str]:
+    """What a guarantee does not say and a person would want to know."""
+    cautions = []
+    clear = counts["n_kept"] / counts["n_tokens_in"] if counts["n_tokens_in"] else 0.0
+    if clear > MUCH_IN_CLEAR:
+        cautions.append(
+            f"{clear:.0%} of all tokens leave in clear, which no epsilon protects (see the conditions below)"
+        )
+    if (counts["share_unchanged"] or 0.0) > MUCH_UNCHANGED:
+        cautions.append(
+            f"{counts['share_unchanged']:.0%} of the perturbed tokens came out unchanged: this epsilon is so large "
+            "that the bound below means little"
+        )
+    return cautions

@@ -66,3 +66,21 @@ def test_the_statement_says_what_matters(mode: str) -> None:
     assert "6 perturbed (50.0% came out unchanged)" in text and "3 left in clear" in text
     assert ("guarantee: none" in text) is (mode == "experiment")
     assert "seed" not in made
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, None),
+        ({"n_kept": 4}, "40% of all tokens leave in clear"),
+        ({"share_unchanged": 0.9}, "90% of the perturbed tokens"),
+    ],
+)
+def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], said: str | None) -> None:
+    made = record(
+        mechanism="madlib", strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode="release",
+        keep_layout=False, budgets={"input": 12.0}, counts=COUNTS | changed, hashes={}, version="1",
+    )  # fmt: skip
+    cautions = [line for line in statement(made) if line.startswith("CAUTION")]
+    assert len(cautions) == (said is not None)
+    assert said is None or said in cautions[0]

@@ -147,7 +147,7 @@ def write(content: bytes | str, name: str = "in.jsonl"):
         (jsonl, {"epsilon": float("inf")}, "finite and greater than 0"),
         (jsonl, {"epsilon": None}, "give one of --epsilon"),
         (jsonl, {"mechanism": "laplace"}, "no such mechanism; there are none, madlib"),
-        (jsonl, {"strategy": "none"}, "none goes with none"),
+        (jsonl, {"strategy": "none"}, "give none for both"),
         (jsonl, {"seed": 1, "mode": "release"}, "a seed makes an experiment"),
     ],
 )
@@ -177,6 +177,14 @@ def test_bad_outputs(built: Path, tmp_path: Path, out: str, message: str) -> Non
         privatize_file(source, tmp_path / out, **HOW)
     assert (tmp_path / "full.jsonl").read_text() == "something"
     assert len(rows(source)) == 3
+
+
+def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tmp_path: Path) -> None:
+    """A check that fails removes its record."""
+    (project / "artifacts" / "checks" / "coverage.json").unlink()
+    with pytest.raises(LexveilError, match=r"checks/coverage\.json .*check_vocab"):
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_no_artifacts_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
