@@ -44,7 +44,7 @@ from prefect.states import Cancelled, Completed, Crashed, Failed
 from flows.display import Result, Watcher, duration
 from flows.graph import Graph, Stage, open_repo, read_graph, with_status
 from flows.inputs import ensure_data
-from flows.process import Command, stop_all
+from flows.process import Command, stop_stages
 from flows.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
 from flows.said import Said
 from flows.summary import metrics_page, stage_rows, table_rows
@@ -105,7 +105,7 @@ class Build:
             self.stopped_by = number
             running = list(self.commands.values())
         self.watcher.say("stopping")
-        stop_all(running)
+        stop_stages(running)
 
     def reproduce(self, stage: Stage) -> Result:
         """Have DVC bring one stage up to date, in a process group of its own, and say how that went."""

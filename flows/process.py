@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
+
 GUARD = Path(__file__).with_name("guard.py")
 
 
@@ -68,8 +70,18 @@ class Command:
 
     def end(self, grace: float = 10.0) -> None:
         """End it as Ctrl-C would, so that it cleans up; kill what is left after ``grace`` seconds."""
-        stop_all([self], grace)
+        self.signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(grace)
+        self.signal(signal.SIGKILL)
         self.wait()
+
+    def inner(self) -> list[psutil.Process]:
+        """What the command itself has started: not the guard, and not the command."""
+        with contextlib.suppress(psutil.Error):
+            guard = psutil.Process(self.process.pid)
+            return [process for child in guard.children() for process in child.children(recursive=True)]
+        return []
 
     def signal(self, number: int) -> None:
         """Send a signal to the whole group."""
@@ -78,12 +90,18 @@ class Command:
                 os.killpg(self.process.pid, number)
 
 
-def stop_all(commands: Sequence[Command], grace: float = 10.0) -> None:
-    """End commands as Ctrl-C would, so that they clean up; kill what is left after ``grace`` seconds."""
-    for command in commands:
-        command.signal(signal.SIGINT)
+def stop_stages(commands: Sequence[Command], grace: float = 10.0) -> None:
+    """End what DVC runs as Ctrl-C would, and let DVC itself end: it may be writing dvc.lock, which it does in place."""
     deadline = time.monotonic() + grace
+    told: set[int] = set()
+    while time.monotonic() < deadline and any(command.process.poll() is None for command in commands):
+        for command in commands:
+            for process in command.inner():
+                # Once each: a second interrupt would break into its cleaning up. A stage may start only now.
+                if process.pid not in told:
+                    told.add(process.pid)
+                    with contextlib.suppress(psutil.Error):
+                        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
     for command in commands:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            command.process.wait(max(0.0, deadline - time.monotonic()))
         command.signal(signal.SIGKILL)
