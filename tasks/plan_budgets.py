@@ -17,31 +17,8 @@ from tasks.io.params import PolicyParams, load_params
 from tasks.io.stage import stage_main
 from tasks.io.tables import atomic_directory, write_table
 from tasks.io.texts import texts_of
-from tasks.privacy.budget import PERTURBED, SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
-from tasks.text.encode import PUNCTUATION, Lexicon, encode
-
-BATCH = 5_000  # texts tokenized at a time
-
-
-def count_tokens(
-    texts: Sequence[str], lexicon: Lexicon, policy: Policy
-) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Count per text: words, tokens, tokens to be perturbed, words in those. Shape (4, n)."""
-    parts = []
-    for start in range(0, len(texts), BATCH):
-        batch = texts[start : start + BATCH]
-        encoded = encode(batch, lexicon)
-        perturbed = policy.actions(encoded.kind, encoded.rows >= 0) == PERTURBED
-        weights = [
-            encoded.n_words * (encoded.kind != PUNCTUATION),
-            np.ones(len(perturbed)),
-            perturbed,
-            encoded.n_words * perturbed,
-        ]
-        parts.append(
-            np.stack([np.bincount(encoded.text_of, weights=weight, minlength=len(batch)) for weight in weights])
-        )
-    return np.concatenate(parts, axis=1).astype(np.int64) if parts else np.zeros((4, 0), dtype=np.int64)
+from tasks.privacy.budget import SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
+from tasks.rewrite.count import count_tokens
 
 
 def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: PolicyParams, out: Path) -> None:

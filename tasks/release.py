@@ -29,7 +29,6 @@ from tasks.io.stage import Progress
 from tasks.io.tables import require, write_json, write_table
 from tasks.privacy.budget import (
     ACTIONS,
-    PERTURBED,
     SEGMENTATION_OF,
     STRATEGIES,
     Policy,
@@ -39,9 +38,10 @@ from tasks.privacy.budget import (
 from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import record
 from tasks.privacy.rng import release_generator, stream
+from tasks.rewrite.count import count_tokens
 from tasks.rewrite.rewrite import Rewritten, rewrite
 from tasks.rewrite.tally import Tally
-from tasks.text.encode import KINDS, PUNCTUATION, encode
+from tasks.text.encode import KINDS
 
 # What must have passed before a vocabulary is used, and the stage that says so.
 CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}
@@ -89,17 +89,10 @@ def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str]
     vocabulary, mechanism = prepared.vocabulary, prepared.mechanism
 
     spans = [slice(start, start + BATCH) for start in range(0, len(texts), BATCH)]
-    counted = np.zeros((3, len(texts)), dtype=np.int64)  # words, tokens to be perturbed, words in those
-    for span in spans:
-        encoded = encode(texts[span], lexicon)
-        perturbed = settings.policy.actions(encoded.kind, encoded.rows >= 0) == PERTURBED
-        for row, weight in enumerate([encoded.kind != PUNCTUATION, perturbed]):
-            weights = weight * (encoded.n_words if row == 0 else 1)
-            counted[row, span] = np.bincount(encoded.text_of, weights=weights, minlength=encoded.n_texts)
-        counted[2, span] = np.bincount(encoded.text_of, weights=encoded.n_words * perturbed, minlength=encoded.n_texts)
-    budget = settings.budget if settings.epsilon is None else document_budget(settings.epsilon, counted[0])
+    n_words, _, n_perturbed, n_perturbed_words = count_tokens(texts, lexicon, settings.policy)
+    budget = settings.budget if settings.epsilon is None else document_budget(settings.epsilon, n_words)
     assert budget is not None
-    per_token = epsilon_per_token(settings.strategy, budget, counted[1], counted[2])
+    per_token = epsilon_per_token(settings.strategy, budget, n_perturbed, n_perturbed_words)
 
     shared = None if settings.seed is not None else release_generator()
 

@@ -34,14 +34,10 @@ def sample(corpus: Path, out: Path, params: Params) -> int:
         )
     with duck.session(params.machine) as con:
         con.execute(
-            "create temp view corpus as select text from read_json(?, columns = {text: 'varchar'}, "
-            "format = 'newline_delimited', maximum_object_size = 134217728)".replace("?", _sql_list(shards))
+            f"create temp view corpus as select text from read_json({duck.file_list(shards)}, "
+            "columns = {text: 'varchar'}, format = 'newline_delimited', maximum_object_size = 134217728)"
         )
         return duck.materialize(con, "corpus_sample", out, seed=params.seed, max_documents=params.sample.max_documents)
-
-
-def _sql_list(files: list[Path]) -> str:
-    return "[" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "]"
 
 
 def tokenize_batch(batch: pa.RecordBatch) -> pa.Table:

@@ -50,10 +50,9 @@ def load_documents(folder: Path = paths.DOCUMENTS, machine: MachineParams | None
 
 def view_documents(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
     """Make ``files`` readable as documents_raw, with every column that sql/documents.sql names."""
-    listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     # The empty first half gives a column to files of which none has it.
     empty = ", ".join(f"null::varchar as {column}" for column in COLUMNS)
     con.execute(
         f"create or replace temp view documents_raw as select {empty}, null::varchar as filename where false "
-        f"union all by name select * from read_parquet([{listed}], union_by_name = true, filename = true)"
+        f"union all by name select * from read_parquet({duck.file_list(files)}, union_by_name = true, filename = true)"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -68,5 +68,9 @@ def materialize(con: duckdb.DuckDBPyConnection, name: str, out: Path, **paramete
 
 def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
     """Make Parquet files readable under ``name``."""
-    listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-    con.execute(f'create or replace temp view "{name}" as select * from read_parquet([{listed}])')
+    con.execute(f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})')
+
+
+def file_list(files: Iterable[Path]) -> str:
+    """Paths as a list literal of SQL, for what takes no parameter there."""
+    return "[" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "]"
