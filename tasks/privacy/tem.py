@@ -21,12 +21,13 @@ Flags = npt.NDArray[np.bool_]
 
 LARGEST = 256  # near words listed of each word
 MEMBERS = 32_000_000  # places in the lists of all words together: 128 MB at most
-# Uniform proposals alone, if at least this share of them is accepted at an epsilon, or WORDS / V where that is less: a
-# list costs as much as V/20 proposals or so, and serves the few tokens of its word.
-PLAIN = 1 / 16
-WORDS = 1000
+# A draw from a word's list takes as long as so many uniform proposals; making the list as long as V·p / LIST + MEASURE.
+DRAW = 8
+LIST, MEASURE = 3000, 1000
+TOKENS = 1_000_000  # of a text, among which a list must pay
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
-PAIRS = 4096  # pairs of words that say how many would be accepted
+MARGIN = 1e-9  # of a bound, far more than rounding
+SAMPLE = 32  # words
 
 
 class Tem:
@@ -61,6 +62,7 @@ class Tem:
         self.beta = beta
         self.no_guarantee: str | None = None
         self.size = n = len(self.vectors)
+        self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         # A power of two, so that the shells fill the list; a small vocabulary is listed whole.
         size = 2 ** int(math.log2(min(LARGEST, max(64, MEMBERS // max(n, 1)))))
         size = min(size, n)
@@ -70,8 +72,9 @@ class Tem:
         self.members = np.empty((n, size), dtype=np.int32)
         self.bounds = np.empty((n, len(self.shells)))
         self.listed = np.zeros(n, dtype=np.bool_)
-        pairs = np.random.default_rng(0).integers(max(n, 1), size=(2, PAIRS)) if n else np.zeros((2, 0), dtype=np.int64)
-        self._typical = pair_distances(self.vectors, pairs[0], pairs[1])
+        # Some words, whose mean distance from a word says how many uniform proposals it would take; always the same.
+        self._sample = np.random.default_rng(0).integers(max(n, 1), size=SAMPLE)
+        self._mean_distance = np.full(n, np.nan)
 
     def gamma(self, epsilon: Floats) -> Floats:
         """The radius beyond which all words weigh the same, in embedding units."""
@@ -101,11 +104,7 @@ class Tem:
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the law with each token's own stream."""
         gamma = self.gamma(epsilon)
-        # Whether lists are worth their making depends on epsilon alone, so never on the batch.
-        distinct, which = np.unique(epsilon, return_inverse=True)
-        radius = self.gamma(distinct)
-        weight = [np.exp(-e / 2 * np.minimum(self._typical, r)).mean() for e, r in zip(distinct, radius, strict=True)]
-        plain = (np.array(weight) >= min(PLAIN, WORDS / max(self.size, 1)))[which]
+        plain = self.plain(ids, epsilon)
         self._list(ids[~plain])
         out = np.full(len(ids), -1, dtype=np.int64)
         self._draw(ids, epsilon, gamma, noise, plain, out)
@@ -115,8 +114,38 @@ class Tem:
             self._draw(ids, epsilon, gamma, noise, plain, out)
         return out
 
+    def plain(self, ids: Ids, epsilon: Floats) -> Flags:
+        """Whether the tokens are drawn without lists: a matter of word and epsilon, so never of the batch. Shape (n,).
+
+        Lists are for the words whose uniform proposals would take longer, by the weight at the mean distance. A list
+        serves all tokens of its word; how many there are is guessed by Zipf's law, as words are numbered by falling
+        frequency where word2vec made them. A wrong guess costs time alone.
+        """
+        new = np.unique(ids)
+        new = new[np.isnan(self._mean_distance[new])]
+        pairs = np.repeat(new, len(self._sample)), np.tile(self._sample, len(new))
+        self._mean_distance[new] = pair_distances(self.vectors, *pairs).reshape(-1, SAMPLE).mean(axis=1)
+        weight = np.exp(-epsilon / 2 * np.minimum(self._mean_distance[ids], self.gamma(epsilon)))
+        n_words, dimensions = self.vectors.shape
+        proposals = DRAW + (n_words * dimensions / LIST + MEASURE) * (ids + 1) * math.log(n_words + 1) / TOKENS
+        enough: Flags = weight * proposals >= 1
+        return enough
+
     def _draw(self, ids: Ids, epsilon: Floats, gamma: Floats, noise: Words, plain: Flags, out: Ids) -> None:
-        _draw(self.vectors, self.members, self.bounds, self.shells, self.listed, ids, epsilon, gamma, noise, plain, out)
+        _draw(
+            self.vectors,
+            self.norms,
+            self.members,
+            self.bounds,
+            self.shells,
+            self.listed,
+            ids,
+            epsilon,
+            gamma,
+            noise,
+            plain,
+            out,
+        )
 
     def _list(self, ids: Ids) -> None:
         """Make the lists of near words that are not there yet."""
@@ -144,6 +173,7 @@ def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:
 @numba.njit(cache=True)
 def _draw(
     vectors: Vectors,
+    norms: Floats,
     members: Members,
     bounds: Floats,
     shells: Ids,
@@ -171,9 +201,9 @@ def _draw(
             for _ in range(ATTEMPTS):
                 unit, at = next_unit(state, block, at)
                 proposed = min(int(unit * n_words), n_words - 1)
-                distance = math.sqrt(squared_distance(vectors[word], vectors[proposed]))
                 unit, at = next_unit(state, block, at)
-                if unit < math.exp(-half * min(distance, radius)):
+                near, far = abs(norms[word] - norms[proposed]), norms[word] + norms[proposed]
+                if _accepted(vectors, word, proposed, half, radius, 0.0, unit, near, far):
                     out[token] = proposed
                     break
             if out[token] >= 0:
@@ -200,16 +230,44 @@ def _draw(
             if shell < n_shells:
                 size = shells[shell + 1] - shells[shell]
                 proposed = int(members[word, shells[shell] + min(int(unit * size), size - 1)])
-                distance = math.sqrt(squared_distance(vectors[word], vectors[proposed]))
+                near, far = bounds[word, shell], bounds[word, shell + 1]  # as the shells are nested
             else:
                 proposed = min(int(unit * n_words), n_words - 1)
-                distance = math.sqrt(squared_distance(vectors[word], vectors[proposed]))
-                if distance <= bounds[word, n_shells] * (1 + 1e-12) and _among(members[word], proposed):
-                    continue
+                near, far = abs(norms[word] - norms[proposed]), norms[word] + norms[proposed]
             floor = min(bounds[word, shell], radius)
             unit, at = next_unit(state, block, at)
-            if unit < math.exp(-half * (min(distance, radius) - floor)):
+            if _accepted(vectors, word, proposed, half, radius, floor, unit, near, far) and (
+                shell < n_shells or not _among(members[word], proposed)
+            ):
                 out[token] = proposed
+
+
+@numba.njit(cache=True)
+def _accepted(
+    vectors: Vectors,
+    word: int,
+    proposed: int,
+    half: float,
+    radius: float,
+    floor: float,
+    unit: float,
+    near: float,
+    far: float,
+) -> bool:  # pragma: no cover - compiled
+    """Whether ``unit`` is below exp(-half·(min(d, radius) - floor)), d the distance of the two words.
+
+    ``near`` and ``far`` are bounds of d, up to rounding. Most often they decide it, and no vector need be fetched; with
+    the margin left to them, they decide as d would.
+    """
+    if unit <= 0.0:
+        return True
+    limit = floor - math.log(unit) / half  # accepted, if min(d, radius) is less
+    if min(far, radius) * (1 + MARGIN) < limit:
+        return True
+    if min(near, radius) * (1 - MARGIN) > limit:
+        return False
+    distance = math.sqrt(squared_distance(vectors[word], vectors[proposed]))
+    return unit < math.exp(-half * (min(distance, radius) - floor))
 
 
 @numba.njit(cache=True)

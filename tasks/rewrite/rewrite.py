@@ -22,6 +22,7 @@ Ids = npt.NDArray[np.int64]
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
 # what a seed means: another value gives other experiments.
 DRAW = 4096
+HELD = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ def rewrite(
         for start in range(0, len(to_perturb), DRAW):
             at = to_perturb[start : start + DRAW]
             waiting.append((at, mechanism.noise(spent[at], rng)))
-            size += len(at)
-            if size >= DRAW:
+            size += waiting[-1][1].nbytes
+            if size >= HELD:
                 search()
                 size = 0
     search()

@@ -21,7 +21,8 @@ QUERY_BLOCK = 1024
 WORD_BLOCK = 2048
 GROUP = 16  # words that share one maximum
 FEW = 8  # up to so many neighbours the maxima of the groups find the candidates; beyond, whole rows are cut
-ROW_VALUES = 16_000_000  # scores held at a time where whole rows are kept
+ROW_VALUES = 4_000_000  # scores held at a time where whole rows are kept; those of ROWS queries if that is more,
+ROWS = 256  # because fewer are not worth what a matrix product does before it starts
 CUT_ROWS = 8
 
 
@@ -60,11 +61,17 @@ class ExactSearch:
         """
         k = min(k, len(self.vectors))
         ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
-        at_once = QUERY_BLOCK if k <= FEW else max(1, ROW_VALUES // max(1, len(self.vectors)))
-        find = self._few if k <= FEW else self._many
-        for start in range(0, len(queries) if k else 0, at_once):
-            block = slice(start, start + at_once)
-            ids[block], squares[block] = find(np.ascontiguousarray(queries[block], dtype=np.float64), k)
+        if k <= FEW:
+            for start in range(0, len(queries) if k else 0, QUERY_BLOCK):
+                block = slice(start, start + QUERY_BLOCK)
+                ids[block], squares[block] = self._few(np.ascontiguousarray(queries[block], dtype=np.float64), k)
+        else:
+            at_once = min(max(ROWS, ROW_VALUES // len(self.vectors)), len(queries))
+            scores = np.empty((at_once, len(self.vectors)), dtype=np.float32)  # once: fresh memory is slow
+            for start in range(0, len(queries), max(at_once, 1)):
+                block = slice(start, start + at_once)
+                some = np.ascontiguousarray(queries[block], dtype=np.float64)
+                ids[block], squares[block] = self._many(some, k, scores[: len(some)])
         return ids, np.sqrt(squares)
 
     def _few(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
@@ -89,16 +96,23 @@ class ExactSearch:
         _measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
         return ids, squares
 
-    def _many(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        scores = queries.astype(np.float32) @ self.vectors.T
-        slack = self._slack(queries)
+    def _many(self, queries: Queries, k: int, scores: Vectors) -> tuple[Rows, Distances]:
+        np.matmul(queries.astype(np.float32), self.vectors.T, out=scores)
+        slack = self._slack(queries).astype(np.float32)
         ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
+        # Columns j, j + n_groups, j + 2 n_groups, … are a group, so that minima are taken of whole stretches.
+        n_groups = len(self.vectors) // GROUP
+        if n_groups < 2 * k:
+            n_groups = 0
         for first in range(0, len(queries), CUT_ROWS):
             rows = slice(first, first + CUT_ROWS)
             part = scores[rows]
             np.subtract(self.half_norms, part, out=part)  # half the squared distance, up to a constant of the query
-            cut = (np.partition(part, k - 1, axis=1)[:, k - 1] + slack[rows]).astype(np.float32)
-            _cut_rows(self.vectors, queries[rows], part, cut, ids[rows], squares[rows])
+            grouped = part[:, : n_groups * GROUP].reshape(len(part), GROUP, n_groups)
+            # The k smallest minima are k words, so no word farther than all of them is among the k nearest.
+            minima = grouped.min(axis=1) if n_groups else part
+            cut = np.partition(minima, k - 1, axis=1)[:, k - 1] + slack[rows]
+            _cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, ids[rows], squares[rows])
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
@@ -187,16 +201,29 @@ def _measure_groups(
 
 @numba.njit(cache=True)
 def _cut_rows(
-    vectors: Vectors, queries: Queries, scores: Vectors, cut: Vectors, ids: Rows, squares: Distances
+    vectors: Vectors,
+    queries: Queries,
+    scores: Vectors,
+    minima: Vectors,
+    cut: Vectors,
+    n_groups: int,
+    ids: Rows,
+    squares: Distances,
 ) -> None:  # pragma: no cover - compiled
     """Measure the words whose score is not above the cut, and keep the nearest of each query."""
-    k = ids.shape[1]
-    near = np.empty(scores.shape[1], dtype=np.int64)
+    k, n_words = ids.shape[1], scores.shape[1]
+    found = np.empty(n_words + 1, dtype=np.int64)
     for query in range(len(scores)):
         row, limit, count = scores[query], cut[query], 0
-        for place in range(len(row)):
-            near[count] = place
+        for group in range(n_groups):
+            if minima[query, group] <= limit:
+                for member in range(group, n_groups * GROUP, n_groups):
+                    found[count] = member
+                    count += row[member] <= limit
+        for place in range(n_groups * GROUP, n_words):
+            found[count] = place
             count += row[place] <= limit
+        near = np.sort(found[:count])
         measured = np.empty(count)
         for place in range(count):
             measured[place] = squared_distance(vectors[near[place]], queries[query])

@@ -7,6 +7,7 @@ from tasks.errors import ParameterError
 from tasks.privacy import tem as module
 from tasks.privacy.rng import stream
 from tasks.privacy.tem import Tem
+from tasks.space.search import pair_distances
 from tests.privacy.toys import SAMPLES, draw, fits, largest_loss, vectors
 
 
@@ -20,13 +21,13 @@ def test_draws_follow_the_law(epsilon: float, budget_error: float, follows: bool
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 9.0, 60.0])
-@pytest.mark.parametrize("plain", [2.0, 0.0])
+@pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("members", [1, 8 * 200, 64 * 200])
 def test_every_way_of_proposing_has_the_same_law(
-    monkeypatch: pytest.MonkeyPatch, epsilon: float, plain: float, members: int
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, plain: bool, members: int
 ) -> None:
     """Near words in shells or uniform proposals first, with few or many words listed; with two equal words."""
-    monkeypatch.setattr(module, "PLAIN", plain)
+    monkeypatch.setattr(Tem, "plain", lambda self, ids, epsilon: np.full(len(ids), plain))
     monkeypatch.setattr(module, "ATTEMPTS", 4)
     monkeypatch.setattr(module, "MEMBERS", members)
     some = vectors(200)
@@ -34,6 +35,32 @@ def test_every_way_of_proposing_has_the_same_law(
     tem = Tem(some)
     tem.members = tem.members[:, :64]
     assert fits(draw(tem, 3, epsilon), np.exp(tem.log_pmf(np.array([3]), np.array([epsilon])))[0])
+
+
+@pytest.mark.parametrize("floor", [0.0, 2.0])
+def test_bounds_of_the_distance_decide_as_the_distance_does(floor: float) -> None:
+    """Also for units just beside the one that decides, and bounds that are the distance itself."""
+    some, rng = vectors(200), np.random.default_rng(5)
+    norms = np.sqrt((some.astype(np.float64) ** 2).sum(axis=1))
+    decided = 0
+    for _ in range(3000):
+        word, proposed = rng.integers(200, size=2)
+        half, radius = rng.exponential(2), floor + rng.exponential(4)
+        distance = float(tem_distances(some, word, proposed))
+        edge = np.exp(-half * (min(distance, radius) - floor))
+        for unit in (rng.random(), edge * (1 - 1e-13), edge * (1 + 1e-13), 0.0):
+            if unit >= 1:
+                continue
+            near, far = abs(norms[word] - norms[proposed]), norms[word] + norms[proposed]
+            for bounds in ((near, far), (distance, distance), (0.0, np.inf)):
+                got = module._accepted(some, word, proposed, half, radius, floor, unit, *bounds)
+                assert got == (unit < edge)
+            decided += got
+    assert decided > 1000
+
+
+def tem_distances(some: np.ndarray, word: int, proposed: int) -> float:
+    return float(pair_distances(some, np.array([word]), np.array([proposed]))[0])
 
 
 def test_the_law_by_hand() -> None:

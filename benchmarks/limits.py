@@ -1,0 +1,79 @@
+"""What the machine can do at most, measured beside what is judged by it. One thread, CPU seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.privacy.rng import release_generator
+
+Vectors = npt.NDArray[np.float32]
+
+QUERIES, WORDS = 1024, 2048  # a product of this shape stays in the cache, so it is the fastest one there is
+
+
+def best_rate(work: Callable[[], float], seconds: float = 0.4) -> float:
+    """The largest amount of work per CPU second: ``work`` does some and says how much. The first call warms up."""
+    work()
+    best, end = 0.0, time.process_time() + seconds
+    while time.process_time() < end:
+        start = time.process_time()
+        amount = work()
+        best = max(best, amount / max(time.process_time() - start, 1e-9))
+    return best
+
+
+def sgemm(dimensions: int) -> float:
+    """Floating-point operations per second of a float32 matrix product of p = ``dimensions``."""
+    rng = np.random.default_rng(0)
+    words = rng.standard_normal((WORDS, dimensions), dtype=np.float32)
+    queries = rng.standard_normal((dimensions, QUERIES), dtype=np.float32)
+    out = np.empty((WORDS, QUERIES), dtype=np.float32)
+
+    def work() -> float:
+        np.matmul(words, queries, out=out)
+        return 2.0 * WORDS * QUERIES * dimensions
+
+    return best_rate(work)
+
+
+def copy_bandwidth() -> float:
+    """Bytes read and written per second by copying memory that no cache holds."""
+    source = np.zeros(32_000_000)
+    target = np.empty_like(source)
+
+    def work() -> float:
+        np.copyto(target, source)
+        return 2.0 * source.nbytes
+
+    return best_rate(work, 0.3)
+
+
+def random_rows(vectors: Vectors) -> float:
+    """Rows per second that can be fetched from random places of ``vectors``."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(len(vectors), size=4096)
+    out = np.empty((len(rows), vectors.shape[1]), dtype=np.float32)
+
+    def work() -> float:
+        np.take(vectors, rows, axis=0, out=out, mode="clip")
+        return float(len(rows))
+
+    return best_rate(work, 0.2)
+
+
+def words_of(rng: np.random.Generator) -> float:
+    """Uniform 64-bit words per second of a generator."""
+
+    def work() -> float:
+        return float(rng.integers(0, 2**64 - 1, size=100_000, dtype=np.uint64, endpoint=True).size)
+
+    return best_rate(work, 0.2)
+
+
+def generators() -> dict[str, Callable[[], np.random.Generator]]:
+    """The generator of an experiment and that of a release, by mode."""
+    return {"experiment": lambda: np.random.default_rng(0), "release": release_generator}

@@ -1,0 +1,286 @@
+"""Tokens per CPU second and peak memory of every mechanism, beside the per-word way and the machine's own limit.
+
+    uv run python -m benchmarks.mechanisms
+    uv run python -m benchmarks.mechanisms --space artifacts/spaces/word --text artifacts/segmented/word.txt
+
+Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise, lists of near words
+and everything else it needs are in its time. Limits are measured in the same process, just before and just after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import limits, material, per_word
+from benchmarks.table import print_table
+from tasks.io.tables import write_json
+from tasks.privacy.mechanism import MECHANISMS, ON_LISTS, build_mechanism
+from tasks.privacy.tem import Tem
+from tasks.rewrite.rewrite import DRAW, HELD
+
+SIZES = (20_000, 50_000, 100_000)
+EPSILONS = (1.0, 10.0, 50.0)
+DIMENSIONS = 300
+TOKENS = 1_000_000
+SECONDS = 4.0  # of noisy searches per mechanism and epsilon; the faster mechanisms take all tokens
+NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")  # one search per token: their speed needs no million tokens
+SETTINGS: dict[str, dict[str, Any]] = {
+    "truncated_gumbel": {"calibration": "paper"},  # the theorem covers none of these epsilons
+    "rank_remap": {"enabled": True, "c": 0.5, "ranks": 32},
+}
+COLUMNS = {
+    "n_words": "V",
+    "mechanism": "mechanism",
+    "epsilon": "ε",
+    "mode": "noise of",
+    "tokens": "tokens",
+    "rate": "tokens/CPU-s",
+    "limit": "limit",
+    "of_limit": "of limit",
+    "limited_by": "limited by",
+    "per_word_rate": "per word",
+    "speed_up": "ratio",
+    "tidy_rate": "tidy per word",
+    "tidy_speed_up": "ratio ",
+    "beside_vectors_mb": "MB beside vectors",
+}
+
+
+def chunks(n: int, row_bytes: int) -> Iterator[slice]:
+    """Batches as ``rewrite`` hands them to a mechanism."""
+    size = -(-HELD // (DRAW * row_bytes)) * DRAW
+    for start in range(0, n, size):
+        yield slice(start, start + size)
+
+
+def run(
+    mechanism: Any,
+    ids: npt.NDArray[np.int64],
+    epsilon: npt.NDArray[np.float64],
+    rng: np.random.Generator,
+    seconds: float,
+) -> tuple[int, float]:
+    """Replace tokens until there are none left or ``seconds`` are over; how many, and the CPU seconds they took."""
+    done, start = 0, time.process_time()
+    row_bytes = mechanism.noise(epsilon[:1], rng).nbytes
+    for chunk in chunks(len(ids), row_bytes):
+        mechanism.replace(ids[chunk], epsilon[chunk], mechanism.noise(epsilon[chunk], rng))
+        done += len(ids[chunk])
+        if time.process_time() - start > seconds:
+            break
+    return done, time.process_time() - start
+
+
+def run_per_word(replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon: float, seconds: float) -> float:
+    """Tokens per CPU second of the per-word form."""
+    rng = np.random.default_rng(0)
+    replace(int(ids[0]), epsilon, rng)
+    done, start = 0, time.process_time()
+    for word in ids.tolist():
+        replace(word, epsilon, rng)
+        done += 1
+        if time.process_time() - start > seconds and done >= 5:
+            break
+    return done / (time.process_time() - start)
+
+
+def make(name: str, vectors: npt.NDArray[np.float32], orders: npt.NDArray[np.int32]) -> Any:
+    """A fresh mechanism: nothing that an earlier epsilon left helps the next."""
+    inner = "madlib" if name == "rank_remap" else name
+    return build_mechanism(inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders)
+
+
+def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np.random.Generator) -> tuple[float, str]:
+    """Tokens per second that the machine allows at most, and what sets that limit."""
+    n_words, dimensions = vectors.shape
+    product = 2.0 * n_words * dimensions
+    if name in ON_LISTS:
+        return limits.words_of(rng) / 2, "generator"
+    searches = len(ids) if name in NOISY else 0
+    listed = int(made.listed.sum()) if hasattr(made, "listed") else 0
+    seconds, by = product * (searches + listed) / limits.sgemm(dimensions), "sgemm"
+    if isinstance(made, Tem):
+        # Uniform proposals until one is accepted, each a row from a random place; one is accepted with its weight over
+        # the largest weight, the word's own.
+        plain = made.plain(ids, epsilon)
+        some = np.flatnonzero(plain)[:: max(1, int(plain.sum()) // 200)]
+        law = np.exp(made.log_pmf(ids[some], epsilon[some]))
+        proposals = n_words * law[np.arange(len(some)), ids[some]].mean() * plain.sum() if len(some) else 0.0
+        rows = proposals / limits.random_rows(vectors)
+        seconds, by = seconds + rows, by if rows < seconds else "random rows"
+    return len(ids) / seconds, by
+
+
+def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All rows of one mechanism at one V, in this process."""
+    name, seconds = spec["mechanism"], spec["seconds"]
+    vectors = np.load(spec["vectors"], mmap_mode="r", allow_pickle=False)
+    ids = np.load(spec["ids"], allow_pickle=False)
+    if name in NOISY:
+        ids = ids[: len(ids) // 10]
+    n_words, dimensions = vectors.shape
+    orders = np.random.default_rng(0).permutation(n_words).astype(np.int32)[None]
+    # Compile on a small vocabulary.
+    small = make(name, np.ascontiguousarray(vectors[:300]), np.arange(300, dtype=np.int32)[None])
+    for e in (0.001, 1.0, 100.0):
+        run(small, np.arange(300), np.full(300, e), np.random.default_rng(0), 1.0)
+    limits.sgemm(dimensions)
+    rows: list[dict[str, Any]] = []
+    for epsilon in spec["epsilons"]:
+        for mode in spec["modes"]:
+            per_document = mode == "per document"
+            budgets = (
+                material.document_epsilons(len(ids), epsilon) if per_document else np.full(len(ids), float(epsilon))
+            )
+            rng = limits.generators()["experiment" if per_document else mode]()
+            made = make(name, vectors, orders)
+            before, _ = limit_of(name, made, vectors, ids[:1000], budgets, rng) if name in NOISY else (0.0, "")
+            done, spent = run(made, ids, budgets, rng, seconds)
+            limit, by = limit_of(name, made, vectors, ids[:done], budgets, rng)
+            limit = max(limit, before)
+            rows.append(
+                {
+                    "n_words": n_words,
+                    "dimensions": dimensions,
+                    "mechanism": name,
+                    "epsilon": epsilon,
+                    "mode": mode,
+                    "tokens": done,
+                    "rate": done / spent,
+                    "limit": limit,
+                    "limited_by": by,
+                    "of_limit": done / spent / limit,
+                }
+            )
+    # The largest memory so far; what follows is the other side's.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    for row in rows:
+        row["peak_mb"] = peak
+        row["beside_vectors_mb"] = peak - spec["idle_mb"] - vectors.nbytes / 2**20
+    for row in rows if spec["compare"] else ():
+        if row["mode"] == "per document":
+            continue
+        parameters = {}
+        if name == "truncated_gumbel":
+            parameters["scale"] = float(made.scale(np.array([row["epsilon"]]))[0])
+        plain = per_word.build(name, orders[0] if name in ON_LISTS else vectors, **parameters)
+        row["per_word_rate"] = run_per_word(plain, ids, row["epsilon"], 0.5)
+        row["speed_up"] = row["rate"] / row["per_word_rate"]
+        if name == "madlib":
+            tidy = per_word.madlib(vectors, per_word.tidy_noise)
+            row["tidy_rate"] = run_per_word(tidy, ids, row["epsilon"], 0.5)
+            row["tidy_speed_up"] = row["rate"] / row["tidy_rate"]
+    return rows
+
+
+def in_child(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """``measure`` in a process of its own, with one thread."""
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    command = [sys.executable, "-m", "benchmarks.mechanisms", "--child", json.dumps(spec)]
+    done = subprocess.run(command, env=os.environ | threads, stdout=subprocess.PIPE, text=True, check=True)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+def idle_memory() -> float:
+    """Megabytes of a process that has imported what these need, and done nothing."""
+    code = "import resource, benchmarks.mechanisms; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    return float(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the table, write the JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mechanisms", description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="V", help="vocabulary sizes")
+    parser.add_argument("--epsilons", type=float, nargs="+", default=list(EPSILONS), metavar="E")
+    parser.add_argument("--mechanisms", nargs="+", default=[*MECHANISMS, "rank_remap"], metavar="NAME")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"length of the text (default {TOKENS:,})")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU seconds for each noisy search")
+    parser.add_argument("--space", type=Path, help="folder of a trained space to use instead of made vectors")
+    parser.add_argument("--text", type=Path, help="segmented text of that space to use instead of Zipfian tokens")
+    parser.add_argument("--no-compare", action="store_true", help="leave the per-word implementations out")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.child:
+        json.dump(measure(json.loads(options.child)), sys.stdout)
+        return
+    rows: list[dict[str, Any]] = []
+    idle = idle_memory()
+    with tempfile.TemporaryDirectory() as scratch:
+        for n_words in options.sizes:
+            vectors = (
+                material.space_vectors(options.space, n_words)
+                if options.space
+                else material.made_vectors(n_words, DIMENSIONS)
+            )
+            if vectors is None:
+                print(f"V = {n_words:,}: {options.space} has fewer words; left out", flush=True)
+                continue
+            if options.text and options.space:
+                ids = material.text_tokens(options.text, options.space, options.tokens, n_words)
+            else:
+                ids = material.zipf_tokens(options.tokens, n_words)
+            files = {name: f"{scratch}/{name}.npy" for name in ("vectors", "ids")}
+            np.save(files["vectors"], vectors)
+            np.save(files["ids"], ids)
+            print(
+                f"V = {n_words:,} x {vectors.shape[1]}: {len(ids):,} tokens, {len(np.unique(ids)):,} distinct",
+                flush=True,
+            )
+            del vectors
+            for name in options.mechanisms:
+                modes = ["experiment"]
+                if name in ON_LISTS:
+                    modes.append("release")
+                if name == "tem":
+                    modes.append("per document")
+                spec = {
+                    "mechanism": name,
+                    "epsilons": options.epsilons,
+                    "modes": modes,
+                    "seconds": options.seconds if name in NOISY else 120.0,
+                    "compare": not options.no_compare,
+                    "idle_mb": idle,
+                } | files
+                rows += in_child(spec)
+                print(
+                    f"  {name}: "
+                    + ", ".join(
+                        f"{row['rate']:,.0f}" for row in rows if row["mechanism"] == name and row["n_words"] == n_words
+                    ),
+                    flush=True,
+                )
+    machine = {
+        "cpu": platform.processor() or platform.machine(),
+        "sgemm_gflops": limits.sgemm(DIMENSIONS) / 1e9,
+        "copy_gb_per_s": limits.copy_bandwidth() / 1e9,
+        **{
+            f"{mode}_million_words_per_s": limits.words_of(generator()) / 1e6
+            for mode, generator in limits.generators().items()
+        },
+    }
+    print_table(COLUMNS, rows)
+    print(
+        ", ".join(f"{name} {value if isinstance(value, str) else f'{value:,.1f}'}" for name, value in machine.items())
+    )
+    if options.json:
+        write_json({"machine": machine, "rows": rows}, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""A table for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def show(value: Any) -> str:
+    """Three significant digits for a fraction, thousands for a count."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def print_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the named columns of ``rows``; what a row lacks stays empty."""
+    table = [list(columns.values()), *([show(row.get(key)) for key in columns] for row in rows)]
+    widths = [max(len(line[place]) for line in table) for place in range(len(columns))]
+    for line in table:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
