@@ -181,6 +181,14 @@ class GridParams:
 
 
 @dataclass(frozen=True, slots=True)
+class DeniabilityParams:
+    """Plausible deniability statistics: how many words, and how often each is drawn."""
+
+    words: int
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckParams:
     """Limits of the expectations."""
 
@@ -202,6 +210,7 @@ class Params:
     policy: PolicyParams
     mechanisms: MechanismParams
     grid: GridParams
+    deniability: DeniabilityParams
     checks: CheckParams
 
 
@@ -228,6 +237,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "mechanisms.diffractor_tem.beta": (1e-12, 1 - 2**-53),
     "mechanisms.rank_remap.c": (1e-6, 1e6),
     "mechanisms.rank_remap.ranks": (1, 1000),
+    "deniability.words": (1, 100_000),
+    "deniability.draws": (2, 10_000),
     "checks.min_coverage": (0.0, 1.0),
 }
 

@@ -42,6 +42,11 @@ def lists(segmentation: str, name: str) -> Path:
     return ARTIFACTS / "lists" / segmentation / name
 
 
+def deniability(mechanism: str) -> Path:
+    """Plausible deniability statistics of one mechanism, one JSON file per segmentation."""
+    return ARTIFACTS / "deniability" / mechanism
+
+
 def model(name: str) -> Path:
     """A word model that was brought in: words.txt, vectors.npy, counts.npy, meta.json."""
     return EMBEDDINGS / name

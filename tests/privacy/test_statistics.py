@@ -14,8 +14,7 @@ from tasks.privacy.statistics import (
     choose_words,
     distinct_counts,
     draw_replacements,
-    exact_unchanged,
-    expected_distinct,
+    expectations,
     statistics,
     unchanged_counts,
 )
@@ -50,9 +49,10 @@ def test_counts_by_hand() -> None:
 
 def test_expectations_by_hand() -> None:
     ids = np.arange(3)
-    assert exact_unchanged(Loaded(), ids, 1.0) == pytest.approx([0.5, 1.0, 0.8])
+    same, many = expectations(Loaded(), ids, 1.0, 2)
+    assert same == pytest.approx([0.5, 1.0, 0.8])
     two = [(1 - 0.5**2) + (1 - 0.7**2) + (1 - 0.8**2), 1.0, 2 * (1 - 0.9**2) + (1 - 0.2**2)]
-    assert expected_distinct(Loaded(), ids, 1.0, 2) == pytest.approx(two)
+    assert many == pytest.approx(two)
 
 
 @pytest.mark.parametrize(("wrong", "fits"), [(0.0, True), (0.1, False)])
@@ -63,8 +63,9 @@ def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
     drawn = draw_replacements(Loaded(), ids, 1.0, draws, stream(1, "agree"))
     same = unchanged_counts(ids, drawn).reshape(3, n) / draws
     many = distinct_counts(drawn).reshape(3, n)
-    off_same = np.abs(same.mean(axis=1) - exact_unchanged(Loaded(), np.arange(3), 1.0) + wrong).max()
-    off_many = np.abs(many.mean(axis=1) - expected_distinct(Loaded(), np.arange(3), 1.0, draws)).max()
+    exact, expected = expectations(Loaded(), np.arange(3), 1.0, draws)
+    off_same = np.abs(same.mean(axis=1) - exact + wrong).max()
+    off_many = np.abs(many.mean(axis=1) - expected).max()
     assert (off_same < 6 * 0.5 / np.sqrt(n * draws)) == fits
     assert off_many < 6 * many.std(axis=1).max() / np.sqrt(n)
 

@@ -1,0 +1,118 @@
+"""Plausible deniability statistics N_w and S_w of one mechanism: spaces, lists -> deniability/MECHANISM/.
+
+Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of the grid, as in
+1-Diffractor Figure 4; where the law has a closed form, the expectations are computed beside. Here a word gets epsilon
+itself; in a text it gets its part of the text's budget.
+
+The words of a segmentation are the same for all mechanisms, so that they can be compared: only words that are in every
+list set take part, also where the mechanism does not work on lists. The file names words by their rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.errors import ParameterError, RequestError
+from tasks.io import paths
+from tasks.io.lists import load_lists
+from tasks.io.mechanisms import Prepared, prepare
+from tasks.io.params import Params, load_params
+from tasks.io.spaces import load_space
+from tasks.io.stage import Progress, stage_main
+from tasks.io.tables import atomic_directory, write_json
+from tasks.privacy.budget import SEGMENTATION_OF, Policy
+from tasks.privacy.mechanism import MECHANISMS
+from tasks.privacy.rng import stream
+from tasks.privacy.statistics import choose_words, statistics
+from tasks.rewrite.rewrite import Vocabulary
+from tasks.space.word_space import WordSpace
+
+Rows = npt.NDArray[np.int64]
+
+STAGE = "measure_deniability"  # the name of its streams
+
+
+def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Sequence[str]) -> Rows:
+    """The rows of the vocabulary's words that are in every list set, ascending.
+
+    Raises:
+        RequestError: if there are none.
+    """
+    lists = [set(load_lists(segmentation, name).words) for name in sets]
+    rows = Vocabulary.of(space.tokens, space.vectors, policy).rows
+    shared = [row for row in rows.tolist() if all(space.tokens[row] in words for words in lists)]
+    if not shared:
+        raise RequestError(
+            f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of lists.sets; enlarge the "
+            "corpus, or take out of lists.models the model that shares no words with it"
+        )
+    return np.array(shared, dtype=np.int64)
+
+
+def measure(made: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator) -> dict[str, Any]:
+    """N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
+
+    An epsilon that the mechanism refuses has no numbers, and says why. It is no error here: the tokens of a text may
+    well get more than that, and whether they do is for the runs to find.
+    """
+    try:
+        row = statistics(made.mechanism, made.vocabulary.number[rows], epsilon, rng, n_draws).row()
+    except ParameterError as error:
+        row = {"mechanism": made.mechanism.name, "epsilon": epsilon, "n_words": len(rows), "n_draws": n_draws}
+        return row | {"n_w": None, "s_w": None, "n_w_exact": None, "s_w_expected": None, "refused": str(error)}
+    return row | {"refused": None}
+
+
+def run(mechanism: str, params: Params, out: Path) -> None:
+    """Write one file per segmentation of the grid's strategies into folder ``out``.
+
+    Raises:
+        ParameterError: if a parameter does not suit the mechanism or the words.
+        RequestError: if no word is left.
+        MissingArtifact: if an embedding or a list set was not made.
+    """
+    epsilons = sorted(params.grid.epsilons)
+    # Of the policy only punctuation decides which words there are.
+    policy = Policy("perturb", params.policy.punctuation, "sample")
+    segmentations = sorted({SEGMENTATION_OF[strategy] for strategy in params.grid.strategies})
+    progress = Progress(f"deniability {mechanism}", len(segmentations) * len(epsilons), "statistics")
+    with atomic_directory(out) as folder:
+        for segmentation in segmentations:
+            space = load_space(segmentation)
+            shared = shared_rows(segmentation, space, policy, params.lists.sets)
+            rng = stream(params.seed, STAGE, segmentation, "words")
+            rows = shared[choose_words(len(shared), params.deniability.words, rng)]
+            made = prepare(mechanism, segmentation, space, policy, params.mechanisms)
+            measured = []
+            for epsilon in epsilons:
+                rng = stream(params.seed, STAGE, mechanism, segmentation, str(epsilon))
+                measured.append(measure(made, rows, epsilon, params.deniability.draws, rng))
+                progress.advance(1, len(rows) * params.deniability.draws)
+            statement = {
+                "mechanism": mechanism,
+                "segmentation": segmentation,
+                "metric": made.mechanism.metric,
+                "n_vocabulary": made.mechanism.size,
+                "n_shared": len(shared),
+                "word_rows": rows.tolist(),
+                "statistics": measured,
+            }
+            write_json(statement, folder / f"{segmentation}.json")
+    progress.finish()
+
+
+def main() -> None:
+    """Run the stage for the mechanism named on the command line."""
+    if len(sys.argv) != 2 or sys.argv[1] not in MECHANISMS:
+        raise RequestError(f"usage: python -m tasks.{STAGE} {'|'.join(MECHANISMS)}")
+    run(sys.argv[1], load_params(), paths.deniability(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    stage_main(main)
