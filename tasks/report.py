@@ -18,7 +18,7 @@ from tasks.io.spaces import load_words
 from tasks.io.stage import stage_main
 from tasks.io.tables import atomic_file, read_json, require, write_json
 from tasks.privacy.budget import SEGMENTATION_OF
-from tasks.reporting import budgets, checks, figures, numbers, runs, vocabulary
+from tasks.reporting import budgets, checks, deniability, figures, numbers, runs, units, vocabulary
 from tasks.reporting.figures import Series
 from tasks.reporting.page import Sources, render
 from tasks.reporting.table import Column, Table, to_csv
@@ -72,6 +72,18 @@ def read_runs(grid: GridParams, plans: Sequence[budgets.PlanTotals]) -> list[run
         ),
         read("none", "none", 0.0, "baseline", None),
     ]
+
+
+def read_deniability(grid: GridParams) -> list[deniability.Measured]:
+    """The plausible deniability statistics of every mechanism, in the segmentations that the grid's strategies use."""
+    used = {SEGMENTATION_OF[strategy] for strategy in grid.strategies}
+    files = [
+        (paths.deniability(mechanism) / f"{segmentation}.json", f"measure_deniability@{mechanism}")
+        for segmentation in vocabulary.SEGMENTATIONS
+        if segmentation in used
+        for mechanism in grid.mechanisms
+    ]
+    return [deniability.Measured(str(file), read_json(file, stage)) for file, stage in files]
 
 
 def read_checks(grid: GridParams) -> dict[str, checks.Check]:
@@ -187,6 +199,7 @@ def result_figures(all_runs: Sequence[runs.Run], mechanisms: Sequence[str]) -> S
                     f"{mechanism}: share of tokens that come back unchanged, over ε",
                     "unchanged (% of tokens with noise)",
                     runs.series(all_runs, mechanism, "share_unchanged"),
+                    unit=units.unit(mechanism),
                     y_limits=(0, 1),
                     percent=True,
                 ),
@@ -195,11 +208,40 @@ def result_figures(all_runs: Sequence[runs.Run], mechanisms: Sequence[str]) -> S
                     f"{mechanism}: mean cosine of replaced tokens, over ε",
                     "mean cosine (1 = same direction)",
                     cosine,
+                    unit=units.unit(mechanism),
                     y_limits=(min(0.0, lowest), 1),
                 ),
             )
         )
     return drawn
+
+
+def deniability_figures(
+    measured: Sequence[deniability.Measured], grid: GridParams, n_draws: int
+) -> list[tuple[str, str, str]]:
+    """Two figures per segmentation, N_w and S_w over epsilon, with their heading."""
+    unit = units.shared_unit(grid.mechanisms)
+
+    def figure(segmentation: str, statistic: str, computed: str, what: str, y_label: str) -> str:
+        return figures.spread_over_epsilon(
+            f"{statistic.replace('_', '-')}-{segmentation}",
+            f"{segmentation}: {what}, over ε",
+            y_label,
+            deniability.series(measured, segmentation, statistic, computed),
+            unit=unit,
+            y_limits=(0, n_draws),
+        )
+
+    first = {one.segmentation: one for one in reversed(measured)}
+    return [
+        (
+            deniability.heading(first[name], grid.strategies),
+            figure(name, "n_w", "n_w_exact", "how often a word comes out as itself", f"N_w (draws of {n_draws:,})"),
+            figure(name, "s_w", "s_w_expected", "how many words come out of one", "S_w (different words)"),
+        )
+        for name in vocabulary.SEGMENTATIONS
+        if name in first
+    ]
 
 
 def headline(
@@ -238,6 +280,9 @@ def run(params: Params, out: Path) -> None:
     grid = params.grid
     plans = read_plans(grid, params.machine)
     all_runs = read_runs(grid, plans)
+    measured = read_deniability(grid)
+    deniability.require_same_words(measured)
+    n_draws = params.deniability.draws
     records = read_checks(grid)
     coverage = records["coverage.json"].record["summary"]["coverage"]
     corpus = read_json(paths.METRICS / "ngrams.json", "count_ngrams")
@@ -260,6 +305,7 @@ def run(params: Params, out: Path) -> None:
         ngrams: sum(n for name, _, n in histogram if name == ngrams) for ngrams in ("bigrams", "trigrams")
     }
     top_collocations, thresholds = top_tables(top)
+    bounded = runs.bounded(all_runs, units.EUCLIDEAN)
     settings = {name: value for name, value in asdict(params).items() if name != "machine"}
     view = {
         "version": all_runs[0].record["lexveil"],
@@ -276,10 +322,19 @@ def run(params: Params, out: Path) -> None:
         "result_figures": result_figures(all_runs, grid.mechanisms),
         "results": runs.results_table(all_runs),
         "tokens": runs.tokens_table(all_runs),
-        "table_8": budgets.table_8(plans),
+        "n_draws": n_draws,
+        "epsilon_in_words": units.in_words(grid.mechanisms),
+        "mixed_units": len({units.unit(name) for name in grid.mechanisms}) > 1,
+        "any_exact": any(row["n_w_exact"] is not None for one in measured for row in one.rows),
+        "deniability_figures": deniability_figures(measured, grid, n_draws),
+        "deniability": deniability.deniability_table(measured, n_draws),
+        "refusals": deniability.refusals(measured),
+        "table_8": budgets.table_8(plans, grid.mechanisms),
         "per_token": budgets.per_token_table(plans),
         "spent": budgets.spent_table(plans),
-        "bound": budgets.bound_table(plans, {name: nearest[SEGMENTATION_OF[name]] for name in grid.strategies}),
+        "bound": budgets.bound_table(plans, {name: nearest[SEGMENTATION_OF[name]] for name in grid.strategies}, bounded)
+        if bounded
+        else None,
         "coverage": vocabulary.coverage_table(coverage),
         "corpus": vocabulary.corpus_table(corpus, n_collocations["bigrams"], n_collocations["trigrams"]),
         "pmi_figure": figures.pmi_histogram("pmi", "Collocations by PMI", collocation_series(histogram), BIN_BITS),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.errors import CheckFailed
-from tasks.reporting import numbers
+from tasks.reporting import numbers, units
 from tasks.reporting.table import Column, Table
 
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
@@ -17,7 +17,7 @@ class PlanTotals:
     """One plan, one data set.
 
     Attributes:
-        epsilon: base epsilon, in 1 / embedding distance.
+        epsilon: base epsilon, in 1 / distance of the mechanism.
         n_words: words of all its texts, punctuation not counted.
         n_perturbed: tokens that get noise.
         budget: of each of its texts.
@@ -56,8 +56,11 @@ def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> 
     return round(sum(one.budget * one.n_texts for one in own) / n_texts, 9) if n_texts else 0.0
 
 
-def table_8(totals: Sequence[PlanTotals]) -> Table:
+def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str]) -> Table:
     """Average words per text and the document budget at each base epsilon, per data set.
+
+    Args:
+        mechanisms: of the grid; the plans are the same for all, the unit of ε is not.
 
     Raises:
         CheckFailed: if two strategies were given different budgets for the same texts.
@@ -89,7 +92,7 @@ def table_8(totals: Sequence[PlanTotals]) -> Table:
         ],
         rows,
         "The form of the paper's Table 8. Each text of a data set has the same budget. Punctuation marks are not "
-        "counted as words. In 1 / embedding distance.",
+        f"counted as words. {units.in_words(mechanisms)}",
     )
 
 
@@ -119,10 +122,11 @@ def spent_table(totals: Sequence[PlanTotals]) -> Table:
     )
 
 
-def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float]) -> Table:
+def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float], mechanisms: Sequence[str]) -> Table:
     """How much more likely one output may be, when one token is exchanged for its nearest neighbour.
 
     Args:
+        mechanisms: whose guarantee this is; their distance is Euclidean.
         nearest: median distance of a token to its nearest neighbour, by strategy.
     """
     epsilons = sorted({one.epsilon for one in totals})
@@ -147,6 +151,7 @@ def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float]) -> T
             ),
         ],
         rows,
+        f"For {numbers.listed(list(mechanisms))}, whose distance is the Euclidean one of the embedding. "
         "Two texts that differ in one token, exchanged for its nearest neighbour: no output is more likely from one of "
         "them than this factor times its chance from the other (with the mean ε of a token, and the median d). ×2 "
         "hides well which of the two it was; ×1,000 and more hides it hardly at all. Tokens further apart are told "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from tasks.reporting import numbers
-from tasks.reporting.svg import BLUE, DIM, GREEN, ORANGE, PAPER, PURPLE, WIDTH, drawing, to_svg
+from tasks.reporting.svg import (
+    BLUE,
+    BROWN,
+    DIM,
+    GREEN,
+    HEIGHT,
+    INK,
+    ORANGE,
+    PAPER,
+    PURPLE,
+    RED,
+    SLATE,
+    WIDTH,
+    drawing,
+    to_svg,
+)
 
 # (colour, marker, dashes) by place in the legend
 _STYLES = [
@@ -20,7 +36,12 @@ _STYLES = [
     (ORANGE, "s", (0, (6, 2))),
     (GREEN, "^", (0, (6, 2, 1.5, 2))),
     (PURPLE, "D", (0, (1.5, 1.5))),
+    (BROWN, "v", (0, (10, 2.5))),
+    (SLATE, "P", (0, (6, 2, 1.5, 2, 1.5, 2))),
+    (RED, "X", (0, (3, 1))),
 ]
+
+MARGIN = 1.25  # factor left free at both ends of an axis of epsilons
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +53,30 @@ class Series:
     y: Sequence[float]
 
 
+@dataclass(frozen=True, slots=True)
+class SpreadSeries:
+    """One line with a spread: n points, each with what lies below and above it.
+
+    Attributes:
+        low, high: (n,) lower and upper end of the spread.
+        exact: (n,) what the points estimate; empty where it is not known.
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    exact: Sequence[float]
+
+
 def over_epsilon(
     name: str,
     title: str,
     y_label: str,
     series: Sequence[Series],
     *,
+    unit: str,
     y_limits: tuple[float, float],
     percent: bool = False,
 ) -> Markup:
@@ -49,25 +88,81 @@ def over_epsilon(
     if epsilons:
         description += f" At base ε {', '.join(map(numbers.epsilon, epsilons))}."
     with drawing(name) as figure:
-        axes = _panel(figure, "base ε per word (1 / embedding distance, log)", y_label)
+        axes = _panel(figure, f"base ε per word ({unit}, log)", y_label)
         for place, one in enumerate(series):
             colour, marker, dashes = _STYLES[place % len(_STYLES)]
             axes.plot(
                 one.x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
                 markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
             )  # fmt: skip
-        axes.set_xscale("log")
-        if epsilons:
-            axes.set_xlim(epsilons[0] / 1.25, epsilons[-1] * 1.25)
-            ticks = spaced(epsilons, WIDTH * 0.82)
-            axes.xaxis.set_major_locator(FixedLocator(ticks))
-            axes.xaxis.set_major_formatter(FixedFormatter([numbers.epsilon(tick) for tick in ticks]))
-        axes.xaxis.set_minor_locator(NullLocator())
+        _epsilon_axis(axes, epsilons)
         axes.set_ylim(*y_limits)
         if percent:
             axes.yaxis.set_major_formatter(FuncFormatter(_percent))
         _legend(axes, len(series))
         return to_svg(figure, name, title, description)
+
+
+def spread_over_epsilon(
+    name: str,
+    title: str,
+    y_label: str,
+    series: Sequence[SpreadSeries],
+    *,
+    unit: str,
+    y_limits: tuple[float, float],
+) -> Markup:
+    """One line per mechanism over epsilon, a bar for the spread of each point, a ring around what it estimates.
+
+    Points of the same epsilon stand side by side, in the order of ``series``, so that no bar hides another.
+    """
+    epsilons = sorted({x for one in series for x in one.x})
+    description = f"{y_label}, one line per mechanism. " + " ".join(
+        f"{one.label}: "
+        + ", ".join(f"{y:.1f} at ε {numbers.epsilon(x)}" for x, y in zip(one.x, one.y, strict=True))
+        + "."
+        for one in series
+        if one.x
+    )
+    columns = 2 if len(series) > 2 else max(len(series), 1)
+    extra = 18 * (-(-len(series) // columns) - 1)  # pixels of the legend's further lines
+    with drawing(name) as figure:
+        figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
+        axes = _panel(figure, f"ε of a word ({unit}, log)", y_label, top=40 + extra)
+        _epsilon_axis(axes, epsilons)
+        shifts = side_by_side(len(series), epsilons, WIDTH * 0.82)
+        for place, (one, shift) in enumerate(zip(series, shifts, strict=True)):
+            colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            x = [epsilon * shift for epsilon in one.x]
+            axes.vlines(x, one.low, one.high, color=colour, linewidth=3, alpha=0.45, clip_on=False, zorder=2)
+            axes.plot(
+                x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.6, markersize=7,
+                markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
+            )  # fmt: skip
+            if one.exact:
+                axes.plot(
+                    x, one.exact, color=INK, marker="o", linestyle="none", markersize=11, markerfacecolor="none",
+                    markeredgewidth=1.1, clip_on=False, zorder=4,
+                )  # fmt: skip
+        axes.set_ylim(*y_limits)
+        _legend(axes, columns)
+        return to_svg(figure, name, title, description)
+
+
+def side_by_side(n: int, epsilons: Sequence[float], width: float, distance: float = 4.0) -> list[float]:
+    """Factors that move n points of the same epsilon apart on a logarithmic axis of ``width`` pixels, around 1.
+
+    Args:
+        epsilons: rising; the points of two neighbours keep a third of the way between them free.
+        distance: between two points, in pixels, where there is room.
+    """
+    if n < 2 or not epsilons:
+        return [1.0] * n
+    whole = math.log(epsilons[-1] / epsilons[0]) + 2 * math.log(MARGIN)
+    step = distance * whole / width
+    nearest = min((math.log(b / a) for a, b in itertools.pairwise(epsilons)), default=whole)
+    step = min(step, nearest * 2 / 3 / (n - 1))
+    return [math.exp(step * (place - (n - 1) / 2)) for place in range(n)]
 
 
 def spaced(values: Sequence[float], width: float, distance: float = 26.0) -> list[float]:
@@ -99,7 +194,10 @@ def outcomes(name: str, title: str, rows: Mapping[str, Mapping[str, float]]) -> 
     )
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (96 + 34 * len(rows)) / 72)
-        axes = _panel(figure, "share of the tokens of all texts (%)", "strategy", top=34)
+        longest = max(map(len, rows), default=0)
+        axes = _panel(
+            figure, "share of the tokens of all texts (%)", "strategy", top=34, left=max(62, 30 + 8 * longest)
+        )
         left = dict.fromkeys(rows, 0.0)
         shown = [
             (kind, *style)
@@ -191,18 +289,29 @@ def word_ranks(name: str, title: str, ranks: Series) -> Markup:
         return to_svg(figure, name, title, description + ".")
 
 
-def _panel(figure: Figure, x_label: str, y_label: str, top: float = 40) -> Axes:
+def _panel(figure: Figure, x_label: str, y_label: str, top: float = 40, left: float = 62) -> Axes:
     """Axes at a fixed place in pixels: a layout that measures text could differ from one machine to the next."""
     width, height = (inches * 72 for inches in figure.get_size_inches())
-    left, right, bottom = 62, 14, 50
+    right, bottom = 14, 50
     axes = figure.add_axes(
         (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
     )
     axes.set_xlabel(x_label, labelpad=6)
     axes.set_ylabel(y_label)
-    axes.yaxis.set_label_coords(-46 / (width - left - right), 0.5)
+    axes.yaxis.set_label_coords((16 - left) / (width - left - right), 0.5)
     axes.tick_params(length=4)
     return axes
+
+
+def _epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
+    """Make x logarithmic, with a tick at every epsilon that has room for its label."""
+    axes.set_xscale("log")
+    if epsilons:
+        axes.set_xlim(epsilons[0] / MARGIN, epsilons[-1] * MARGIN)
+        ticks = spaced(epsilons, WIDTH * 0.82)
+        axes.xaxis.set_major_locator(FixedLocator(ticks))
+        axes.xaxis.set_major_formatter(FixedFormatter([numbers.epsilon(tick) for tick in ticks]))
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _legend(axes: Axes, entries: int) -> None:

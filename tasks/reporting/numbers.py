@@ -35,6 +35,11 @@ def share(value: float | None) -> str:
     return f"{value:.1%}"
 
 
+def one(value: float | None) -> str:
+    """One decimal: 1,342.1."""
+    return MISSING if value is None else f"{value:,.1f}"
+
+
 def two(value: float | None) -> str:
     """Two decimals: 1,342.08."""
     return MISSING if value is None else f"{value:,.2f}"

@@ -21,6 +21,7 @@ WHERE = {
     "neighborhoods/": "the nearest words of every word",
     "plans/STRATEGY/EPSILON.parquet": "what every text may spend",
     "private/MECHANISM/STRATEGY/EPSILON/": "the rewritten documents, their token ledger, record.json and metrics.json",
+    "deniability/MECHANISM/SEGMENTATION.json": "plausible deniability statistics of a mechanism",
     "checks/": "what the expectations said, as JSON",
     "data_docs/": "the same as pages; they carry times, so DVC does not keep them",
     "metrics/": "numbers of the corpus, the segmentations and the embeddings",

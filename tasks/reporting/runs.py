@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.privacy.budget import ACTIONS, STRATEGIES, Policy
+from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import Guarantee, guarantee
-from tasks.reporting import numbers
+from tasks.reporting import numbers, units
 from tasks.reporting.figures import Series
 from tasks.reporting.table import Column, Table
 
@@ -36,7 +37,8 @@ class Run:
     Attributes:
         metrics: its metrics.json.
         record: its record.json.
-        budget_mean: mean document budget over its texts, in 1 / embedding distance; None for the baseline.
+        budget_mean: mean document budget over its texts, in 1 / distance of the mechanism; None for
+            the baseline.
     """
 
     mechanism: str
@@ -67,7 +69,7 @@ class Promise:
         statement: the same in a sentence.
         conditions: under which it holds.
         release: formula and statement of a release; None if this is one already.
-        release_conditions: each with the strategies it concerns ("" for all of these runs).
+        release_conditions: each with the mechanisms and strategies it concerns ("" for all of these runs).
     """
 
     runs: str
@@ -80,6 +82,7 @@ class Promise:
 
 def results_table(runs: Sequence[Run]) -> Table:
     """What comes back, per run."""
+    mechanisms = list(dict.fromkeys(run.mechanism for run in runs if not run.is_baseline))
     return Table(
         "results",
         "What comes back, per run",
@@ -104,7 +107,7 @@ def results_table(runs: Sequence[Run]) -> Table:
         ],
         "Unchanged: the noise led back to the token itself, which then leaves as it was, though whoever reads it "
         "cannot be sure. Mean cosine: how near the vector of a replacement is to that of the token it replaces, 1 for "
-        "the same direction, 0 for an unrelated one. ε is in 1 / embedding distance.",
+        f"the same direction, 0 for an unrelated one. {units.in_words(mechanisms)}",
     )
 
 
@@ -185,19 +188,26 @@ def _exposures(runs: Sequence[Run]) -> dict[tuple[str, str], tuple[str, Mapping[
 
 
 def outcome_shares(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
-    """Share of all tokens by what happened to them, per strategy (and mechanism, if there are several)."""
+    """Share of all tokens by what happened to them, per strategy; per mechanism too where it depends on that."""
     private = [run for run in runs if not run.is_baseline]
-    several = len({run.mechanism for run in private}) > 1
-    shares = {}
+    found: dict[str, dict[str, dict[str, float]]] = {}
     for (mechanism, strategy), (_, by_class) in _exposures(private).items():
         total = {action: sum(by_class[kind][action] for kind in by_class) for action in ACTIONS}
         whole = max(sum(total.values()), 1)
-        shares[f"{mechanism} {strategy}" if several else strategy] = {
+        found.setdefault(strategy, {})[mechanism] = {
             "noise": total["perturbed"] / whole,
             "random draw": total["sampled"] / whole,
             "dropped": total["dropped"] / whole,
             "in clear": total["kept"] / whole,
         }
+    n_mechanisms = len({run.mechanism for run in private})
+    shares = {}
+    for strategy, by_mechanism in found.items():
+        first = next(iter(by_mechanism.values()))
+        if len(by_mechanism) == n_mechanisms and all(one == first for one in by_mechanism.values()):
+            shares[strategy] = first
+        else:
+            shares |= {f"{mechanism} {strategy}": one for mechanism, one in by_mechanism.items()}
     return shares
 
 
@@ -217,14 +227,24 @@ def series(runs: Sequence[Run], mechanism: str, metric: str) -> list[Series]:
 
 def promises(runs: Sequence[Run]) -> list[Promise]:
     """What is guaranteed, once for all runs of which the same is said; the baseline last."""
-    grouped: dict[tuple[str, str, str], list[Run]] = {}
+    grouped: dict[tuple[str, str, str, str], list[Run]] = {}
     for run in runs:
-        said = run.record["guarantee"]
-        grouped.setdefault((run.record["mode"], said["formula"], said["statement"]), []).append(run)
+        said, release = run.record["guarantee"], _release(run)
+        # What a release would promise names the distance, which mechanisms need not share.
+        key = (run.record["mode"], said["formula"], said["statement"], release.statement if release else "")
+        grouped.setdefault(key, []).append(run)
     return sorted(
-        (_promise(mode, formula, statement, members) for (mode, formula, statement), members in grouped.items()),
+        (_promise(mode, formula, statement, members) for (mode, formula, statement, _), members in grouped.items()),
         key=lambda promise: promise.runs == _BASELINE,
     )
+
+
+def _release(run: Run) -> Guarantee | None:
+    """What a release like this run would promise, by the one place that says it anywhere; None if this is one."""
+    if run.is_baseline or run.record["mode"] == "release":
+        return None
+    policy, no_proof = Policy(**run.record["policy"]), run.record.get("no_proof")
+    return guarantee(run.mechanism, run.strategy, policy, "release", keep_layout=False, no_proof=no_proof)
 
 
 _BASELINE = "the clean baseline"
@@ -240,34 +260,37 @@ def _promise(mode: str, formula: str, statement: str, members: Sequence[Run]) ->
     if mode == "release":
         return Promise(runs, formula, statement, [text for text, _ in _merged(members, conditions)], None, [])
     ahead = {key: [text for text in texts if text.startswith(_IN_RELEASE)] for key, texts in conditions.items()}
-    first = members[0]
-    # The condition above all others is in the record; what it would buy is said by the one place that says it anywhere.
-    release = guarantee(
-        first.mechanism,
-        first.strategy,
-        Policy(**first.record["policy"]),
-        "release",
-        keep_layout=False,
-        no_proof=first.record.get("no_proof"),
-    )
     return Promise(
         runs,
         "none: the seed is known" if mode == "experiment" else formula,
         statement,
         [],
-        release,
+        _release(members[0]),
         [(text.removeprefix(_IN_RELEASE), which) for text, which in _merged(members, ahead)],
     )
 
 
 def _merged(members: Sequence[Run], texts: Mapping[tuple[str, str, float], Sequence[str]]) -> list[tuple[str, str]]:
-    """Each text once, in the order of the records, with the strategies it stands for ("" for all)."""
-    strategies: dict[str, set[str]] = {}
+    """Each text once, in the order of the records, with the mechanisms and strategies it stands for ("" for all)."""
+    holds: dict[str, list[Run]] = {}
     for run in members:
         for text in texts[run.key]:
-            strategies.setdefault(text, set()).add(run.strategy)
-    everyone = {run.strategy for run in members}
-    return [(text, "" if which == everyone else numbers.listed(sorted(which))) for text, which in strategies.items()]
+            holds.setdefault(text, []).append(run)
+
+    def which(some: Sequence[Run]) -> str:
+        pairs = [({run.mechanism for run in of}, {run.strategy for run in of}) for of in (some, members)]
+        return ", ".join(
+            numbers.listed(sorted(own)) for own, every in zip(pairs[0], pairs[1], strict=True) if own != every
+        )
+
+    return [(text, which(some)) for text, some in holds.items()]
+
+
+def bounded(runs: Sequence[Run], metric: str) -> list[str]:
+    """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with them."""
+    unproven = {run.mechanism for run in runs if run.record.get("no_proof")}
+    named = dict.fromkeys(run.mechanism for run in runs if not run.is_baseline)
+    return [name for name in named if MECHANISMS[name].metric == metric and name not in unproven]
 
 
 CSV_COLUMNS = (

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 # Series colours are Okabe and Ito's, chosen to differ for colour-blind readers.
 INK, DIM, LINE, PAPER = "#1f2328", "#59636e", "#d1d9e0", "#fefefe"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#00875f", "#a4508b"
+BROWN, SLATE, RED = "#8a6a00", "#5b6776", "#c2185b"  # where there are more than four
 _VARIABLES = {
     INK: "--ink",
     DIM: "--dim",
@@ -27,6 +28,9 @@ _VARIABLES = {
     ORANGE: "--c2",
     GREEN: "--c3",
     PURPLE: "--c4",
+    BROWN: "--c5",
+    SLATE: "--c6",
+    RED: "--c7",
 }
 
 WIDTH, HEIGHT = 430, 295  # pixels of one panel; two stand side by side on a wide page, below each other on a phone

@@ -19,8 +19,9 @@ from tasks import report
 from tasks.errors import CheckFailed, MissingArtifact
 from tasks.io.params import load_params
 from tasks.io.stage import stage_main
-from tasks.reporting import numbers
-from tasks.reporting.figures import Series, pmi_histogram, spaced
+from tasks.privacy.mechanism import MECHANISMS
+from tasks.reporting import numbers, units
+from tasks.reporting.figures import Series, pmi_histogram, side_by_side, spaced
 from tasks.reporting.svg import drawing, to_svg
 from tasks.reporting.table import Column, Table
 from tasks.reporting.vocabulary import choose
@@ -107,6 +108,26 @@ def put_plan(strategy: str, epsilon: float) -> None:
     )
 
 
+def put_deniability(mechanism: str, segmentation: str, rows: list[dict], words: tuple[int, ...] = (1, 3)) -> None:
+    put(f"deniability/{mechanism}/{segmentation}.json", {
+        "mechanism": mechanism, "segmentation": segmentation, "metric": "m", "n_vocabulary": 6, "n_shared": 5,
+        "word_rows": list(words), "statistics": rows,
+    })  # fmt: skip
+
+
+def spread(mean: float) -> dict[str, float]:
+    return {"mean": mean, "q25": mean - 0.5, "median": mean, "q75": mean + 0.5}
+
+
+def statistic(epsilon: float, n_w: float | None, s_w: float | None, *, exact: bool = False, refused: str | None = None):
+    """A row whose expectations are 0.25 above the means."""
+    return {
+        "epsilon": epsilon, "n_words": 2, "n_draws": 100, "refused": refused,
+        "n_w": None if n_w is None else spread(n_w), "s_w": None if s_w is None else spread(s_w),
+        "n_w_exact": spread(n_w + 0.25) if exact else None, "s_w_expected": spread(s_w + 0.25) if exact else None,
+    }  # fmt: skip
+
+
 def make_artifacts() -> None:
     """All artifacts of two strategies at two epsilons, in the current folder."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
@@ -123,6 +144,8 @@ def make_artifacts() -> None:
     put_run("madlib", "S1", 10.0, unchanged=0.5, cosine=0.75)
     put_run("madlib", "S2", 1.0, unchanged=0.125, cosine=0.375)
     put_run("madlib", "S2", 10.0, unchanged=0.625, cosine=-0.125)
+    for segmentation in STRATEGIES.values():
+        put_deniability("madlib", segmentation, [statistic(1.0, 2.5, 80.0), statistic(10.0, 60.5, 30.0)])
     put_check("checks/corpus.json", "corpus", {})
     put_check("checks/collocations.json", "collocations", {})
     put_check("checks/outputs.json", "outputs", {})
@@ -246,6 +269,7 @@ def test_sections_stand_in_the_order_a_reader_needs(page):
     assert page.headings == [
         "What this is, and what it promises",
         "Results per run",
+        "Plausible deniability",
         "Budgets",
         "Vocabulary coverage",
         "Corpus and n-grams",
@@ -308,6 +332,106 @@ def test_budgets_have_the_form_of_table_8(page):
 def test_bound_is_exp_of_mean_epsilon_times_median_distance(page):
     # word: nearest distances 0.125, 1.125, … 5.125; S1 spends (2 + 2 + 3.5) / 3 = 2.5 a token at base ε 1.
     assert page.row("bound", "S1") == ["2.625", f"×{np.exp(2.5 * 2.625):.0f}", "×10²⁹"]
+
+
+def put_others(refused: str | None = None) -> Page:
+    """Add tem and diffractor_geometric to the grid, and make the report."""
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["grid"] |= {"mechanisms": ["madlib", "tem", "diffractor_geometric"], "strategies": ["S1"]}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    for mechanism in ("tem", "diffractor_geometric"):
+        for epsilon in EPSILONS:
+            put_run(mechanism, "S1", epsilon, unchanged=0.5, cosine=0.5)
+            file = Path(f"artifacts/private/{mechanism}/S1/{epsilon}/record.json")
+            record = json.loads(file.read_text())
+            record["guarantee"]["because"].append(f"in release mode: as {mechanism} draws")
+            file.write_text(json.dumps(record))
+        first = statistic(1.0, None, None, refused=refused) if refused else statistic(1.0, 20.0, 90.0, exact=True)
+        put_deniability(mechanism, "word", [first, statistic(10.0, 99.0, 1.5, exact=True)])
+    report.main()
+    return Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+
+
+def figure_of(html: str, name: str) -> ElementTree.Element:
+    (found,) = re.findall(rf'<svg[^>]*aria-labelledby="{name}-title.*?</svg>', html, flags=re.DOTALL)
+    return ElementTree.fromstring(found)
+
+
+def test_deniability_of_one_mechanism(page, html):
+    assert page.row("deniability", "madlib", "gst", "10") == [
+        "60.5", "60.0", "60.5", "61.0", "–", "30.0", "29.5", "30.0", "30.5", "–", "1 / embedding distance",
+    ]  # fmt: skip
+    assert "gst (S2): 2 of 5 words" in html and "a ring is the" not in html and "refused" not in html
+    described = figure_of(html, "n-w-word").find("desc").text
+    assert "madlib: 2.5 at ε 1, 60.5 at ε 10." in described
+
+
+def test_deniability_of_several_mechanisms(project):
+    page = put_others()
+    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
+    assert page.row("deniability", "tem", "word", "10")[4] == "99.2" and "a ring is the" in html
+    assert page.row("deniability", "diffractor_geometric", "word", "1")[9:] == ["90.2", "1 / list position"]
+    assert not [row for row in page.tables["deniability"] if row[1] == "gst"]  # no strategy of the grid uses it
+    root = figure_of(html, "s-w-word")
+    texts = {"".join(one.itertext()).strip() for one in root.iter("text")}
+    assert {"madlib", "tem", "diffractor_geometric", "ε of a word (1 / distance of the mechanism, log)"} <= texts
+    # Drawn lines, markers and rings: one ring per computed value, of two mechanisms at two epsilons.
+    rings = [one for one in root.iter("use") if "fill-opacity: 0" in one.get("style", "")]
+    lines = [one for one in root.iter("path") if "stroke-dasharray" in one.get("style", "")]
+    assert len(rings) == 4, [one.get("style") for one in root.iter("use")]
+    assert lines
+
+
+def test_units_follow_the_mechanism(project):
+    put_others()
+    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
+    plain = " ".join(html.split())
+    assert "ε is in 1 / embedding distance for madlib and tem; 1 / list position for diffractor_geometric." in plain
+    for name, unit in (("tem", "embedding distance"), ("diffractor_geometric", "list position")):
+        texts = {"".join(one.itertext()).strip() for one in figure_of(html, f"unchanged-{name}").iter("text")}
+        assert f"base ε per word (1 / {unit}, log)" in texts
+    assert "For madlib and tem, whose distance is the Euclidean one" in plain  # the bound is not of the lists
+    assert "d the Euclidean distance of the embedding" in plain
+    assert "d the largest difference of the words&#39; indexes over the lists" in plain
+    assert "<li>as tem draws (tem only)</li>" in plain and "<li>as diffractor_geometric draws</li>" in plain
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_has_a_unit(mechanism):
+    listed = "index" in MECHANISMS[mechanism].metric
+    assert (units.unit(mechanism) == "1 / list position") == listed
+    assert ("Mahalanobis" in units.unit(mechanism)) == ("Mahalanobis" in MECHANISMS[mechanism].metric)
+
+
+def test_no_bound_where_no_distance_is_euclidean(project):
+    put_others()
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["grid"]["mechanisms"] = ["diffractor_geometric"]
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    report.main()
+    page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+    assert "bound" not in page.tables and "budgets" in page.tables
+
+
+def test_an_epsilon_that_was_refused_is_said(project):
+    page = put_others(refused="needs more than 417")
+    assert page.row("deniability", "tem", "word", "1")[:-1] == ["–"] * 10
+    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
+    assert "<li>tem, word, ε 1: needs more than 417</li>" in html
+
+
+def test_statistics_of_different_words_stop_the_report(project):
+    put_others()
+    put_deniability("tem", "word", [statistic(1.0, 1.0, 1.0), statistic(10.0, 1.0, 1.0)], words=(1, 4))
+    with pytest.raises(CheckFailed, match=r"madlib/word\.json and .*tem/word\.json are of different words"):
+        report.main()
+
+
+def test_mechanisms_stand_side_by_side_without_touching_the_next_epsilon():
+    factors = side_by_side(7, [1.0, 1.1, 50.0], 350)
+    assert factors == sorted(factors) and factors[3] == pytest.approx(1)
+    assert factors[-1] / factors[0] < 1.1
+    assert side_by_side(1, [1.0, 2.0], 350) == [1.0] and side_by_side(2, [], 350) == [1.0, 1.0]
 
 
 def test_coverage_and_corpus(page):
@@ -384,10 +508,15 @@ def test_every_figure_is_labelled(html):
         assert len(description.text) > 20
         figures[title.get("id")] = {"".join(one.itertext()).strip() for one in root.iter("text")}
     axis = "base ε per word (1 / embedding distance, log)"
+    axis_of_word = "ε of a word (1 / embedding distance, log)"
     labels = {
         "outcomes-title": {"share of the tokens of all texts (%)", "strategy"},
         "unchanged-madlib-title": {axis, "unchanged (% of tokens with noise)"},
         "cosine-madlib-title": {axis, "mean cosine (1 = same direction)"},
+        "n-w-word-title": {axis_of_word, "N_w (draws of 100)", "madlib"},
+        "s-w-word-title": {axis_of_word, "S_w (different words)", "madlib"},
+        "n-w-gst-title": {axis_of_word, "N_w (draws of 100)"},
+        "s-w-gst-title": {axis_of_word, "S_w (different words)"},
         "pmi-title": {"PMI (bits)", "collocations per 0.5 bits"},
         "lengths-title": {"words in a token", "share of the corpus's tokens (%)"},
         "ranks-title": {"rank of the word (log)", "occurrences in the corpus (log)"},
@@ -463,6 +592,7 @@ def test_same_artifacts_give_the_same_bytes(made, project):
         ("spaces/gst/counts.npy", "train_embeddings@gst"),
         ("neighborhoods/gst/distances.npy", "build_neighborhoods@gst"),
         ("collocations/trigrams.parquet", "build_collocations"),
+        ("deniability/madlib/gst.json", "measure_deniability@madlib"),
     ],
 )
 def test_missing_artifact_is_named_with_its_stage(project, capsys, path, stage):

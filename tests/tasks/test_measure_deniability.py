@@ -1,0 +1,172 @@
+"""The stage that measures N_w and S_w: what it writes, on which words, and that it is right where that can be known."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tasks import measure_deniability as stage
+from tasks.errors import RequestError
+from tasks.io.params import load_params
+from tasks.io.spaces import load_words
+from tests.conftest import run_stage
+
+SEGMENTATIONS = ("gst", "mst", "word")
+
+
+@pytest.fixture(scope="module")
+def listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built project with its lists. Those of words know half of the vocabulary, as another model would."""
+    import shutil
+
+    root = tmp_path_factory.mktemp("listed") / "project"
+    shutil.copytree(_built, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        for segmentation in SEGMENTATIONS:
+            run_stage("build_lists", segmentation)
+        folder = Path("artifacts/lists/word/L0")
+        words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        orders = np.load(folder / "orders.npy")
+        half = len(words) // 2
+        (folder / "words.txt").write_text("".join(f"{word}\n" for word in words[:half]), encoding="utf-8")
+        np.save(folder / "orders.npy", orders[:, orders[0] < half])
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _inside(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(listed)
+
+
+def change(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: Any) -> None:
+    """Work beside the same artifacts with other parameters."""
+    params = yaml.safe_load((listed / "params.yaml").read_text(encoding="utf-8"))
+    edit(params)
+    (tmp_path / "artifacts").symlink_to(listed / "artifacts")
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def measured(mechanism: str, out: Path) -> dict[str, dict[str, Any]]:
+    stage.run(mechanism, load_params(), out)
+    return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(out.iterdir())}
+
+
+def test_the_stage_writes_one_file_per_segmentation() -> None:
+    run_stage("measure_deniability", "diffractor_geometric")
+    files = sorted(Path("artifacts/deniability/diffractor_geometric").iterdir())
+    assert [file.name for file in files] == [f"{name}.json" for name in SEGMENTATIONS]
+    made = json.loads(files[-1].read_text(encoding="utf-8"))
+    assert [row["epsilon"] for row in made["statistics"]] == [1.0, 20.0]
+    assert [row["n_words"] for row in made["statistics"]] == [100, 100] and len(set(made["word_rows"])) == 100
+
+
+def test_same_bytes_again(tmp_path: Path) -> None:
+    for out in ("one", "other"):
+        stage.run("tem", load_params(), tmp_path / out)
+    for name in SEGMENTATIONS:
+        one, other = ((tmp_path / out / f"{name}.json").read_bytes() for out in ("one", "other"))
+        assert one == other
+
+
+def test_another_seed_takes_other_words_and_draws(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = measured("diffractor_tem", tmp_path / "first")["gst"]
+    change(listed, tmp_path, monkeypatch, lambda params: params.update(seed=5))
+    other = measured("diffractor_tem", tmp_path / "other")["gst"]
+    assert first["word_rows"] != other["word_rows"] and first["statistics"] != other["statistics"]
+
+
+def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = measured("madlib", tmp_path / "whole")
+    change(
+        listed,
+        tmp_path,
+        monkeypatch,
+        lambda params: params["grid"].update(strategies=["S4"], epsilons=[20.0], mechanisms=["tem"]),
+    )
+    part = measured("madlib", tmp_path / "part")
+    assert set(part) == {"mst"}
+    assert part["mst"]["statistics"] == whole["mst"]["statistics"][1:]
+
+
+def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> None:
+    """Also those that do not work on lists; madlib alone could have taken any word."""
+    made = {name: measured(name, tmp_path / name) for name in ("madlib", "tem", "diffractor_geometric")}
+    for segmentation in SEGMENTATIONS:
+        rows = [one[segmentation]["word_rows"] for one in made.values()]
+        assert rows[0] == rows[1] == rows[2]
+        assert {one[segmentation]["n_shared"] for one in made.values()} == {made["madlib"][segmentation]["n_shared"]}
+    words = load_words("word")
+    known = set(Path("artifacts/lists/word/L0/words.txt").read_text(encoding="utf-8").split("\n"))
+    assert {words[row] for row in made["madlib"]["word"]["word_rows"]} <= known
+    assert made["madlib"]["word"]["n_vocabulary"] > made["madlib"]["word"]["n_shared"] > 100
+    # No punctuation, which the policy keeps.
+    assert all(any(map(str.isalnum, words[row])) for row in made["madlib"]["word"]["word_rows"])
+
+
+@pytest.mark.parametrize("mechanism", ["tem", "diffractor_geometric", "diffractor_tem"])
+@pytest.mark.parametrize(("epsilon_drawn", "agrees"), [(1.0, True), (1.6, False)])
+def test_counts_agree_with_the_law(tmp_path: Path, mechanism: str, epsilon_drawn: float, agrees: bool) -> None:
+    """Means of N_w within 5 standard errors of the exact ones at ε = 1; those drawn at another ε are not."""
+    scale = 60.0 if mechanism == "tem" else 1.0  # where TEM's N_w is neither 0 nor all
+    made = {}
+    for epsilon in {1.0, epsilon_drawn}:
+        params = load_params()
+        params.grid.epsilons[:] = [epsilon * scale]
+        stage.run(mechanism, params, tmp_path / str(epsilon))
+        (made[epsilon],) = json.loads((tmp_path / str(epsilon) / "gst.json").read_text(encoding="utf-8"))["statistics"]
+    drawn, exact = made[epsilon_drawn]["n_w"]["mean"], made[1.0]["n_w_exact"]["mean"]
+    assert 3 < exact < 97
+    error = 100 * 0.5 / np.sqrt(100 * 100)  # of a mean of 100 words of 100 draws, at most
+    assert (abs(drawn - exact) < 5 * error) == agrees
+    if agrees:
+        assert made[1.0]["s_w"]["mean"] == pytest.approx(made[1.0]["s_w_expected"]["mean"], abs=2.5)
+
+
+def test_madlib_has_no_exact_numbers(tmp_path: Path) -> None:
+    rows = measured("madlib", tmp_path / "out")["gst"]["statistics"]
+    assert [(row["n_w_exact"], row["s_w_expected"], row["refused"]) for row in rows] == [(None, None, None)] * 2
+    assert rows[0]["n_w"]["mean"] < rows[1]["n_w"]["mean"]
+
+
+def test_words_and_draws_follow_the_parameters(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(listed, tmp_path, monkeypatch, lambda params: params["deniability"].update(words=7, draws=30))
+    made = measured("tem", tmp_path / "out")["mst"]
+    assert len(made["word_rows"]) == 7
+    assert {(row["n_words"], row["n_draws"]) for row in made["statistics"]} == {(7, 30)}
+    assert all(row["n_w"]["mean"] <= 30 for row in made["statistics"])
+
+
+def test_a_refused_epsilon_has_no_numbers_and_says_why(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = np.random.default_rng(1).standard_normal((len(load_words("gst")), 16)).astype(np.float32)
+    space = stage.load_space("gst")
+    monkeypatch.setattr(stage, "load_space", lambda _: stage.WordSpace(space.tokens, vectors, space.counts))
+    change(listed, tmp_path, monkeypatch, lambda params: params["grid"].update(strategies=["S2"], epsilons=[1.0, 1e6]))
+    low, high = measured("truncated_gumbel", tmp_path / "out")["gst"]["statistics"]
+    assert low["n_w"] is None and low["s_w_expected"] is None and "needs more than" in low["refused"]
+    assert high["n_w"]["mean"] > 50 and high["refused"] is None
+
+
+def test_no_word_in_all_lists_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lists = stage.load_lists("gst", "L0")
+    strange = stage.load_lists.__globals__["WordLists"]([f"not-{word}" for word in lists.words], lists.orders)
+    monkeypatch.setattr(stage, "load_lists", lambda *_: strange)
+    with pytest.raises(RequestError, match=r"every list set of lists\.sets"):
+        stage.run("madlib", load_params(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["none"], ["madlib", "S1"]])
+def test_wrong_arguments(arguments: list[str]) -> None:
+    with pytest.raises(RequestError, match=r"usage: python -m tasks\.measure_deniability madlib\|"):
+        run_stage("measure_deniability", *arguments)
