@@ -119,6 +119,7 @@ def _privatize(arguments: argparse.Namespace) -> int:
         stopwords=arguments.stopwords,
         punctuation=arguments.punctuation,
         oov=arguments.oov,
+        workers=arguments.workers,
     )
     stream = sys.stderr if target in streams else sys.stdout  # standard output may be the text itself
     if arguments.json:

@@ -38,6 +38,12 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _workers(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes (1 to 1024)")
+    return int(text)
+
+
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (1 to 65535)")
@@ -139,6 +145,7 @@ def make_parser() -> Parser:
         "Reads JSONL, CSV or Parquet, rewrites the text column, and keeps the rest. A record of what was protected,\n"
         "what was not and what was spent goes with the output. Needs the artifacts of `lexveil run`.\n\n"
         "  lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10\n"
+        "  lexveil privatize archive.parquet -o out.parquet --mechanism tem --strategy S3 --epsilon 10 --workers 8\n"
         "  cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl",
     )
     privatize.add_argument("input", metavar="IN", help="file to rewrite; - is standard input (JSONL)")
@@ -190,6 +197,13 @@ def make_parser() -> Parser:
         "--punctuation", choices=policies[1:], help="what happens to punctuation (default: params.yaml)"
     )
     privatize.add_argument("--oov", choices=policies[2:], help="what happens to unknown words (default: params.yaml)")
+    privatize.add_argument(
+        "--workers",
+        type=_workers,
+        metavar="N",
+        help="processes that rewrite, one core each; changes no result (default: 1 if there is little to do, else "
+        "params.yaml: machine.workers)",
+    )
     privatize.add_argument("--json", action="store_true", help="machine-readable summary")
 
     report = command(

@@ -29,8 +29,8 @@ from tasks.io.texts import texts_of
 from tasks.privacy.budget import ACTIONS, KEPT, SEGMENTATION_OF, STRATEGIES, Policy
 from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import record
-from tasks.privacy.rng import stream
-from tasks.rewrite.rewrite import Rewritten, rewrite
+from tasks.rewrite.rewrite import Rewritten
+from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.rewrite.tally import Tally
 from tasks.text.encode import KINDS, Lexicon, encode
 
@@ -116,8 +116,8 @@ class Run:
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float) -> None:
         params = load_params()
-        self.names = (mechanism, strategy, str(epsilon))
-        self.seed = params.seed
+        self.rewriter: Rewriter | None
+        self.tally = Tally()
         self.policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
         self.hashes: dict[str, str] = {}
         self.per_token: dict[tuple[str, str, str], float] = {}
@@ -126,17 +126,17 @@ class Run:
         self.no_proof: str | None = None
         if mechanism == "none":
             self.policy = Policy("keep", "keep", "keep")
-            self.lexicon = Lexicon.build("word", [], None)
-            self.tally = Tally(None)
+            self.rewriter = None
             return
         segmentation = SEGMENTATION_OF[strategy]
-        space = load_space(segmentation)
-        self.lexicon = load_lexicon(segmentation)
-        made = prepare(mechanism, segmentation, space, self.policy, params.mechanisms)
-        self.vocabulary, self.mechanism, self.parameters = made.vocabulary, made.mechanism, made.parameters
+        made = prepare(mechanism, segmentation, load_space(segmentation), self.policy, params.mechanisms)
+        names = (mechanism, strategy, str(epsilon))
+        self.rewriter = Rewriter(
+            load_lexicon(segmentation), made.vocabulary, made.mechanism, self.policy, names, params.seed
+        )
+        self.parameters = made.parameters
         self.no_proof = made.mechanism.no_guarantee
         self.hashes |= {name: sha256(file) for name, file in made.files.items()}
-        self.tally = Tally(space.vectors)
         plan = read_table(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
         self.per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
@@ -147,11 +147,13 @@ class Run:
             if segmentation != "word":
                 self.hashes[f"collocations/{name}"] = sha256(paths.COLLOCATIONS / name)
 
-    def rewrite(self, texts: pa.Table) -> Rewritten:
-        """Rewrite one batch of texts (dataset, doc_id, field, text)."""
+    def rewrite(self, texts: pa.Table, n_documents: int) -> Rewritten:
+        """Rewrite and count one batch of texts (dataset, doc_id, field, text), those of ``n_documents``."""
         listed = texts.column("text").to_pylist()
-        if self.names[0] == "none":
-            return unchanged(listed, self.lexicon)
+        if self.rewriter is None:
+            done = unchanged(listed, Lexicon.build("word", [], None))
+            self.tally.add(done, n_documents, None)
+            return done
         keys = list(zip(*(texts.column(name).to_pylist() for name in ("dataset", "doc_id", "field")), strict=True))
         try:
             epsilon = np.array([self.per_token[key] for key in keys], dtype=np.float64)
@@ -159,15 +161,9 @@ class Run:
             raise LexveilError(
                 f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
             ) from None
-        return rewrite(
-            listed,
-            epsilon,
-            self.lexicon,
-            self.vocabulary,
-            self.mechanism,
-            self.policy,
-            lambda i: stream(self.seed, *self.names, *keys[i]),
-        )
+        done = self.rewriter(Batch(listed, epsilon, keys))
+        self.tally.add(done, n_documents, self.rewriter.vocabulary)
+        return done
 
 
 def batches(documents: pa.Table) -> Iterator[pa.Table]:
@@ -185,8 +181,7 @@ def privatize(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[
         writers: dict[str, pq.ParquetWriter] = {}
         for batch in batches(documents):
             texts = texts_of(batch)
-            done = run.rewrite(texts)
-            run.tally.add(done, batch.num_rows)
+            done = run.rewrite(texts, batch.num_rows)
             for name, table in (("documents", private_documents(batch, texts, done)), ("ledger", ledger(texts, done))):
                 if name not in writers:
                     writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)

@@ -7,7 +7,8 @@ the guarantee. With a seed the output is an experiment and stamped as one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from tasks.io.hashes import sha256, version
 from tasks.io.lexicons import load_lexicon
 from tasks.io.mechanisms import prepare
 from tasks.io.params import load_params
+from tasks.io.pool import ordered_map
 from tasks.io.spaces import load_space
 from tasks.io.stage import Progress
 from tasks.io.tables import require, write_json, write_table
@@ -37,16 +39,28 @@ from tasks.privacy.budget import (
 )
 from tasks.privacy.mechanism import MECHANISMS
 from tasks.privacy.record import record
-from tasks.privacy.rng import release_generator, stream
 from tasks.rewrite.count import count_tokens
-from tasks.rewrite.rewrite import Rewritten, rewrite
+from tasks.rewrite.rewrite import Rewritten
+from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.rewrite.tally import Tally
 from tasks.text.encode import KINDS
 
 # What must have passed before a vocabulary is used, and the stage that says so.
 CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}
 
-BATCH = 2_000  # texts rewritten at a time; changes no result
+BATCH = 2_000  # texts rewritten at a time, at most; changes no result
+SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
+SMALL = 200_000  # tokens to be perturbed below which worker processes cost more than they save; more never hurt
+
+LEDGER = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("position", pa.int32()),
+        ("class", pa.dictionary(pa.int8(), pa.string())),
+        ("epsilon", pa.float64()),
+        ("action", pa.dictionary(pa.int8(), pa.string())),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +87,36 @@ class Settings:
         return "release" if self.seed is None else "experiment"
 
 
-def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str], pa.Table, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a worker gives back of a batch: no source text."""
+
+    texts: list[str]
+    ledger: pa.Table
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Rewrites a batch, of which the first text has the given number in the run, and accounts for it."""
+
+    rewriter: Rewriter
+
+    def __call__(self, batch: tuple[int, Batch]) -> Part:
+        """Rewrite, and leave what holds source text behind."""
+        first, texts = batch
+        done, tally = self.rewriter(texts), Tally()
+        tally.add(done, done.encoded.n_texts, self.rewriter.vocabulary)
+        return Part(done.texts, _ledger(done, first), tally)
+
+
+def privatize_texts(
+    texts: Sequence[str], settings: Settings, workers: int | None = None
+) -> tuple[list[str], pa.Table, dict[str, Any]]:
     """Rewrite texts.
+
+    Args:
+        workers: processes, which change no result; None for one if there is little to do, else ``machine.workers``.
 
     Returns:
         The rewritten texts, the ledger (row, position, class, epsilon, action; no source words), the privacy record.
@@ -83,42 +125,36 @@ def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str]
         MissingArtifact: if no run has made the artifacts.
         ParameterError: if a budget is not finite and positive.
     """
-    segmentation = SEGMENTATION_OF[settings.strategy]
+    params, segmentation = load_params(), SEGMENTATION_OF[settings.strategy]
     lexicon, space = load_lexicon(segmentation), load_space(segmentation)
-    prepared = prepare(settings.mechanism, segmentation, space, settings.policy, load_params().mechanisms)
-    vocabulary, mechanism = prepared.vocabulary, prepared.mechanism
+    prepared = prepare(settings.mechanism, segmentation, space, settings.policy, params.mechanisms)
 
-    spans = [slice(start, start + BATCH) for start in range(0, len(texts), BATCH)]
     n_words, _, n_perturbed, n_perturbed_words = count_tokens(texts, lexicon, settings.policy)
     budget = settings.budget if settings.epsilon is None else document_budget(settings.epsilon, n_words)
     assert budget is not None
     per_token = epsilon_per_token(settings.strategy, budget, n_perturbed, n_perturbed_words)
+    if workers is None:
+        workers = 1 if n_perturbed.sum() < SMALL else params.machine.workers
+    size = BATCH if workers == 1 else max(1, min(BATCH, len(texts) // (SHARE * workers)))
 
-    shared = None if settings.seed is not None else release_generator()
+    def batches() -> Iterator[tuple[int, Batch]]:
+        for first in range(0, len(texts), size):
+            span = slice(first, first + size)
+            keys = [(str(row),) for row in range(len(texts))[span]]
+            yield first, Batch(texts[span], per_token[span], keys)
 
-    def generator(row: int) -> np.random.Generator:
-        if shared is not None:
-            return shared
-        assert settings.seed is not None
-        return stream(settings.seed, settings.mechanism, settings.strategy, repr(budget), str(row))
-
-    tally, rewritten, ledgers = Tally(space.vectors), [], []
+    names = (settings.mechanism, settings.strategy, repr(budget))
+    rewriter = Rewriter(
+        lexicon, prepared.vocabulary, prepared.mechanism, settings.policy, names, settings.seed, settings.keep_layout
+    )
+    tally, rewritten, ledgers = Tally(), [], [LEDGER.empty_table()]
     progress = Progress("privatize", len(texts), "texts", stream=sys.stderr)  # stdout may be the text
-    for span in spans:
-        done = rewrite(
-            texts[span],
-            per_token[span],
-            lexicon,
-            vocabulary,
-            mechanism,
-            settings.policy,
-            lambda i, first=span.start: generator(first + i),  # type: ignore[misc]
-            settings.keep_layout,
-        )
-        tally.add(done, done.encoded.n_texts)
-        rewritten += done.texts
-        ledgers.append(_ledger(done, span.start))
-        progress.advance(done.encoded.n_texts, len(done.action))
+    with closing(ordered_map(Worker(rewriter), batches(), workers)) as parts:
+        for part in parts:
+            tally.merge(part.tally)
+            rewritten += part.texts
+            ledgers.append(part.ledger)
+            progress.advance(len(part.texts), len(part.ledger))
     made_with = {name: paths.space(segmentation) / name for name in ("words.txt", "vectors.npy")}
     if segmentation != "word":
         made_with |= {name: paths.COLLOCATIONS / name for name in ("bigrams.parquet", "trigrams.parquet")}
@@ -135,20 +171,22 @@ def privatize_texts(texts: Sequence[str], settings: Settings) -> tuple[list[str]
         hashes={name: sha256(file) for name, file in (made_with | prepared.files).items()},
         version=version(),
         parameters=prepared.parameters,
-        no_proof=mechanism.no_guarantee,
+        no_proof=prepared.mechanism.no_guarantee,
     )
-    return rewritten, pa.concat_tables(ledgers), statement
+    # In one piece: the bytes of its file are not to tell how it was made.
+    return rewritten, pa.concat_tables(ledgers).combine_chunks(), statement
 
 
 def _ledger(done: Rewritten, first: int) -> pa.Table:
     return pa.table(
-        {
-            "row": pa.array(done.encoded.text_of.astype(np.int64) + first + 1),
-            "position": pa.array(done.position),
-            "class": pa.DictionaryArray.from_arrays(done.encoded.kind, pa.array(KINDS)),
-            "epsilon": pa.array(done.epsilon),
-            "action": pa.DictionaryArray.from_arrays(done.action, pa.array(ACTIONS)),
-        }
+        [
+            pa.array(done.encoded.text_of.astype(np.int64) + first + 1),
+            pa.array(done.position),
+            pa.DictionaryArray.from_arrays(done.encoded.kind, pa.array(KINDS)),
+            pa.array(done.epsilon),
+            pa.DictionaryArray.from_arrays(done.action, pa.array(ACTIONS)),
+        ],
+        schema=LEDGER,
     )
 
 
@@ -167,6 +205,7 @@ def privatize_file(
     stopwords: str | None = None,
     punctuation: str | None = None,
     oov: str | None = None,
+    workers: int | None = None,
 ) -> dict[str, Any]:
     """Rewrite one column of a file, and write a record and a token ledger beside it.
 
@@ -177,6 +216,7 @@ def privatize_file(
         epsilon: base epsilon per word; a text's budget is this times the average number of words of all texts.
         document_budget: the budget of each text, instead of ``epsilon``.
         stopwords, punctuation, oov: what happens to each class of token; None as in params.yaml.
+        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
 
     Returns:
         The privacy record.
@@ -246,7 +286,7 @@ def privatize_file(
         )
         number = None if mode == "release" else params.seed if seed is None else seed
         settings = Settings(mechanism, strategy, epsilon, document_budget, number, policy, keep_layout)
-        rewritten, ledger, statement = privatize_texts(texts, settings)
+        rewritten, ledger, statement = privatize_texts(texts, settings, workers)
 
     replaced = ({**values, text_column: text} for values, text in zip(rows, rewritten, strict=True))
     if out is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any
 
 import numpy as np
 
 from tasks.privacy.budget import ACTIONS, DROPPED, KEPT, PERTURBED, SAMPLED
-from tasks.rewrite.rewrite import Rewritten, count_actions
-from tasks.space.word_space import Vectors
+from tasks.rewrite.rewrite import Rewritten, Vocabulary, count_actions
 from tasks.text.encode import KINDS
 
 
@@ -16,30 +16,46 @@ class Tally:
     """Counts, and how near the replacements are.
 
     ``mean_cosine`` is the mean cosine of source and output vector over the tokens that were perturbed and changed.
+    Sums of fractions are kept per text and added up exactly at the end: how texts were batched shows nowhere.
     """
 
-    def __init__(self, vectors: Vectors | None) -> None:
-        self.vectors = vectors
+    def __init__(self) -> None:
         self.actions = np.zeros((len(KINDS), len(ACTIONS)), dtype=np.int64)
         self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
-        self.epsilon = self.cosine = 0.0
+        self.epsilon: list[float] = []
+        self.cosine: list[float] = []
 
-    def add(self, done: Rewritten, n_documents: int) -> None:
-        """Count one batch."""
+    def add(self, done: Rewritten, n_documents: int, vocabulary: Vocabulary | None) -> None:
+        """Count one batch; ``vocabulary`` is what its perturbed tokens were taken from, None if there are none."""
         self.n_documents += n_documents
         self.n_texts += done.encoded.n_texts
         self.actions += count_actions(done.encoded.kind, done.action)
         self.n_words_in += int(done.encoded.n_words.sum())
         self.n_words_out += int(done.out_words.sum())
-        self.epsilon += float(done.epsilon.sum())
-        if self.vectors is not None:
+        self.epsilon += done.per_text(done.epsilon).tolist()
+        if vocabulary is not None:
             changed = (done.action == PERTURBED) & (done.rows != done.encoded.rows)
-            before = self.vectors[done.encoded.rows[changed]].astype(np.float64)
-            after = self.vectors[done.rows[changed]].astype(np.float64)
+            before, after = (
+                vocabulary.vectors[vocabulary.number[rows[changed]]].astype(np.float64)
+                for rows in (done.encoded.rows, done.rows)
+            )
             lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
             dot = np.einsum("np,np->n", before, after)
+            cosines = np.zeros(len(changed))
+            cosines[changed] = np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
             self.n_changed += int(changed.sum())
-            self.cosine += float(np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0).sum())
+            self.cosine += done.per_text(cosines).tolist()
+
+    def merge(self, other: Tally) -> None:
+        """Count what ``other`` has counted."""
+        self.n_documents += other.n_documents
+        self.n_texts += other.n_texts
+        self.actions += other.actions
+        self.n_words_in += other.n_words_in
+        self.n_words_out += other.n_words_out
+        self.n_changed += other.n_changed
+        self.epsilon += other.epsilon
+        self.cosine += other.cosine
 
     def metrics(self) -> dict[str, Any]:
         """All numbers as JSON values; null where there is nothing to divide by."""
@@ -47,7 +63,6 @@ class Tally:
         n, perturbed = int(by_action.sum()), int(by_action[PERTURBED])
 
         def share(part: float, whole: float) -> float | None:
-            # Rounded, so that the order of additions shows in no digit that is kept.
             return round(part / whole, 9) if whole else None
 
         return {
@@ -65,8 +80,8 @@ class Tally:
                 kind: dict(zip(ACTIONS, row, strict=True))
                 for kind, row in zip(KINDS, self.actions.tolist(), strict=True)
             },
-            "share_unchanged": share(perturbed - self.n_changed, perturbed) if self.vectors is not None else None,
-            "mean_cosine": share(self.cosine, self.n_changed),
+            "share_unchanged": share(perturbed - self.n_changed, perturbed),
+            "mean_cosine": share(fsum(self.cosine), self.n_changed),
             "unprotected_share": share(int(by_action[KEPT]), n) or 0.0,
-            "epsilon_spent_mean": share(self.epsilon, self.n_texts),
+            "epsilon_spent_mean": share(fsum(self.epsilon), self.n_texts),
         }

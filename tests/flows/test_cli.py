@@ -57,6 +57,7 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         ((*PRIVATIZE, "--epsilon", "1", "--seed", "-3"), "--seed"),
         ((*PRIVATIZE, "--epsilon", "1", "--seed", "3", "--mode", "release"), "--mode"),
         ((*PRIVATIZE, "--epsilon", "1", "--oov", "perturb"), "--oov"),
+        ((*PRIVATIZE, "--epsilon", "1", "--workers", "0"), "--workers"),
         (("report",), "lexveil run"),
         (("report", "--json"), "lexveil run"),
         (("ui", "--port", "0"), "port"),
@@ -129,7 +130,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
             {"strategy": "S3", "epsilon": 2.5, "mode": "release", "seed": None},
         ),
         (("--strategy", "word", "--document-budget", "9"), {"strategy": "S1", "document_budget": 9.0, "epsilon": None}),
-        (("--epsilon", "1", "--seed", "7"), {"mode": "experiment", "seed": 7}),
+        (("--epsilon", "1", "--seed", "7"), {"mode": "experiment", "seed": 7, "workers": None}),
+        (("--epsilon", "1", "--workers", "3"), {"workers": 3}),
         (("--epsilon", "1", "--keep-layout", "--oov", "drop"), {"keep_layout": True, "oov": "drop", "stopwords": None}),
     ],
 )

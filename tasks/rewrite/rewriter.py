@@ -1,0 +1,67 @@
+"""What rewrites the batches of a run, in whatever process it finds itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.privacy.budget import Policy
+from tasks.privacy.mechanism import Mechanism
+from tasks.privacy.rng import release_generator, stream
+from tasks.rewrite.rewrite import Floats, Rewritten, Vocabulary, rewrite
+from tasks.text.encode import Lexicon
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts to rewrite together.
+
+    Attributes:
+        epsilon: (n,) for each perturbed token of the text, from its plan.
+        keys: (n,) what names the text in the run; its stream is named by it.
+    """
+
+    texts: Sequence[str]
+    epsilon: Floats
+    keys: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Everything that rewriting takes beside the texts. It holds no generator, so no two processes can share one.
+
+    Attributes:
+        names: of the run; with a text's key they name its stream.
+        seed: of an experiment, in which batches and processes change no result; None in release mode.
+    """
+
+    lexicon: Lexicon
+    vocabulary: Vocabulary
+    mechanism: Mechanism
+    policy: Policy
+    names: tuple[str, ...]
+    seed: int | None
+    keep_layout: bool = False
+
+    def __call__(self, batch: Batch) -> Rewritten:
+        """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system."""
+        release = release_generator() if self.seed is None else None
+
+        def generator(i: int) -> np.random.Generator:
+            if release is not None:
+                return release
+            assert self.seed is not None
+            return stream(self.seed, *self.names, *batch.keys[i])
+
+        return rewrite(
+            batch.texts,
+            batch.epsilon,
+            self.lexicon,
+            self.vocabulary,
+            self.mechanism,
+            self.policy,
+            generator,
+            self.keep_layout,
+        )

@@ -1,0 +1,220 @@
+"""`lexveil privatize --workers`: the same bytes whatever the processes and batches, and noise that is nobody else's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+import yaml
+from worker_toys import Chosen, Meeting, OneGenerator
+
+from tasks import release
+from tasks.io import paths
+from tasks.io.documents import load_documents
+from tasks.io.lexicons import load_lexicon
+from tasks.io.lists import write_lists
+from tasks.io.mechanisms import prepare
+from tasks.io.params import load_params
+from tasks.io.pool import ordered_map
+from tasks.io.spaces import load_space
+from tasks.privacy.budget import Policy
+from tasks.privacy.mechanism import MECHANISMS
+from tasks.release import Part, Settings, Worker, privatize_file, privatize_texts
+from tasks.rewrite.rewriter import Batch, Rewriter
+from tasks.rewrite.tally import Tally
+from tasks.space.lists import WordLists
+from tests.conftest import ROOT
+
+BATCHES = (1, 64, 4096)
+POLICY = Policy("perturb", "keep", "sample")
+
+
+@pytest.fixture(scope="module")
+def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built project with a list set, which any order will do for, and a calibration that takes every epsilon."""
+    root = tmp_path_factory.mktemp("listed")
+    (root / "artifacts").mkdir()
+    for name in ("checks", "collocations", "spaces"):
+        (root / "artifacts" / name).symlink_to(_built / "artifacts" / name)
+    (root / "data").symlink_to(_built / "data")
+    (root / "dvc.yaml").write_text("stages: {}\n")
+    params = yaml.safe_load((_built / "params.yaml").read_text(encoding="utf-8"))
+    params["mechanisms"]["truncated_gumbel"]["calibration"] = "paper"
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        words = load_space("gst").tokens[:900]
+        orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
+        write_lists(WordLists(words, orders), {}, paths.lists("gst", "L0"))
+    return root
+
+
+@pytest.fixture
+def listed(_listed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(_listed)
+    return _listed
+
+
+def some_texts(n: int = 150) -> list[str]:
+    texts = load_documents().column("text").to_pylist()[: n - 3]
+    return [*texts[:40], "", "Zorblax!", *texts[40:], " \n"]
+
+
+def of_bytes(folder: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+
+
+def made(source: Path, folder: Path, mechanism: str, workers: int) -> dict[str, str]:
+    """Hashes of the text, the record and the ledger of an experiment."""
+    folder.mkdir()
+    how: dict[str, Any] = {"mechanism": mechanism, "strategy": "S3", "epsilon": 5.0, "seed": 11, "mode": "experiment"}
+    privatize_file(source, folder / "out.jsonl", workers=workers, **how)
+    return of_bytes(folder)
+
+
+@pytest.fixture
+def source(listed: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "in.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in some_texts()), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_batches_change_no_byte(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str) -> None:
+    """Text, ledger and record, of every mechanism; in this process."""
+    found = []
+    for size in BATCHES:
+        monkeypatch.setattr(release, "BATCH", size)
+        found.append(made(source, tmp_path / str(size), mechanism, 1))
+    assert len(found[0]) == 3 and found[0] == found[1] == found[2]
+
+
+def test_workers_change_no_byte(source: Path, tmp_path: Path) -> None:
+    """Text, ledger and record."""
+    assert made(source, tmp_path / "many", "madlib", 2) == made(source, tmp_path / "one", "madlib", 1)
+
+
+@pytest.mark.parametrize(("workers", "names"), [(2, list(MECHANISMS)), (7, ["mahalanobis", "tem", "diffractor_tem"])])
+def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: list[str]) -> None:
+    """Texts, ledgers and counts from workers, in batches of 1, 64 and 4096 texts, are what this process makes."""
+    texts, params = some_texts(100), load_params().mechanisms
+    lexicon, space = load_lexicon("gst"), load_space("gst")
+    work = {}
+    for name in names:
+        prepared = prepare(name, "gst", space, POLICY, params)
+        work[name] = Worker(
+            Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11)
+        )
+
+    def items(size: int) -> Iterator[tuple[int, Batch]]:
+        for first in range(0, len(texts), size):
+            part = texts[first : first + size]
+            yield first, Batch(part, np.full(len(part), 5.0), [(str(first + i),) for i in range(len(part))])
+
+    def whole(parts: list[Part]) -> tuple[list[str], pa.Table, dict[str, Any]]:
+        tally = Tally()
+        for part in parts:
+            tally.merge(part.tally)
+        ledger = pa.concat_tables([part.ledger for part in parts]).combine_chunks()
+        return [text for part in parts for text in part.texts], ledger, tally.metrics()
+
+    cells = [(name, size) for name in names for size in BATCHES]
+    calls = [(cell, (cell[0], item)) for cell in cells for item in items(cell[1])]
+    found: dict[tuple[str, int], list[Part]] = {cell: [] for cell in cells}
+    parts = ordered_map(Chosen(work), [call for _, call in calls], workers)
+    for (cell, _), part in zip(calls, parts, strict=True):
+        found[cell].append(part)
+    for name in names:
+        expected = whole([work[name](item) for item in items(len(texts))])
+        assert expected[0] != texts
+        for size in BATCHES:
+            assert whole(found[name, size]) == expected
+
+
+def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> list[str]:
+    """The same text 64 times, released by workers of which none does all the work; half of its words are unknown."""
+    folder.mkdir()
+
+    def together(function: Any, items: Any, n: int) -> Any:
+        return ordered_map(Meeting(function, folder, n), items, n)
+
+    monkeypatch.setattr(release, "ordered_map", together)
+    settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
+    texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
+    rewritten, _, statement = privatize_texts(texts, settings, workers)
+    assert len(list(folder.iterdir())) == workers and len(rewritten) == 64
+    assert statement["mode"] == "release"
+    return rewritten
+
+
+def test_workers_of_a_release_share_no_noise(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does another release. Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
+    runs = [releases(monkeypatch, tmp_path / str(workers), workers) for workers in (2, 1)]
+    assert len({text for run in runs for text in run}) == 128
+
+
+def test_a_generator_that_workers_share_would_be_caught(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "Rewriter", OneGenerator)
+    rewritten = releases(monkeypatch, tmp_path / "workers", 2)
+    assert len(set(rewritten)) < 64
+
+
+def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And more by as many workers as params.yaml says, unless another number is asked for."""
+    asked = []
+
+    def here(function: Any, items: Any, workers: int) -> Any:
+        asked.append(workers)
+        return ordered_map(function, items, 1)
+
+    monkeypatch.setattr(release, "ordered_map", here)
+    settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
+    texts = some_texts(20)
+    privatize_texts(texts, settings)
+    monkeypatch.setattr(release, "SMALL", 10)
+    privatize_texts(texts, settings)
+    privatize_texts(texts, settings, 5)
+    assert asked == [1, load_params().machine.workers, 5]
+
+
+def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
+    """Ctrl-C, which a terminal sends to workers too, while they start or work: one line, no file, no process."""
+    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("the government said no to the fire services and to the police\n" * 20_000)
+    command = [sys.executable, "-m", "flows.cli", "privatize", str(source), "-o", str(out)]
+    command += ["--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5", "--workers", "2"]
+    process = subprocess.Popen(
+        command,
+        cwd=listed,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    workers: list[psutil.Process] = []
+    while len(workers) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+        every = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in every if "spawn_main" in " ".join(child.cmdline())]
+    os.killpg(process.pid, signal.SIGINT)
+    said, error = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert said == "" and error.splitlines()[-1] == "lexveil privatize: interrupted" and "Traceback" not in error
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.txt"]

@@ -1,0 +1,58 @@
+"""What stands between a worker and its work in tests; a module of its own, because each worker imports it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasks.privacy.rng import release_generator
+from tasks.rewrite.rewrite import Rewritten, rewrite
+from tasks.rewrite.rewriter import Batch, Rewriter
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Does ``inner``'s work once ``n`` processes have come: so no process can do all of it."""
+
+    inner: Any
+    folder: Path
+    n: int
+
+    def __call__(self, item: Any) -> Any:
+        (self.folder / str(os.getpid())).touch()
+        deadline = time.monotonic() + 120
+        while len(list(self.folder.iterdir())) < self.n:
+            if time.monotonic() > deadline:
+                raise TimeoutError("the other workers did not come")
+            time.sleep(0.01)
+        return self.inner(item)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Does the work of that one of several that an item names."""
+
+    of: dict[str, Any]
+
+    def __call__(self, item: tuple[str, Any]) -> Any:
+        name, batch = item
+        return self.of[name](batch)
+
+
+@dataclass(frozen=True)
+class OneGenerator(Rewriter):
+    """The mistake: a release's generator made once, and copied to every worker with everything else."""
+
+    generator: Any = field(default_factory=release_generator)
+
+    def __call__(self, batch: Batch) -> Rewritten:
+        def same(_: int) -> np.random.Generator:
+            generator: np.random.Generator = self.generator
+            return generator
+
+        return rewrite(batch.texts, batch.epsilon, self.lexicon, self.vocabulary, self.mechanism, self.policy, same)
