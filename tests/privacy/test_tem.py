@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from tasks.errors import ParameterError
 from tasks.privacy import tem as module
 from tasks.privacy.rng import stream
 from tasks.privacy.tem import Tem
 from tasks.space.search import pair_distances
-from tests.privacy.toys import SAMPLES, draw, fits, largest_loss, vectors
+from tests.privacy.toys import FALSE_ALARM, SAMPLES, draw, fits, largest_loss, vectors
 
 
 @pytest.mark.parametrize(("budget_error", "follows"), [(1.0, True), (0.9, False), (1.1, False)])
@@ -94,6 +95,26 @@ def test_at_most_beta_lies_beyond_gamma(epsilon: float) -> None:
     law = np.exp(tem.log_pmf(np.arange(20), np.full(20, epsilon)))
     away = tem.distance(np.repeat(np.arange(20), 300), np.tile(np.arange(300), 20)).reshape(20, 300)
     assert (law * (away > tem.gamma(np.array([epsilon])))).sum(axis=1).max() <= 0.01
+
+
+def drawn_within(epsilon: float, part: float, beta: float = 0.05) -> tuple[bool, float]:
+    """Whether draws of word 0 say that more than β of them lie beyond ``part`` of γ, and the exact share that does."""
+    tem = Tem(vectors(300), beta)
+    words = np.arange(300)
+    beyond = tem.distance(np.zeros(300, dtype=np.int64), words) > part * tem.gamma(np.array([epsilon]))
+    exact = float(np.exp(tem.log_pmf(np.zeros(1, dtype=np.int64), np.array([epsilon])))[0, beyond].sum())
+    seen = int(beyond[draw(tem, 0, epsilon)].sum())
+    return binomtest(seen, SAMPLES, beta, alternative="greater").pvalue < FALSE_ALARM, exact
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0, 5.0, 8.0, 25.0, 60.0])
+def test_a_share_of_1_minus_beta_is_drawn_within_gamma(epsilon: float) -> None:
+    """Of samples, at every ε. Half of γ does not hold as many, where the words about one lie between γ/2 and γ."""
+    too_many, exact = drawn_within(epsilon, 1.0)
+    assert not too_many and exact <= 0.05
+    too_many, exact = drawn_within(epsilon, 0.5)
+    assert too_many == (exact > 0.06)
+    assert (exact > 0.06) == (3.0 <= epsilon <= 8.0)
 
 
 def test_batches_and_neighbours_change_nothing() -> None:

@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from tasks.space import search
+from tasks.space.approximate import ApproximateSearch
 from tasks.space.search import ExactSearch, approximate_neighbors
 
 RNG = np.random.default_rng(5)
@@ -38,6 +42,86 @@ def test_float32_alone_would_be_wrong() -> None:
     assert ExactSearch(VECTORS).nearest(queries).tolist() == [4, 400]
 
 
+def scan_k(vectors: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The definition: distances in the widest floats there are; of equal ones the lowest row comes first."""
+    wide = vectors.astype(np.longdouble)
+    squares = np.array([((wide - query) ** 2).sum(axis=1) for query in queries.astype(np.longdouble)])
+    ids = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    return ids, np.sqrt(np.take_along_axis(squares, ids, axis=1)).astype(np.float64)
+
+
+# Small whole numbers: all sums are exact, so ties are ties, and there are many; few words, and not in sixteens.
+GRIDS = st.tuples(st.integers(1, 70), st.integers(1, 3)).flatmap(
+    lambda shape: arrays(np.float32, shape, elements=st.integers(-2, 2).map(float))
+)
+
+
+@settings(max_examples=150)
+@given(vectors=GRIDS, data=st.data(), far=st.sampled_from([1, 1000]), k=st.sampled_from([1, 2, 7, 8, 9, 64, 100]))
+def test_the_k_nearest_with_ties_and_copies(vectors: np.ndarray, data: st.DataObject, far: int, k: int) -> None:
+    queries = data.draw(arrays(np.float64, (3, vectors.shape[1]), elements=st.integers(-6, 6).map(lambda x: x / 2)))
+    ids, distances = ExactSearch(vectors).nearest_k(far * queries, k)
+    expected = scan_k(vectors, far * queries, min(k, len(vectors)))
+    assert ids.tolist() == expected[0].tolist()
+    assert distances.tolist() == expected[1].tolist()
+
+
+def far_queries(vectors: np.ndarray, n: int, epsilon: float) -> np.ndarray:
+    """Words with MADLIB's noise, drawn here anew: radius Gamma(p, 1/ε), any direction."""
+    rng, p = np.random.default_rng(6), vectors.shape[1]
+    noise = rng.standard_normal((n, p))
+    noise *= (rng.gamma(p, 1 / epsilon, n) / np.linalg.norm(noise, axis=1))[:, None]
+    return vectors[rng.integers(len(vectors), size=n)] + noise
+
+
+def near_ties(spread: int) -> np.ndarray:
+    """17 words in 300 dimensions, each with 20 others a few float32 steps beside it in every coordinate; shuffled."""
+    rng = np.random.default_rng(7)
+    words = np.repeat(rng.standard_normal((17, 300)).astype(np.float32), 21, axis=0)
+    steps = rng.integers(-spread, spread + 1, size=words.shape)
+    return rng.permutation((words.view(np.int32) + steps.astype(np.int32)).view(np.float32))
+
+
+def wide_words(n: int) -> np.ndarray:
+    rng = np.random.default_rng(8)
+    return (rng.standard_normal((n, 300)) * rng.gamma(1, 0.5, (n, 1))).astype(np.float32)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 8, 9, 64, 10_000])
+@pytest.mark.parametrize("epsilon", [1.0, 50.0])
+@pytest.mark.parametrize("vectors", [wide_words(5), wide_words(1003), near_ties(3)], ids=["few", "many", "near ties"])
+def test_the_k_nearest_in_300_dimensions(vectors: np.ndarray, epsilon: float, k: int) -> None:
+    """At ε = 1 the noise takes a query some 300 away from words that lie within 20 of each other."""
+    queries = far_queries(vectors, 40, epsilon)
+    ids, distances = ExactSearch(vectors).nearest_k(queries, k)
+    expected = scan_k(vectors, queries, min(k, len(vectors)))
+    assert (ids == expected[0]).all()
+    assert distances == pytest.approx(expected[1], rel=1e-14)
+
+
+def float32_nearest(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    single = queries.astype(np.float32)
+    return np.argmin(np.einsum("vp,vp->v", vectors, vectors) / 2 - single @ vectors.T, axis=1)
+
+
+def test_a_plain_float32_scan_fails_where_words_nearly_tie() -> None:
+    """So the tests above can say no. Far queries alone do not do it: most of their answers are not close."""
+    vectors = near_ties(3)
+    queries = far_queries(vectors, 200, 1.0)
+    expected = scan_k(vectors, queries, 1)[0][:, 0]
+    assert (ExactSearch(vectors).nearest(queries) == expected).all()
+    assert (float32_nearest(vectors, queries) != expected).mean() > 0.5
+
+
+@pytest.mark.parametrize("k", [1, 8, 9])
+def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
+    """Without its slack the search loses words among near ties: the tests above see that too."""
+    vectors = near_ties(3)
+    queries = far_queries(vectors, 40, 1.0)
+    monkeypatch.setattr(ExactSearch, "_slack", lambda self, queries: np.zeros(len(queries)))
+    assert (ExactSearch(vectors).nearest_k(queries, k)[0] != scan_k(vectors, queries, k)[0]).any()
+
+
 def test_neighbors() -> None:
     ids, distances = ExactSearch(VECTORS).neighbors(5)
     wide = VECTORS.astype(np.float64)
@@ -60,3 +144,19 @@ def test_pynndescent_finds_most_neighbors_among_words() -> None:
     ids, distances = approximate_neighbors(VECTORS, 5, seed=1)
     assert ids.shape == distances.shape == (700, 5)
     assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, ids, strict=True)]) > 0.95
+
+
+@pytest.mark.slow
+def test_pynndescent_finds_the_nearest_of_most_noisy_queries() -> None:
+    """The library itself, its recall counted against the exact search: of queries near words most, twice the same.
+
+    That it says nothing of a search that is wrong would be a defect: rows shifted by one have no recall.
+    """
+    queries = VECTORS[RNG.integers(700, size=300)] + 0.05 * RNG.standard_normal((300, 20))
+    exact = ExactSearch(VECTORS).nearest(queries)
+    assert (exact == scan(queries)).all()
+    found = ApproximateSearch(VECTORS, seed=1).nearest(queries)
+    assert found.dtype == np.int64 and found.shape == (300,)
+    assert (found == exact).mean() > 0.9
+    assert ((found + 1) == exact).mean() < 0.1
+    assert (ApproximateSearch(VECTORS, seed=1).nearest(queries) == found).all()
