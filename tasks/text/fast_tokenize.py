@@ -610,13 +610,20 @@ def _to_characters(
     sentence = token = 0
     for text in range(len(per_text)):
         at = offsets[text]
+        bits = np.uint8(0)
+        for i in range(at, offsets[text + 1]):
+            bits |= data[i]
         characters = 0
         for _ in range(per_text[text]):
             for _ in range(sizes[sentence]):
                 for side in range(2):
-                    while at < spans[token, side]:
-                        characters += data[at] & 0xC0 != 0x80
-                        at += 1
+                    to = np.int64(spans[token, side])
+                    if bits < 128:
+                        characters += to - at
+                    else:
+                        for i in range(at, to):
+                            characters += data[i] & 0xC0 != 0x80
+                    at = to
                     spans[token, side] = characters
                 token += 1
             sentence += 1
