@@ -109,6 +109,12 @@ def test_sentence_ends(texts: list[str]) -> None:
     assert_same(texts)
 
 
+@given(st.lists(st.text(alphabet="aAbBzZ@[`{1, ", max_size=60), max_size=3))
+def test_words_that_need_no_python(texts: list[str]) -> None:
+    """Where every normal form is the scanner's own, words that differ in case must be one word already."""
+    assert_same(texts)
+
+
 def test_every_pair_of_pieces() -> None:
     """Each piece before, after and between letters, and next to each other piece."""
     texts = [f"{first}{second}" for first in PIECES for second in PIECES]
