@@ -27,7 +27,7 @@ LIST, MEASURE = 3000, 1000
 TOKENS = 1_000_000  # of a text, among which a list must pay
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 MARGIN = 1e-9  # of a bound, far more than rounding
-SAMPLE = 32  # words
+SAMPLE = 32  # words that say how far a word is from all others, on average
 
 
 class Tem:
@@ -42,9 +42,10 @@ class Tem:
 
     Sampling is by rejection, exact for any envelope. Shells of the exact nearest words, of 1, 1, 2, 4, 8, … words, have
     the weight of their nearest word; all others the weight of the farthest word listed; a uniform member of the chosen
-    shell is accepted by the ratio of its own weight. Where ε is so small that uniform words are accepted often enough,
-    no list is made. In float64: distances and weights to a few units in the last place, uniform numbers of 53 bits, so
-    that every probability is right to a relative 1e-7 or better.
+    shell is accepted by the ratio of its own weight. For a word whose uniform proposals are accepted often enough, no
+    list is made. A proposal that bounds of its distance decide (those of its shell, or the difference and the sum of
+    the norms) is not measured. In float64: distances and weights to a few units in the last place, uniform numbers of
+    53 bits, so that every probability is right to a relative 1e-7 or better.
 
     Attributes:
         vectors: (V, p) float32.
