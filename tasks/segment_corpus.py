@@ -32,14 +32,14 @@ def segment_file(sentences: Path, out: Path, segmentation: str, collocations: Co
         for batch in source.iter_batches(batch_size=BATCH, columns=["tokens"]):
             split = [line.split(" ") for line in batch.column("tokens").to_pylist()]
             words = [word for sentence in split for word in sentence]
-            sentence = np.repeat(np.arange(len(split)), [len(tokens) for tokens in split])
+            offsets = np.cumsum([0, *map(len, split)])
             if collocations is None:
                 lengths = np.ones(len(words), dtype=np.int8)
             else:
-                pair, triple = collocations.scores(collocations.ids(words), sentence)
-                lengths = segment(segmentation, pair, triple, sentence)
+                pair, triple = collocations.scores(collocations.ids(words), offsets)
+                lengths = segment(segmentation, pair, triple, offsets)
                 pmi_bits += float(pair[lengths == 2].sum() + triple[lengths == 3].sum())
-            lines.write(join_tokens(words, lengths, sentence))
+            lines.write(join_tokens(words, lengths, offsets))
             totals += np.bincount(lengths, minlength=4)[:4]
             n_sentences += len(split)
             progress.advance(len(split), len(words))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from tasks.text.function_words import STOP_WORDS
 from tasks.text.segment import Collocations, segment
-from tasks.text.tokenize import is_punctuation, normal_form, token_spans
+from tasks.text.tokenize import is_punctuation, normal_form, surfaces
 
 WORD, STOPWORD, PUNCTUATION, OOV = 0, 1, 2, 3
 KINDS = ("word", "stopword", "punctuation", "oov")
@@ -99,37 +101,68 @@ class _WordKinds(dict[str, int]):
 _WORD_KINDS = _WordKinds()
 
 
+# Whether a character is white space, up to the last one that is (U+3000); one place more for all that follow.
+_SPACE = np.array([chr(code).isspace() for code in range(0x3001)] + [False])
+
+
+def _spans(texts: Sequence[str], sizes: npt.NDArray[np.int64], text_of: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Where tokens stand, from their lengths alone: they are all that is in a text beside white space.
+
+    Args:
+        sizes: (m,) characters of each token, in text order.
+        text_of: (m,) the text it is from.
+
+    Returns:
+        (m, 2) int32, start and end in its text.
+    """
+    characters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    inked = np.flatnonzero(~_SPACE[np.minimum(characters, len(_SPACE) - 1)])
+    text_starts = np.cumsum([0, *map(len, texts)])
+    start = inked[np.cumsum(sizes) - sizes] - text_starts[text_of]
+    return np.stack([start, start + sizes], axis=1).astype(np.int32)
+
+
 def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
-    """Tokenize, segment and look up a batch of texts."""
-    words: list[str] = []
-    spans: list[tuple[int, int]] = []
+    """Tokenize, segment and look up a batch of texts.
+
+    Words are numbered by how they are written, so that all that depends on the word alone is worked out once per
+    batch and distinct word, and the rest is arithmetic on numbers.
+    """
+    written: list[str] = []
     text_sizes = np.zeros(len(texts), dtype=np.int64)
     sentence_sizes: list[int] = []
     for i, text in enumerate(texts):
-        for sentence in token_spans(text):
-            spans.extend(sentence)
-            words.extend([normal_form(text[start:end]) for start, end in sentence])
+        before = len(written)
+        for sentence in surfaces(text):
+            written += sentence
             sentence_sizes.append(len(sentence))
-            text_sizes[i] += len(sentence)
+        text_sizes[i] = len(written) - before
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), text_sizes)
-    sentence_of = np.repeat(np.arange(len(sentence_sizes)), sentence_sizes)
+
+    number: defaultdict[str, int] = defaultdict()
+    number.default_factory = number.__len__
+    word = np.fromiter(map(number.__getitem__, written), dtype=np.int64, count=len(written))
+    sizes = np.fromiter(map(len, number), dtype=np.int64, count=len(number))
+    forms = [*map(normal_form, number)]
+    words = np.array(forms, dtype=object)[word].tolist()
 
     if lexicon.collocations is None:
         lengths = np.ones(len(words), dtype=np.int8)
     else:
-        scores = lexicon.collocations.scores(lexicon.collocations.ids(words), sentence_of)
-        lengths = segment(lexicon.segmentation, *scores, sentence_of)
+        sentence_offsets = np.cumsum([0, *sentence_sizes])
+        scores = lexicon.collocations.scores(lexicon.collocations.ids(forms)[word], sentence_offsets)
+        lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
 
     first = np.flatnonzero(lengths)
     n_words = lengths[first]
-    tokens = [words[at] for at in first.tolist()]
-    for at in np.flatnonzero(n_words > 1).tolist():
-        start = int(first[at])
-        tokens[at] = "_".join(words[start : start + int(n_words[at])])
     get = lexicon.rows.get
-    rows = np.fromiter((get(token, -1) for token in tokens), dtype=np.int64, count=len(tokens))
-    kind = np.fromiter(map(_WORD_KINDS.__getitem__, tokens), dtype=np.int8, count=len(tokens))
-    kind[n_words > 1] = WORD
+    rows = np.fromiter(map(get, forms, repeat(-1)), dtype=np.int64, count=len(forms))[word[first]]
+    kind = np.fromiter(map(_WORD_KINDS.__getitem__, forms), dtype=np.int8, count=len(forms))[word[first]]
+    joined = np.flatnonzero(n_words > 1)
+    ends = (first[joined] + n_words[joined]).tolist()
+    tokens = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
+    rows[joined] = np.fromiter(map(get, tokens, repeat(-1)), dtype=np.int64, count=len(joined))
+    kind[joined] = WORD
     kind[(kind == WORD) & (rows < 0)] = OOV
     return Encoded(
         n_texts=len(texts),
@@ -139,5 +172,5 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
         n_words=n_words,
         first_word=first,
         words=words,
-        spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
+        spans=_spans(texts, sizes[word], text_of_word),
     )

@@ -1,9 +1,14 @@
 """Texts as arrays."""
 
+import sys
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.text.encode import KINDS, Lexicon, encode
 from tasks.text.segment import Collocations
+from tasks.text.tokenize import normal_form, token_spans
 
 TOKENS = ["the", "new_york", "is", "big", ",", "york", "new"]
 COLLOCATIONS = Collocations.build(
@@ -36,3 +41,33 @@ def test_only_collocations_with_a_vector_are_used() -> None:
 def test_no_texts() -> None:
     encoded = encode([], Lexicon.build("word", TOKENS, None))
     assert encoded.offsets().tolist() == [0]
+
+
+TEXTS = st.lists(
+    st.text(
+        st.sampled_from("new york is big the. ,!?'\u2019\u2026_\t\n\x1c\x85\xa0\u2003\u3000\u0301\U0001f600\ud800"),
+        max_size=40,
+    )
+    | st.text(st.characters(exclude_categories=[]), max_size=20),
+    max_size=5,
+)
+
+
+@given(TEXTS)
+def test_words_and_spans_are_the_tokenizers(texts: list[str]) -> None:
+    """Spans come from the lengths of tokens alone, whatever white space and characters stand in a text."""
+    encoded = encode(texts, Lexicon.build("mst", TOKENS, COLLOCATIONS))
+    spans = [[span for sentence in token_spans(text) for span in sentence] for text in texts]
+    assert encoded.spans.tolist() == [list(span) for of_text in spans for span in of_text]
+    assert encoded.words == [
+        normal_form(text[start:end]) for text, of_text in zip(texts, spans, strict=True) for start, end in of_text
+    ]
+    assert int(encoded.n_words.sum()) == len(encoded.words)
+    tokens = ["_".join(encoded.words[at : at + n]) for at, n in zip(encoded.first_word, encoded.n_words, strict=True)]
+    assert [TOKENS[row] if row >= 0 else None for row in encoded.rows.tolist()] == [
+        token if token in TOKENS else None for token in tokens
+    ]
+
+
+def test_white_space_ends_where_the_table_does() -> None:
+    assert not any(chr(code).isspace() for code in range(0x3001, sys.maxunicode + 1))

@@ -1,114 +1,182 @@
 """GST, MST and the exact maximum, against implementations a reader can check against the paper."""
 
-import itertools
+import gzip
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.text.segment import Collocations, join_tokens, segment
+from tasks.errors import RequestError
+from tasks.text.segment import MAX_WORDS, Collocations, join_tokens, segment, write_lines
+from tasks.text.tokenize import sentences
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
 Table = dict[tuple[str, ...], float]
+KINDS = ("gst", "mst", "mst_exact")
 
 
-def collocations(table: Table) -> Collocations:
-    pairs = [key for key in table if len(key) == 2]
-    triples = [key for key in table if len(key) == 3]
-    return Collocations.build(
+def columns(table: Table) -> tuple[list[list[str]], np.ndarray, list[list[str]], np.ndarray]:
+    """Bigrams, their PMI, trigrams, their PMI, as columns."""
+    pairs, triples = ([key for key in table if len(key) == size] for size in (2, 3))
+    return (
         [[key[i] for key in pairs] for i in range(2)],
-        np.array([table[key] for key in pairs]),
+        np.array([table[key] for key in pairs], dtype=float),
         [[key[i] for key in triples] for i in range(3)],
-        np.array([table[key] for key in triples]),
+        np.array([table[key] for key in triples], dtype=float),
     )
 
 
-def cut(kind: str, batch: list[list[str]], table: Table) -> list[list[str]]:
+def flat(batch: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
+    """All words of a batch, and where its sentences start."""
+    return [word for sentence in batch for word in sentence], np.cumsum([0, *map(len, batch)])
+
+
+def sizes(kind: str, batch: Sequence[Sequence[str]], known: Collocations) -> list[int]:
+    """Words per token of a batch, by the code under test."""
+    words, offsets = flat(batch)
+    lengths = segment(kind, *known.scores(known.ids(words), offsets), offsets)
+    return lengths[lengths > 0].tolist()
+
+
+def cut(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[list[str]]:
     """Segment a batch of sentences with the code under test."""
-    words = [word for sentence in batch for word in sentence]
-    sentence = np.repeat(np.arange(len(batch)), [len(tokens) for tokens in batch])
-    known = collocations(table)
-    lengths = segment(kind, *known.scores(known.ids(words), sentence), sentence)
-    lines = join_tokens(words, lengths, sentence).split("\n")[:-1]
-    return [line.split(" ") for line in lines]
+    known = Collocations.build(*columns(table))
+    words, offsets = flat(batch)
+    lengths = segment(kind, *known.scores(known.ids(words), offsets), offsets)
+    return [line.split(" ") for line in join_tokens(words, lengths, offsets).split("\n")[:-1]]
 
 
-def reference_gst(words: list[str], table: Table) -> list[str]:
-    """CLMLDP Algorithm 1."""
-    tokens, i = [], 0
+def grams(words: Sequence[str], table: Table) -> Iterator[tuple[int, int, float]]:
+    """(start, size, PMI) of every collocation in a sentence."""
+    for i in range(len(words)):
+        for size in (2, 3):
+            gram = tuple(words[i : i + size])
+            if len(gram) == size and gram in table:
+                yield i, size, table[gram]
+
+
+def reference_gst(words: Sequence[str], table: Table) -> list[int]:
+    """CLMLDP Algorithm 1: words per token."""
+    found = {(i, size) for i, size, _ in grams(words, table)}
+    tokens: list[int] = []
+    i = 0
     while i < len(words):
-        size = next((n for n in (3, 2) if i + n <= len(words) and tuple(words[i : i + n]) in table), 1)
-        tokens.append("_".join(words[i : i + size]))
-        i += size
+        tokens.append(next((size for size in (3, 2) if (i, size) in found), 1))
+        i += tokens[-1]
     return tokens
 
 
-def reference_mst(words: list[str], table: Table) -> list[str]:
+def reference_mst(words: Sequence[str], table: Table) -> list[int]:
     """CLMLDP Algorithm 2; ties: longer first, then leftmost."""
-    candidates = [
-        (-table[gram], -n, i)
-        for n in (2, 3)
-        for i in range(len(words) - n + 1)
-        if (gram := tuple(words[i : i + n])) in table
-    ]
-    taken: dict[int, int] = {}
-    for _, minus_n, i in sorted(candidates):
-        if not any(j in taken for j in range(i, i - minus_n)):
-            taken.update(dict.fromkeys(range(i, i - minus_n), i))
-    groups = itertools.groupby(range(len(words)), key=lambda j: taken.get(j, -1 - j))
-    return ["_".join(words[j] for j in group) for _, group in groups]
+    token_at = dict.fromkeys(range(len(words)), 1)
+    taken: set[int] = set()
+    for i, size, _ in sorted(grams(words, table), key=lambda gram: (-gram[2], -gram[1], gram[0])):
+        places = range(i, i + size)
+        if taken.isdisjoint(places):
+            taken.update(places)
+            for place in places:
+                del token_at[place]
+            token_at[i] = size
+    return [token_at[i] for i in sorted(token_at)]
 
 
-def score(tokens: list[str], table: Table) -> float:
-    return sum(table[key] for token in tokens if len(key := tuple(token.split("_"))) > 1)
+def reference_mst_exact(words: Sequence[str], table: Table) -> list[int]:
+    """The best way to cut what stands from each position on; of equally good ones the longer token."""
+    pmi = {(i, size): value for i, size, value in grams(words, table)}
+    best = [0.0] * (len(words) + 1)
+    size_at = [1] * len(words)
+    for i in reversed(range(len(words))):
+        totals = [(best[i + 1], 1)] + [(pmi[i, n] + best[i + n], n) for n in (2, 3) if (i, n) in pmi]
+        best[i], size_at[i] = max(totals)
+    tokens: list[int] = []
+    while (i := sum(tokens)) < len(words):
+        tokens.append(size_at[i])
+    return tokens
 
 
-def best_score(words: list[str], table: Table) -> float:
-    """The largest total over every way to cut the sentence."""
+REFERENCES = {"gst": reference_gst, "mst": reference_mst, "mst_exact": reference_mst_exact}
+
+
+def score(words: Sequence[str], tokens: Sequence[int], table: Table) -> float:
+    """Total PMI of a segmentation."""
+    starts = np.cumsum([0, *tokens]).tolist()
+    return sum(table[tuple(words[i : i + n])] for i, n in zip(starts, tokens, strict=False) if n > 1)
+
+
+def best_score(words: Sequence[str], table: Table) -> float:
+    """The largest total over every way to cut the sentence, one after the other."""
     if not words:
         return 0.0
     options = [best_score(words[1:], table)]
-    options += [
-        table[gram] + best_score(words[n:], table)
-        for n in (2, 3)
-        if (gram := tuple(words[:n])) in table and len(gram) == n
-    ]
+    options += [table[tuple(words[:n])] + best_score(words[n:], table) for i, n, _ in grams(words, table) if i == 0]
     return max(options)
 
 
 WORDS = st.sampled_from("abcd")
 SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=9), min_size=1, max_size=4)
-TABLES = st.dictionaries(
-    st.tuples(WORDS, WORDS) | st.tuples(WORDS, WORDS, WORDS),
-    st.sampled_from([2.0, 2.5, 3.0, 4.0, 4.5, 7.0]),  # few values, so that ties happen
-    max_size=20,
+# Few values, so that ties happen; 0.1 + 0.2 > 0.3 in float64, so that the order of a sum shows.
+PMI = st.sampled_from([2.0, 2.5, 3.0, 4.0, 4.5, 7.0, 0.1, 0.2, 0.3, 0.6])
+TABLES = st.dictionaries(st.tuples(WORDS, WORDS) | st.tuples(WORDS, WORDS, WORDS), PMI, max_size=20)
+
+# Two words and nearly every collocation of them: one run of candidates as long as the sentence.
+DENSE_WORDS = st.sampled_from("ab")
+DENSE_SENTENCES = st.lists(st.lists(DENSE_WORDS, min_size=1, max_size=90), min_size=1, max_size=3)
+DENSE_TABLES = st.dictionaries(
+    st.tuples(DENSE_WORDS, DENSE_WORDS) | st.tuples(DENSE_WORDS, DENSE_WORDS, DENSE_WORDS), PMI, min_size=6
 )
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @given(SENTENCES, TABLES)
-def test_gst_is_the_papers(batch: list[list[str]], table: Table) -> None:
-    assert cut("gst", batch, table) == [reference_gst(words, table) for words in batch]
+def test_the_reference_is_met(kind: str, batch: list[list[str]], table: Table) -> None:
+    expected = [size for words in batch for size in REFERENCES[kind](words, table)]
+    assert sizes(kind, batch, Collocations.build(*columns(table))) == expected
 
 
-@given(SENTENCES, TABLES)
-def test_mst_is_the_papers(batch: list[list[str]], table: Table) -> None:
-    assert cut("mst", batch, table) == [reference_mst(words, table) for words in batch]
+@pytest.mark.parametrize("kind", KINDS)
+@given(DENSE_SENTENCES, DENSE_TABLES)
+def test_the_reference_is_met_where_everything_overlaps(kind: str, batch: list[list[str]], table: Table) -> None:
+    expected = [size for words in batch for size in REFERENCES[kind](words, table)]
+    assert sizes(kind, batch, Collocations.build(*columns(table))) == expected
+
+
+def test_candidates_beyond_the_short_sort() -> None:
+    """A run of 299 bigrams whose scores rise: the last is taken first, and every second one after it."""
+    words = [f"w{i}" for i in range(300)]
+    rising = {(words[i], words[i + 1]): float(i + 1) for i in range(299)}
+    assert cut("mst", [words], rising) == [["_".join(words[i : i + 2]) for i in range(0, 300, 2)]]
+    equal = dict.fromkeys(rising, 2.0) | {tuple(words[i : i + 3]): 2.0 for i in (7, 100)}
+    assert sizes("mst", [words], Collocations.build(*columns(equal))) == reference_mst(words, equal)
 
 
 @given(SENTENCES, TABLES)
 def test_mst_exact_is_the_maximum(batch: list[list[str]], table: Table) -> None:
-    for words, exact, mst, gst in zip(
-        batch, *(cut(kind, batch, table) for kind in ("mst_exact", "mst", "gst")), strict=True
-    ):
-        assert score(exact, table) == pytest.approx(best_score(words, table))
-        assert score(exact, table) >= max(score(mst, table), score(gst, table)) - 1e-9
+    known = Collocations.build(*columns(table))
+    for words in batch:
+        exact, mst, gst = (score(words, sizes(kind, [words], known), table) for kind in ("mst_exact", "mst", "gst"))
+        assert exact == pytest.approx(best_score(words, table))
+        assert exact >= max(mst, gst) - 1e-9
 
 
-@given(SENTENCES, TABLES, st.sampled_from(["word", "gst", "mst", "mst_exact"]))
+@given(SENTENCES, TABLES, st.sampled_from(["word", *KINDS]))
 def test_every_position_is_covered_once(batch: list[list[str]], table: Table, kind: str) -> None:
     for words, tokens in zip(batch, cut(kind, batch, table), strict=True):
         assert [word for token in tokens for word in token.split("_")] == words
         assert len(tokens) <= len(words)
+
+
+@given(DENSE_SENTENCES, DENSE_TABLES, st.sampled_from(KINDS), st.data())
+def test_batches_change_nothing(batch: list[list[str]], table: Table, kind: str, data: st.DataObject) -> None:
+    known = Collocations.build(*columns(table))
+    at = data.draw(st.integers(0, len(batch)))
+    assert sizes(kind, batch[:at], known) + sizes(kind, batch[at:], known) == sizes(kind, batch, known)
 
 
 def test_greedy_can_miss_the_maximum() -> None:
@@ -118,14 +186,158 @@ def test_greedy_can_miss_the_maximum() -> None:
     assert cut("mst_exact", [["a", "b", "c", "d"]], table) == [["a_b", "c_d"]]
 
 
+def test_ties() -> None:
+    table = {("a", "b"): 3.0, ("b", "c"): 3.0}
+    assert cut("mst", [["a", "b", "c"]], table) == [["a_b", "c"]]  # leftmost
+    table = {("a", "b"): 3.0, ("b", "c", "d"): 3.0}
+    assert cut("mst", [["a", "b", "c", "d"]], table) == [["a", "b_c_d"]]  # longer before leftmost
+    assert cut("mst_exact", [["a", "b", "c", "d"]], table) == [["a_b", "c", "d"]]  # the longer token at its place
+    table = {("a", "b"): 3.0, ("a", "b", "c"): 3.0}
+    assert cut("mst_exact", [["a", "b", "c"]], table) == [["a_b_c"]]
+
+
 def test_figure_1_of_the_paper() -> None:
     sentence = ["i", "think", ",", "therefore", "i", "am"]
     table = {("i", "think"): 4.53, ("therefore", "i"): 3.0, ("i", "am"): 7.9}
     assert cut("gst", [sentence], table) == [["i_think", ",", "therefore_i", "am"]]
     assert cut("mst", [sentence], table) == [["i_think", ",", "therefore", "i_am"]]
+    known = Collocations.build(*columns(table))
+    assert score(sentence, sizes("gst", [sentence], known), table) == pytest.approx(7.53)
+    assert score(sentence, sizes("mst", [sentence], known), table) == pytest.approx(12.43)
 
 
 def test_nothing_crosses_a_sentence() -> None:
     table = {("a", "b"): 5.0, ("a", "b", "c"): 9.0}
-    for kind in ("gst", "mst", "mst_exact"):
+    for kind in KINDS:
         assert cut(kind, [["a"], ["b", "c"]], table) == [["a"], ["b", "c"]]
+        assert cut(kind, [["a", "b"], [], ["c"]], table) == [["a_b"], ["c"]]
+
+
+def test_a_trigram_needs_no_bigram() -> None:
+    """Its first two words are in the table of pairs then, but are no collocation."""
+    table = {("a", "b", "c"): 9.0}
+    for kind in KINDS:
+        assert cut(kind, [["a", "b", "c", "a", "b"]], table) == [["a_b_c", "a", "b"]]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
+    """Every score is the table's, in a numbering with gaps, among ids that take part in nothing."""
+    rng = np.random.default_rng(7)
+    pairs = rng.integers(0, 400, (20_000, 2)) * 37
+    triples = rng.integers(0, 40, (9_000, 3)) * 37
+    pair_pmi, triple_pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
+    known = Collocations.for_ids(list(pairs.T.astype(dtype)), pair_pmi, list(triples.T.astype(dtype)), triple_pmi)
+    table: dict[tuple[int, ...], float] = {}
+    for grams_, pmi in ((pairs, pair_pmi), (triples, triple_pmi)):
+        for gram, value in zip(map(tuple, grams_.tolist()), pmi.tolist(), strict=True):
+            table.setdefault(gram, value)  # of one listed twice the first counts
+    ids = np.where(rng.random(50_000) < 0.9, rng.integers(0, 60, 50_000) * 37, rng.integers(-1, 20_000, 50_000))
+    offsets = np.unique(np.concatenate([[0, len(ids)], rng.integers(0, len(ids), 3_000)]))
+    pair_score, triple_score = known.scores(ids.astype(dtype), offsets)
+    ends = np.repeat(offsets[1:], np.diff(offsets))
+    listed = ids.tolist()
+    for found, size in ((pair_score, 2), (triple_score, 3)):
+        expected = [
+            table.get(tuple(listed[i : i + size]), -math.inf) if i + size <= end else -math.inf
+            for i, end in enumerate(ends.tolist())
+        ]
+        assert found.tolist() == expected
+        assert np.isfinite(found).sum() > 1_000
+    assert known.ids(["a"]).tolist() == [-1]  # no words were given
+
+
+def test_keep_only_some() -> None:
+    table: Table = {("a", "b"): 3.0, ("b", "c"): 2.0, ("a", "b", "c"): 5.0, ("b", "c", "d"): 4.0}
+    known = Collocations.build(*columns(table))
+    a, b, c, d = known.ids("abcd").tolist()
+    kept = known.only(
+        [np.array([a, a, d]), np.array([b, c, a])], [np.array([b, a]), np.array([c, c]), np.array([d, d])]
+    )
+    words, offsets = flat(["abcd"])
+    pair_score, triple_score = kept.scores(kept.ids(words), offsets)
+    assert pair_score.tolist() == [3.0, -math.inf, -math.inf, -math.inf]
+    assert triple_score.tolist() == [-math.inf, 4.0, -math.inf, -math.inf]
+
+
+def test_no_collocations_and_no_words() -> None:
+    known = Collocations.build([[], []], np.zeros(0), [[], [], []], np.zeros(0))
+    for kind in KINDS:
+        assert sizes(kind, [["a", "b"], ["c"]], known) == [1, 1, 1]
+        assert sizes(kind, [], known) == []
+
+
+def test_refusals() -> None:
+    column = np.arange(MAX_WORDS + 1)
+    none: list[np.ndarray] = [np.zeros(0, np.int64)] * 3
+    with pytest.raises(RequestError, match=r"2,097,153 different words.*min_count"):
+        Collocations.for_ids([column, column], np.full(len(column), 3.0), none, np.zeros(0))
+    one = np.array([1])
+    with pytest.raises(ValueError, match="negative"):
+        Collocations.for_ids([one, -one], np.array([3.0]), none, np.zeros(0))
+    with pytest.raises(ValueError, match="finite"):
+        Collocations.for_ids([one, one], np.array([np.nan]), none, np.zeros(0))
+    known = Collocations.for_ids([one, one], np.array([3.0]), none, np.zeros(0))
+    for offsets in ([0, 2], [1, 3], [0, 2, 1, 3]):
+        with pytest.raises(ValueError, match="sentence offsets"):
+            known.scores(np.array([1, 1, 1]), np.array(offsets))
+    with pytest.raises(ValueError, match="unknown segmentation"):
+        segment("longest", np.zeros(0), np.zeros(0), np.zeros(1, np.int64))
+
+
+TEXT_WORDS = st.lists(st.text(st.characters(exclude_characters=" \n_", exclude_categories=["Cs"]), max_size=5))
+
+
+@given(TEXT_WORDS, st.data())
+def test_lines_are_the_joined_tokens(vocabulary: list[str], data: st.DataObject) -> None:
+    encoded = [word.encode() for word in vocabulary]
+    word_offsets = np.cumsum([0, *map(len, encoded)])
+    sentence_sizes = data.draw(st.lists(st.integers(0, 6), max_size=5)) if vocabulary else [0]
+    offsets = np.cumsum([0, *sentence_sizes])
+    n = int(offsets[-1])
+    ids = np.array(data.draw(st.lists(st.integers(0, len(vocabulary) - 1), min_size=n, max_size=n)) if n else [], int)
+    scores = np.full((2, n), -np.inf)
+    for s, size in enumerate(sentence_sizes):  # candidates as they fall, inside their sentence
+        for length in (2, 3):
+            places = range(int(offsets[s]), int(offsets[s]) + size - length + 1)
+            for place in data.draw(st.sets(st.sampled_from(places))) if places else ():
+                scores[length - 2, place] = 2.0
+    lengths = segment("gst", *scores, offsets)
+    lines = write_lines(np.frombuffer(b"".join(encoded), np.uint8), word_offsets, ids, lengths, offsets)
+    assert lines.tobytes().decode() == join_tokens([vocabulary[i] for i in ids.tolist()], lengths, offsets)
+
+
+def test_lines_of_unknown_words_are_refused() -> None:
+    word_bytes, word_offsets = np.frombuffer(b"ab", np.uint8), np.array([0, 1, 2])
+    for word in (-1, 2):
+        with pytest.raises(ValueError, match=r"word ids must be in \[0, 2\)"):
+            write_lines(word_bytes, word_offsets, np.array([word]), np.ones(1, np.int8), np.array([0, 1]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="real corpora are not beside the project")
+def test_real_sentences() -> None:
+    """100,000 sentences of a real corpus, with the collocations counted in them, in batches of different sizes."""
+    batch: list[list[str]] = []
+    with gzip.open(sorted(SHARED.glob("corpus-train*.json.gz"))[0], "rt", encoding="utf-8") as lines:
+        for line in lines:
+            batch += sentences(json.loads(line)["text"])
+            if len(batch) >= 100_000:
+                break
+    batch = batch[:100_000]
+    counts: list[Counter[tuple[str, ...]]] = [Counter(), Counter(), Counter()]
+    for words in batch:
+        for size in (1, 2, 3):
+            counts[size - 1].update(zip(*(words[i:] for i in range(size)), strict=False))
+    n = counts[0].total()
+    table = {
+        gram: pmi
+        for size in (2, 3)
+        for gram, count in counts[size - 1].items()
+        if count >= 3
+        and (pmi := math.log2(n ** (size - 1) * count / math.prod(counts[0][word,] for word in gram))) >= 2
+    }
+    known = Collocations.build(*columns(table))
+    for kind, step in (("gst", 100_000), ("mst", 7_001), ("mst_exact", 30_011)):
+        found = [size for at in range(0, len(batch), step) for size in sizes(kind, batch[at : at + step], known)]
+        assert found == [size for words in batch for size in REFERENCES[kind](words, table)], kind
