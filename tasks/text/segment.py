@@ -125,7 +125,7 @@ class Collocations:
         pair_keys = _pack([numbers[column] for column in columns[:2]])
         triple_keys = _pack([numbers[column] for column in columns[2:]])
         starts = np.unique(triple_keys >> _BITS)
-        pairs = _table(len(pair_keys) + len(starts))
+        pairs = _table(len(np.union1d(pair_keys, starts)))
         _insert(pairs, pair_keys, np.asarray(bigram_pmi, dtype=np.float64))
         _mark(pairs, starts)
         triples = _table(len(triple_keys))
@@ -281,27 +281,24 @@ def _score(
                 word = np.int64(ids[i])
                 c, b = b, a
                 a = np.int64(numbers[word]) if 0 <= word < n_numbers else np.int64(-1)
-                if a >= 0 and b >= 0:
-                    pair_key[n_pairs] = (a << _BITS) | b
-                    pair_at[n_pairs] = i
-                    third[n_pairs] = c
-                    n_pairs += 1
+                # Entered always and kept if both words take part: a branch would be foretold wrongly every other time.
+                pair_key[n_pairs] = (a << _BITS) | b
+                pair_at[n_pairs] = i
+                third[n_pairs] = c
+                n_pairs += (a | b) >= 0
             if n_pairs == _PROBES or done:
                 _find(pairs, pair_shift, pair_key, n_pairs, slots, seen)
                 for k in range(n_pairs):
-                    if seen[k] == _EMPTY:
-                        continue
+                    # An empty slot holds minus infinity, so that no branch depends on what was found.
                     pair_score[pair_at[k]] = pairs[slots[k]].score
-                    if seen[k] < 0 and third[k] >= 0:
-                        triple_key[n_triples] = (pair_key[k] << _BITS) | third[k]
-                        triple_at[n_triples] = pair_at[k]
-                        n_triples += 1
+                    triple_key[n_triples] = (pair_key[k] << _BITS) | third[k]
+                    triple_at[n_triples] = pair_at[k]
+                    n_triples += (seen[k] < _EMPTY) & (third[k] >= 0)
                 n_pairs = 0
                 if n_triples >= _PROBES or done:
                     _find(triples, triple_shift, triple_key, n_triples, slots, seen)
                     for k in range(n_triples):
-                        if seen[k] != _EMPTY:
-                            triple_score[triple_at[k]] = triples[slots[k]].score
+                        triple_score[triple_at[k]] = triples[slots[k]].score
                     n_triples = 0
             if done:
                 break
