@@ -1,6 +1,7 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> spaces/SEGMENTATION/.
 
-That of words may be a model that was brought in instead (params.yaml: embeddings.word_model).
+That of words may be a model that was brought in instead (params.yaml: embeddings.word_model). An interrupted training
+goes on after its last finished epoch.
 """
 
 from __future__ import annotations
@@ -9,18 +10,25 @@ import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
 from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
 from tasks.errors import RequestError
 from tasks.io import paths
+from tasks.io.judgements import SIMILARITY, load_analogies, load_similarity
 from tasks.io.models import load_model
-from tasks.io.params import load_params
+from tasks.io.params import Params, load_params
 from tasks.io.spaces import write_space
-from tasks.io.stage import Progress, stage_main
+from tasks.io.stage import stage_main
 from tasks.io.tables import require, write_json
-from tasks.space.embed import train_word2vec
+from tasks.io.training import Checkpoints, TrainingWatch, some_sentences
+from tasks.space.embed import Trained, TrainingState, displacement, normalize, train_word2vec
+from tasks.space.quality import analogies, by_frequency, neighbour_samples, similarity
 from tasks.space.word_space import WordSpace
+
+SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 
 
 def main() -> None:
@@ -30,23 +38,64 @@ def main() -> None:
     segmentation = sys.argv[1]
     params = load_params()
     if segmentation == "word" and params.embeddings.word_model != "own":
-        write(load_model(params.embeddings.word_model), segmentation, f"taken from {params.embeddings.word_model}")
-        return
-    if params.embeddings.workers > 1:
-        print(
-            f"training with {params.embeddings.workers} workers: faster, but not repeatable byte for byte", flush=True
+        model = params.embeddings.word_model
+        write(
+            load_model(model), segmentation, {"source": model, "normalize": params.embeddings.normalize}, None, params
         )
-    corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
-    progress = Progress(f"train {segmentation}", params.embeddings.epochs, "epochs")
+        print(f"taken from {model}")
+        return
     settings = asdict(params.embeddings)
-    del settings["word_model"]
-    space = train_word2vec(str(corpus), seed=params.seed, on_epoch=lambda _: progress.advance(1), **settings)
-    write(space, segmentation, "trained")
+    del settings["word_model"], settings["normalize"]
+    checkpoints = Checkpoints(
+        paths.WORK / "train_embeddings" / segmentation,
+        require(paths.segmented(segmentation), f"segment_corpus@{segmentation}"),
+        {**settings, "seed": params.seed} | {name: version(name) for name in ("gensim", "numpy", "scipy", "lexveil")},
+    )
+    trained = train(segmentation, params.seed, settings, checkpoints)
+    about: dict[str, Any] = {
+        "source": "own",
+        "normalize": params.embeddings.normalize,
+        "workers": params.embeddings.workers,
+        # Threads write to the same vectors without locks: whoever reads this file later must know.
+        "byte_stable": params.embeddings.workers == 1,
+    }
+    write(trained.space, segmentation, about, trained.losses, params)
+    checkpoints.clear()
+    print("trained")
 
 
-def write(space: WordSpace, segmentation: str, how: str) -> None:
-    """Write the embedding of one segmentation and its figures."""
-    write_space(space, paths.space(segmentation))
+def train(segmentation: str, seed: int, settings: dict[str, Any], checkpoints: Checkpoints) -> Trained:
+    """Train, or go on with what ``checkpoints`` holds, and say how far it is."""
+    epochs, workers = settings["epochs"], settings["workers"]
+    if workers > 1:
+        print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
+    corpus = paths.segmented(segmentation)
+    state = checkpoints.load()
+    if state is not None:
+        print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
+    with TrainingWatch(f"train {segmentation}", corpus, epochs, workers) as watch:
+
+        def on_epoch(state: TrainingState) -> None:
+            checkpoints.save(state)
+            watch.epoch_ends(state.epoch, state.losses)
+
+        return train_word2vec(
+            str(corpus),
+            seed=seed,
+            sentences=some_sentences(corpus, SENTENCES),
+            resume=state,
+            on_start=lambda n_tokens: watch.begin(n_tokens, state.epoch if state else 0),
+            on_epoch=on_epoch,
+            **settings,
+        )
+
+
+def write(
+    raw: WordSpace, segmentation: str, about: dict[str, Any], losses: list[float | None] | None, params: Params
+) -> None:
+    """Write the embedding of one segmentation, normalized as params.yaml says, and its figures."""
+    space = normalize(raw, params.embeddings.normalize)
+    write_space(space, paths.space(segmentation), about)
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])
     norms = np.linalg.norm(space.vectors, axis=1)
     metrics = {
@@ -58,9 +107,18 @@ def write(space: WordSpace, segmentation: str, how: str) -> None:
         # Rounded: a metric people compare, not the vectors themselves.
         "norm_median": round(float(np.median(norms)), 3),
         "norm_largest": round(float(norms.max()), 3),
+        "training": about
+        | {"loss_by_epoch": None if losses is None else [None if one is None else round(one, 4) for one in losses]},
+        "quality": {
+            "neighbours": neighbour_samples(raw),
+            "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},
+            "analogies": analogies(raw, load_analogies()),
+            # Of the vectors as trained: of normalized ones every length is 1.
+            "frequency": by_frequency(raw, None if losses is None else displacement(raw.vectors, params.seed)),
+        },
     }
     write_json(metrics, paths.METRICS / "spaces" / f"{segmentation}.json")
-    print(f"{how}: {len(space.tokens):,} vectors of {space.vectors.shape[1]} dimensions")
+    print(f"{len(space.tokens):,} vectors of {space.vectors.shape[1]} dimensions")
 
 
 if __name__ == "__main__":

@@ -56,7 +56,10 @@ class CollocationParams:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingParams:
-    """gensim Word2Vec; ``word_model`` is own, or NAME@HASH of a model that takes the place of the one of words."""
+    """gensim Word2Vec; ``word_model`` is own, or NAME@HASH of a model that takes the place of the one of words.
+
+    ``normalize``: unit brings every vector to length 1; the unit of every epsilon changes with it.
+    """
 
     dimensions: int
     window: int
@@ -66,6 +69,7 @@ class EmbeddingParams:
     skip_gram: bool
     workers: int
     word_model: str = "own"
+    normalize: Literal["none", "unit"] = "none"
 
 
 @dataclass(frozen=True, slots=True)

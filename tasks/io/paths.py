@@ -20,6 +20,7 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
+WORK = ARTIFACTS / ".work"  # what an interrupted stage goes on from; no output of DVC
 
 
 def segmented(segmentation: str) -> Path:

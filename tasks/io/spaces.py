@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +13,14 @@ from tasks.io.tables import atomic_directory, require, write_json
 from tasks.space.word_space import WordSpace
 
 
-def write_space(space: WordSpace, out: Path) -> None:
-    """Write one embedding into folder ``out``."""
+def write_space(space: WordSpace, out: Path, about: Mapping[str, Any] | None = None) -> None:
+    """Write one embedding into folder ``out``; ``about``, how it was made, goes into meta.json."""
     with atomic_directory(out) as folder:
         write_words(space.tokens, folder / "words.txt")
         np.save(folder / "counts.npy", space.counts, allow_pickle=False)
         np.save(folder / "vectors.npy", space.vectors, allow_pickle=False)
         n, p = space.vectors.shape
-        write_json({"n_tokens": n, "dimensions": p, "dtype": "float32"}, folder / "meta.json")
+        write_json({**(about or {}), "n_tokens": n, "dimensions": p, "dtype": "float32"}, folder / "meta.json")
 
 
 def load_space(segmentation: str) -> WordSpace:

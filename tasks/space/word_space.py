@@ -43,3 +43,10 @@ class WordSpace:
         for token, count in zip(self.tokens, self.counts, strict=True):
             keyed.set_vecattr(token, "count", int(count))
         return keyed
+
+
+def unit_vectors(vectors: Vectors) -> Vectors:
+    """Every row brought to length 1, float32; a row of zeros stays."""
+    norms = np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64))
+    unit: Vectors = (vectors / np.where(norms > 0, norms, 1.0)[:, None]).astype(np.float32)
+    return unit

@@ -40,6 +40,7 @@ def test_the_committed_file_is_valid() -> None:
         ("embeddings.epochs", True, r"embeddings\.epochs is True; it must be a whole number"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
         ("embeddings.skip_gram", 1, "must be true or false"),
+        ("embeddings.normalize", "length", r"embeddings\.normalize is 'length'; it must be one of none, unit"),
         ("collocations", [1], "collocations must be a mapping"),
         ("policy.oov", "perturb", r"policy\.oov is 'perturb'; it must be one of keep, drop, sample"),
         ("policy.stopwords", "papr", "nearest: paper"),
