@@ -49,7 +49,7 @@ def main() -> None:
     checkpoints = Checkpoints(
         paths.WORK / "train_embeddings" / segmentation,
         require(paths.segmented(segmentation), f"segment_corpus@{segmentation}"),
-        {**settings, "seed": params.seed} | {name: version(name) for name in ("gensim", "numpy", "scipy", "lexveil")},
+        {**settings, "seed": params.seed} | {name: version(name) for name in ("gensim", "numpy", "scipy")},
     )
     trained = train(segmentation, params.seed, settings, checkpoints)
     about: dict[str, Any] = {

@@ -20,7 +20,7 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
-WORK = ARTIFACTS / ".work"  # what an interrupted stage goes on from; no output of DVC
+WORK = Path(".lexveil/work")  # what an interrupted stage goes on from; nothing in it is an output
 
 
 def segmented(segmentation: str) -> Path:

@@ -21,6 +21,7 @@ from tasks.io.tables import atomic_directory
 from tasks.space.embed import TrainingState
 
 FORMAT = 1  # of a checkpoint; an older one is not read
+CODE = [Path(__file__).parents[1] / "space" / name for name in ("embed.py", "objective.py")]
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
@@ -33,7 +34,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path, corpus: Path, settings: Mapping[str, Any]) -> None:
         """``folder`` is this stage's own; ``settings`` are JSON values."""
-        depends = {"format": FORMAT, "corpus": sha256(corpus), "settings": settings}
+        code = [sha256(file) for file in CODE]
+        depends = {"format": FORMAT, "code": code, "corpus": sha256(corpus), "settings": settings}
         key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]
         self.parent, self.folder = folder, folder / key
 
