@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +16,7 @@ Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 BLOCK = 8192  # rows whose products are summed at a time
+ROWS = 8  # of noise that share a pass over the root
 
 
 class Mahalanobis(Madlib):
@@ -54,7 +56,11 @@ class Mahalanobis(Madlib):
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p); draws what MADLIB draws."""
         ball = super().noise(epsilon, rng)
-        return ball if self.lambda_ == 0 else ball @ self.root
+        if self.lambda_ == 0:
+            return ball
+        shaped = np.zeros_like(ball)
+        _multiply(ball, self.root, shaped)
+        return shaped
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """d_RM of n pairs of ids, shape (n,)."""
@@ -75,3 +81,15 @@ def scaled_covariance(vectors: Vectors) -> Floats:
         summed += centred.T @ centred
     trace = float(np.trace(summed))
     return summed * (p / trace) if trace > 0 else np.eye(p)
+
+
+@numba.njit(cache=True)
+def _multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
+    """Add ``left @ right`` to ``out``, each sum in one order: that of a matrix product depends on threads and shapes."""
+    for first in range(0, len(left), ROWS):
+        last = min(first + ROWS, len(left))
+        for inner in range(right.shape[0]):
+            for row in range(first, last):
+                factor = left[row, inner]
+                for column in range(right.shape[1]):
+                    out[row, column] += factor * right[inner, column]

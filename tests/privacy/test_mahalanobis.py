@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import ParameterError
+from tasks.privacy import mahalanobis as module
 from tasks.privacy.madlib import Madlib
 from tasks.privacy.mahalanobis import Mahalanobis, scaled_covariance
 from tasks.privacy.rng import stream
@@ -65,3 +66,17 @@ def test_density_moves_by_at_most_epsilon_times_distance(strength: float) -> Non
 def test_bad_lambda(strength: float) -> None:
     with pytest.raises(ParameterError, match=r"mahalanobis\.lambda"):
         Mahalanobis(vectors(), strength)
+
+
+def test_noise_is_the_same_alone_and_among_others() -> None:
+    """Bit for bit, whatever the number of rows and of threads: a matrix product of a library is not."""
+    rng = np.random.default_rng(1)
+    ball, root = rng.standard_normal((37, 60)), rng.standard_normal((60, 60))
+    together = np.zeros_like(ball)
+    module._multiply(ball, root, together)
+    assert together == pytest.approx(ball @ root)
+    for size in (1, 5, 8):
+        parts = np.zeros_like(ball)
+        for start in range(0, len(ball), size):
+            module._multiply(ball[start : start + size], root, parts[start : start + size])
+        assert (parts == together).all()
