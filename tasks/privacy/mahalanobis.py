@@ -85,7 +85,7 @@ def scaled_covariance(vectors: Vectors) -> Floats:
 
 @numba.njit(cache=True)
 def _multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
-    """Add ``left @ right`` to ``out``, each sum in one order: that of a matrix product depends on threads and shapes."""
+    """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on threads and shapes."""
     for first in range(0, len(left), ROWS):
         last = min(first + ROWS, len(left))
         for inner in range(right.shape[0]):
