@@ -103,6 +103,15 @@ def test_mail_addresses(texts: list[str]) -> None:
     assert_same(texts)
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "𝐀"])
+def test_the_bound_of_mail_addresses_is_in_characters(letter: str) -> None:
+    """64 of them, whether they take one byte each or four."""
+    for size in (63, 64, 65, 128, 129):
+        assert_same([f"{letter * size}@b.c", f"a {letter * size}@b.c @", f"{letter}.{letter * size}@b.c"])
+    tokens = tokenize_texts(pa.array([f"{letter * 64}@b.c", f"{letter * 65}@b.c"]))
+    assert tokens.sentence_sizes.tolist() == [1, 4]  # one address; a word, a handle, a full stop and a word
+
+
 @settings(max_examples=EXAMPLES)
 @given(st.lists(STOPS, max_size=4))
 def test_sentence_ends(texts: list[str]) -> None:
@@ -225,6 +234,14 @@ def test_a_token_ends_with_its_text() -> None:
             assert_same([text[:cut], text[cut:next_cut], text[next_cut:]])
 
 
+def test_a_sentence_starts_with_its_text() -> None:
+    """The stop before quotes, or the letters before a stop, are not looked for in the text before."""
+    for texts in (["a.", '") b'], ["a", "”’ b"], ["D", "r. b"], ["ap", "prox. b"], ["", "J", ". b"], ["a!", " ) b"]):
+        assert_same(texts)
+    assert tokenize_texts(pa.array(["a.", '" b'])).sentence_sizes.tolist() == [2, 2]
+    assert tokenize_texts(pa.array(["D", "r. b"])).sentence_sizes.tolist() == [1, 2, 1]
+
+
 CHECKED = """
 import sys
 import pyarrow as pa
@@ -259,6 +276,13 @@ def test_words_are_compared_and_not_only_their_hashes() -> None:
     assert find(data, 4, 6, np.uint64(5), slots, hashes, places) == 5
     assert find(data, 1, 3, np.uint64(5), slots, hashes, places) == 7
     assert find(data, 0, 1, np.uint64(5), slots, hashes, places) == 7
+
+
+def test_a_larger_table_keeps_every_surface() -> None:
+    """Also those that want the same slot, the first surface among them."""
+    slots = np.full(8, -1, np.int32)
+    fast_tokenize._refill(slots, np.array([5, 13, 5, 7], np.uint64))
+    assert slots.tolist() == [3, -1, -1, -1, -1, 0, 1, 2]
 
 
 SECRET = "Zanzibar"
