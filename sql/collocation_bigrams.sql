@@ -1,19 +1,53 @@
--- Word pairs that belong together.
+-- Word pairs that belong together, with four measures of how much they do.
 --
 -- reads    words (word_id, word, count), bigrams (first_id, second_id, count): no punctuation, no connector words
--- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits
+-- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits; $min_npmi, $min_llr, $min_t_score:
+--          further thresholds, null for none
 -- key      (first_word, second_word)
--- source   CLMLDP section 4.1: PMI = log2( N c(xy) / (c(x) c(y)) )
--- ordered  by key, because row order is part of the file hash that DVC compares
-with scored as (
+-- source   docs/collocations.md. With e = c(x) c(y) / N, what c(xy) would be if x and y were independent:
+--          PMI = log2( c(xy) / e ), CLMLDP section 4.1; NPMI = PMI / -log2( c(xy) / N ), Bouma 2009;
+--          LLR = 2 sum over the 2 x 2 table of o ln( o / e ), Dunning 1993; t = ( c(xy) - e ) / sqrt( c(xy) ), Church et al. 1991
+-- ordered  by the numbers of the words, because row order is part of the file hash that DVC compares
+with counted as (
     select
-        x.word as first_word, y.word as second_word, pair.count,
-        log2($n_tokens::double * pair.count / (x.count::double * y.count)) as pmi_bits
+        pair.first_id, pair.second_id, x.word as first_word, y.word as second_word, pair.count,
+        pair.count::double as xy,
+        x.count::double as x,
+        y.count::double as y,
+        $n_tokens::double as n
     from bigrams as pair
     join words as x on x.word_id = pair.first_id
     join words as y on y.word_id = pair.second_id
+    where pair.count >= $min_count
+),
+tables as (
+    select
+        *,
+        log2(n * xy / (x * y)) as pmi_bits,
+        -- Occurrences of x before another word, of y after another one, and of neither. A word that is over half of the
+        -- text can make one negative, which counts as none.
+        greatest(x - xy, 0) as x_only,
+        greatest(y - xy, 0) as y_only,
+        greatest(n - x - y + xy, 0) as neither
+    from counted
+),
+scored as (
+    select
+        *,
+        pmi_bits / -log2(xy / n) as npmi,
+        2 * (
+            xy * ln(xy * n / (x * y))
+            + case when x_only > 0 then x_only * ln(x_only * n / (x * (n - y))) else 0 end
+            + case when y_only > 0 then y_only * ln(y_only * n / ((n - x) * y)) else 0 end
+            + case when neither > 0 then neither * ln(neither * n / ((n - x) * (n - y))) else 0 end
+        ) as llr,
+        (xy - x * y / n) / sqrt(xy) as t_score
+    from tables
 )
-select first_word, second_word, count, pmi_bits
+select first_word, second_word, count, pmi_bits, npmi, llr, t_score
 from scored
-where pmi_bits >= $min_pmi and count >= $min_count
-order by first_word, second_word
+where pmi_bits >= $min_pmi
+    and ($min_npmi is null or npmi >= $min_npmi)
+    and ($min_llr is null or llr >= $min_llr)
+    and ($min_t_score is null or t_score >= $min_t_score)
+order by first_id, second_id

@@ -1,11 +1,10 @@
 -- How much text and how many tokens each document has, and what is wrong with them.
 --
--- reads    sample (doc_id, text); sentences (doc_id, sentence_id, tokens): normal forms joined by one space
+-- reads    sample (doc_id, text); tokens (doc_id, sentence_id, ids): one row per sentence; words (word_id, word)
 -- key      doc_id, if the sample is sound: a repeated id gives repeated rows, a stray one a row without text
 -- ordered  by doc_id, so that totals are taken in one order
 --
--- White space is what Python's str.isspace says, because that is how training reads sentences back. The plain space
--- is left out of the first class: it stands between tokens, and only doubled or at an end does it make an empty one.
+-- White space is what Python's str.isspace says, because that is how training reads sentences back.
 with texts as (
     select
         doc_id,
@@ -20,11 +19,26 @@ with texts as (
         ) as is_readable
     from sample
 ),
+faulty as (
+    select coalesce(list(word_id), []) as ids
+    from words
+    where
+        word is null or word = ''
+        or regexp_matches(
+            word, '[_\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
+        )
+),
+vocabulary as (
+    select
+        count(*) as n_words,
+        count(distinct word_id) = count(*) and min(word_id) = 0 and max(word_id) = count(*) - 1 as is_numbered
+    from words
+),
 totals as (
     select
         doc_id,
         count(*) as n_sentences,
-        sum(length(tokens) - length(replace(tokens, ' ', '')) + 1)::bigint as n_tokens,
+        sum(len(tokens.ids))::bigint as n_tokens,
         -- 0 to n - 1, each once, have this smallest and largest number and these sums; no accident repeats and skips
         -- numbers so that all four agree, and counting distinct numbers would take twice the memory and time.
         not coalesce(
@@ -34,14 +48,17 @@ totals as (
             and sum(sentence_id::bigint * sentence_id) = count(*) * (count(*) - 1) * (2 * count(*) - 1) // 6,
             false
         ) as is_misnumbered,
+        count(*) filter (coalesce(len(tokens.ids) = 0 or list_has_any(tokens.ids, faulty.ids), true)) as n_unsplittable,
         count(*) filter (
-            tokens is null or tokens = ''
-            or regexp_matches(
-                tokens,
-                '^ | $|  |[_\x09-\x0d\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
+            coalesce(
+                list_min(tokens.ids) < 0
+                or list_max(tokens.ids) >= n_words
+                or list_aggregate(tokens.ids, 'count') <> len(tokens.ids)
+                or not is_numbered,
+                false  -- nothing to judge in a sentence without tokens
             )
-        ) as n_unsplittable
-    from sentences
+        ) as n_unnumbered
+    from tokens, faulty, vocabulary
     group by doc_id
 )
 select
@@ -53,7 +70,8 @@ select
     coalesce(texts.lacks_text, 0) as lacks_text,
     (coalesce(texts.is_readable, false) and coalesce(totals.n_tokens, 0) = 0)::integer as lacks_tokens,
     coalesce(totals.is_misnumbered, false)::integer as is_misnumbered,
-    coalesce(totals.n_unsplittable, 0) as n_unsplittable
+    coalesce(totals.n_unsplittable, 0) as n_unsplittable,
+    coalesce(totals.n_unnumbered, 0) as n_unnumbered
 from texts
 full join totals on texts.doc_id = totals.doc_id
 order by doc_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from tasks.io import duck, paths
@@ -42,7 +41,9 @@ def run(
         for name in ("bigram", "trigram"):
             duck.view(con, f"{name}s", collocations / f"{name}s.parquet")
             duck.view(con, f"{name}_counts", ngrams / f"{name}s.parquet")
-        frame = duck.run(con, "collocation_audit", n_tokens=n_tokens, **asdict(params)).df()
+        frame = duck.run(
+            con, "collocation_audit", n_tokens=n_tokens, min_count=params.min_count, min_pmi=params.min_pmi
+        ).df()
     verdict = validate("collocations", collocation_suite(params.min_count, params.min_pmi), frame, docs)
     summary = {f"n_{ngrams}": int(n) for ngrams, n in zip(frame["ngrams"], frame["n_rows"], strict=True)}
     write_json(verdict.record(summary), out)

@@ -1,4 +1,4 @@
-"""Judge the sampled corpus: corpus/{sample,sentences}.parquet -> checks/corpus.json, or stop."""
+"""Judge the sampled corpus: corpus/{sample,tokens,words}.parquet -> checks/corpus.json, or stop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.io.stage import stage_main
 from tasks.io.tables import require, write_json
 
 
-def run(sample: Path, sentences: Path, out: Path, docs: DataDocs, machine: MachineParams) -> dict[str, int]:
+def run(sample: Path, tokens: Path, words: Path, out: Path, docs: DataDocs, machine: MachineParams) -> dict[str, int]:
     """Write the record and return its totals.
 
     Raises:
@@ -24,7 +24,8 @@ def run(sample: Path, sentences: Path, out: Path, docs: DataDocs, machine: Machi
     out.unlink(missing_ok=True)
     with duck.session(machine) as con:
         duck.view(con, "sample", sample)
-        duck.view(con, "sentences", sentences)
+        duck.view(con, "tokens", tokens)
+        duck.view(con, "words", words)
         frame = duck.run(con, "corpus_totals").df()
     verdict = validate("corpus", corpus_suite(), frame, docs)
     summary = {
@@ -41,7 +42,8 @@ def main() -> None:
     """Run the stage."""
     summary = run(
         require(paths.SAMPLE, "sample_corpus"),
-        require(paths.SENTENCES, "sample_corpus"),
+        require(paths.TOKENS, "sample_corpus"),
+        require(paths.WORDS, "sample_corpus"),
         paths.CHECKS / "corpus.json",
         DataDocs(paths.DATA_DOCS),
         load_params().machine,

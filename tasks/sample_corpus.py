@@ -1,23 +1,53 @@
-"""Choose the documents to learn from and tokenize them once: data/corpus -> corpus/{sample,sentences}.parquet."""
+"""Choose the documents to learn from and tokenize them once: data/corpus -> corpus/{sample,tokens,words}.parquet.
+
+Each word becomes a number here, and nothing after this reads text again. The sample is cut into shards of whole
+documents. A shard's words are numbered by themselves, so shards need not wait for each other and a finished one is
+kept if the stage is interrupted; when all are there, the vocabulary is numbered once and every shard renumbered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasks.errors import MissingArtifact
 from tasks.io import duck, paths
-from tasks.io.params import Params, load_params
+from tasks.io.params import MachineParams, Params, load_params
 from tasks.io.pool import ordered_map
 from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import PARQUET, atomic_file
-from tasks.text.tokenize import sentences
+from tasks.io.tables import atomic_file
+from tasks.io.work import check_disk, kept_work
+from tasks.text.function_words import CONNECTORS
+from tasks.text.token_ids import tokenize_texts
+from tasks.text.tokenize import has_letters
 
-SCHEMA = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("tokens", pa.string())])
-BATCH = 5_000  # documents tokenized at a time; also one row group of sentences.parquet
+TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
+SHARD_WORDS = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("local_id", pa.int32()),
+        ("word", pa.string()),
+        ("count", pa.int64()),
+        ("kind", pa.int8()),
+    ]
+)
+# Smaller than a dictionary and four times as fast to write: word numbers seldom use their upper bytes.
+ENCODING = {
+    "compression": "zstd",
+    "compression_level": 1,
+    "use_dictionary": ["doc_id"],
+    "column_encoding": {"ids.list.element": "BYTE_STREAM_SPLIT"},
+}
+
+BATCH = 5_000  # documents of a shard, at most; also one row group of tokens.parquet
+BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
 SMALL = 20_000  # documents below which starting worker processes costs more than it saves
 
 
@@ -40,47 +70,168 @@ def sample(corpus: Path, out: Path, params: Params) -> int:
         return duck.materialize(con, "corpus_sample", out, seed=params.seed, max_documents=params.sample.max_documents)
 
 
-def tokenize_batch(batch: pa.RecordBatch) -> pa.Table:
-    """Tokenize documents (doc_id, text) into sentences (doc_id, sentence_id, tokens)."""
-    doc_ids: list[str] = []
-    numbers: list[int] = []
-    lines: list[str] = []
-    for doc_id, text in zip(batch.column("doc_id").to_pylist(), batch.column("text").to_pylist(), strict=True):
-        for number, tokens in enumerate(sentences(text)):
-            doc_ids.append(doc_id)
-            numbers.append(number)
-            lines.append(" ".join(tokens))
-    return pa.table(
-        [pa.array(doc_ids, pa.string()), pa.array(numbers, pa.int32()), pa.array(lines, pa.string())], SCHEMA
-    )
+class Shard(NamedTuple):
+    """Some documents of the sample: its number, where its tokens and words are written, the rows (doc_id, text)."""
+
+    number: int
+    folder: Path
+    documents: pa.RecordBatch
+
+    def tokens(self) -> Path:
+        """(doc_id, sentence_id, ids), Arrow; written last, so that it stands for the whole shard."""
+        return self.folder / f"{self.number:06}.tokens.arrow"
+
+    def words(self) -> Path:
+        """The distinct words, Parquet."""
+        return self.folder / f"{self.number:06}.words.parquet"
 
 
-def tokenize(sample_file: Path, out: Path, workers: int) -> int:
-    """Write the tokens of every sampled document, in the sample's order; return the number of sentences."""
-    source = pq.ParquetFile(sample_file)
-    total = source.metadata.num_rows
+class Done(NamedTuple):
+    """What a shard holds."""
+
+    n_documents: int
+    n_sentences: int
+    n_tokens: int
+
+
+def kind_of(word: str) -> int:
+    """0 punctuation, 1 connector, 2 word: what may take part in a collocation comes last."""
+    return 0 if not has_letters(word) else 1 if word in CONNECTORS else 2
+
+
+def tokenize_shard(shard: Shard) -> Done:
+    """Write the tokens and words of one shard."""
+    documents = shard.documents
+    found = tokenize_texts(documents.column("text"))
+    n_sentences = len(found.sentence_sizes)
+    n_words = len(found.words)
+    counts = np.bincount(found.ids, minlength=n_words)
+    kinds = np.fromiter(map(kind_of, found.words.to_pylist()), dtype=np.int8, count=n_words)
+    words = [np.full(n_words, shard.number, np.int32), np.arange(n_words, dtype=np.int32), found.words, counts, kinds]
+    with atomic_file(shard.words()) as file:
+        pq.write_table(pa.table(words, SHARD_WORDS), file, compression="zstd", compression_level=1)
+
+    offsets = np.concatenate([[0], np.cumsum(found.sentence_sizes)]).astype(np.int32)
+    ids = pa.ListArray.from_arrays(offsets, pa.array(found.ids))
+    per_text = found.sentences_per_text
+    document = np.repeat(np.arange(len(per_text)), per_text)
+    first = np.cumsum(per_text) - per_text
+    numbers = (np.arange(n_sentences) - first[document]).astype(np.int32)
+    table = pa.table([documents.column("doc_id").take(pa.array(document)), pa.array(numbers), ids], TOKENS)
+    with atomic_file(shard.tokens()) as file, pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, TOKENS) as out:
+        out.write_table(table)
+    return Done(documents.num_rows, n_sentences, len(found.ids))
+
+
+def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
+    """Cut the sample into shards. Where they are cut depends on the sample alone."""
+    number = 0
+    for batch in pq.ParquetFile(sample_file).iter_batches(batch_size=BATCH, columns=["doc_id", "text"]):
+        # BATCH rows may come as several batches, at the edge of a row group; that is no harm, it repeats.
+        ends = np.cumsum(pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False))
+        start = 0
+        while start < batch.num_rows:
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
+            yield Shard(number, folder, batch.slice(start, stop - start))
+            number, start = number + 1, stop
+
+
+def tokenize_shards(sample_file: Path, folder: Path, workers: int) -> list[Shard]:
+    """Tokenize every shard that is not there yet; return all of them, without their documents."""
+    total = pq.ParquetFile(sample_file).metadata.num_rows
+    shards: list[Shard] = []
+    kept = 0
+
+    def missing() -> Iterator[Shard]:
+        nonlocal kept
+        for shard in shards_of(sample_file, folder):
+            shards.append(shard._replace(documents=None))
+            if shard.tokens().exists():
+                kept += shard.documents.num_rows
+            else:
+                yield shard
+
     progress = Progress("tokenize", total, "documents")
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield from source.iter_batches(batch_size=BATCH, columns=["doc_id", "text"])
-
-    rows = done = 0
-    with atomic_file(out) as partial, pq.ParquetWriter(partial, SCHEMA, **PARQUET) as writer:
-        for table in ordered_map(tokenize_batch, batches(), workers if total > SMALL else 1):
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
-            rows += table.num_rows
-            step = min(BATCH, total - done)
-            done += step
-            progress.advance(step)
+    for done in ordered_map(tokenize_shard, missing(), workers if total > SMALL else 1):
+        progress.advance(done.n_documents, done.n_tokens)
+    if kept:
+        print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
+        progress.advance(kept)
     progress.finish()
+    return shards
+
+
+def number_words(shards: list[Shard], out: Path, work: Path, machine: MachineParams) -> int:
+    """Write the vocabulary, and the number of each shard's words into ``work``; return the number of words."""
+    with duck.session(machine) as con:
+        duck.view(con, "shard_words", *(shard.words() for shard in shards))
+        n_words = duck.materialize(con, "corpus_words", out)
+        duck.view(con, "words", out)
+        duck.materialize(con, "corpus_word_ids", work)
+    return n_words
+
+
+class Column:
+    """A column of a Parquet file, read from front to back in stretches of any length."""
+
+    def __init__(self, file: Path, name: str) -> None:
+        self.batches = (batch.column(0).to_numpy() for batch in pq.ParquetFile(file).iter_batches(columns=[name]))
+        self.left = np.zeros(0, dtype=np.int32)
+
+    def take(self, n: int) -> npt.NDArray[np.int32]:
+        """The next ``n`` values."""
+        taken = [self.left]
+        have = len(self.left)
+        while have < n:
+            taken.append(next(self.batches))
+            have += len(taken[-1])
+        values = np.concatenate(taken)
+        self.left = values[n:]
+        return values[:n]
+
+
+def renumber(shards: list[Shard], word_ids: Path, out: Path) -> int:
+    """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return the sentences."""
+    rows = 0
+    numbers = Column(word_ids, "word_id")
+    with atomic_file(out) as file, pq.ParquetWriter(file, TOKENS, **ENCODING) as writer:
+        for shard in shards:
+            global_ids = numbers.take(pq.read_metadata(shard.words()).num_rows)
+            with pa.OSFile(str(shard.tokens())) as source:
+                table = pa.ipc.open_file(source).read_all().combine_chunks()
+            if not table.num_rows:
+                continue
+            ids = table.column("ids").chunk(0)
+            renumbered = pa.ListArray.from_arrays(ids.offsets, pa.array(global_ids[ids.values.to_numpy()]))
+            writer.write_table(
+                pa.table([table.column("doc_id"), table.column("sentence_id"), renumbered], TOKENS),
+                row_group_size=table.num_rows,
+            )
+            rows += table.num_rows
     return rows
+
+
+def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) -> int:
+    """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return the sentences."""
+    text = pq.ParquetFile(sample_file).metadata
+    n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
+    code = ["sample_corpus.py", "text"]
+    with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES) as work:
+        # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
+        check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")
+        shards = tokenize_shards(sample_file, work, machine.workers)
+        n_words = number_words(shards, words, work / "word_ids.parquet", machine)
+        n_sentences = renumber(shards, work / "word_ids.parquet", out)
+    print(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words", flush=True)
+    return n_sentences
 
 
 def main() -> None:
     """Run the stage."""
     params = load_params()
     n = sample(paths.CORPUS, paths.SAMPLE, params)
-    n_sentences = tokenize(paths.SAMPLE, paths.SENTENCES, params.machine.workers)
+    n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine)
     print(f"sampled {n:,} documents, {n_sentences:,} sentences")
 
 

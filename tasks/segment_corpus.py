@@ -1,4 +1,4 @@
-"""Cut the corpus into the tokens of one segmentation: sentences + collocations -> segmented/SEGMENTATION.txt."""
+"""Cut the corpus into the tokens of one segmentation: tokens + collocations -> segmented/SEGMENTATION.txt."""
 
 from __future__ import annotations
 
@@ -6,43 +6,62 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasks.errors import RequestError
 from tasks.io import paths
 from tasks.io.collocations import load_collocations
 from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import atomic_file, require, write_json
-from tasks.text.segment import SEGMENTATIONS, Collocations, join_tokens, segment
+from tasks.io.tables import atomic_file, read_table, require, write_json
+from tasks.text.segment import SEGMENTATIONS, Bytes, Collocations, Ids, segment, write_lines
 
 BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 
 
-def segment_file(sentences: Path, out: Path, segmentation: str, collocations: Collocations | None) -> dict[str, float]:
+def word_bytes(words: pa.LargeStringArray) -> tuple[Bytes, Ids]:
+    """The UTF-8 of all words, one after another, and the (n + 1,) places where each starts, without copying."""
+    _, places, content = words.buffers()
+    starts = np.frombuffer(places, np.int64)[words.offset : words.offset + len(words) + 1]
+    return np.frombuffer(content or b"", np.uint8), starts
+
+
+def segment_file(
+    tokens: Path, words: Path, out: Path, segmentation: str, collocations: Collocations | None
+) -> dict[str, float]:
     """Write one sentence per line, tokens separated by a space, words of a token joined by ``_``.
+
+    Args:
+        tokens: (doc_id, sentence_id, ids), one row per sentence.
+        words: (word_id, word, …), the word of each number.
 
     Returns:
         How many sentences, words and tokens of one, two and three words were written, and the total PMI in bits.
     """
-    source = pq.ParquetFile(sentences)
+    source = pq.ParquetFile(tokens)
+    vocabulary = read_table(words, "sample_corpus", ["word"]).column("word").cast(pa.large_string()).combine_chunks()
+    spelled, starts = word_bytes(vocabulary)
+    # What each word is to the look-up, worked out once: from here on words are numbers until they are written.
+    number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
     totals = np.zeros(4, dtype=np.int64)
     pmi_bits, n_sentences = 0.0, 0
     progress = Progress(f"segment {segmentation}", source.metadata.num_rows, "sentences")
-    with atomic_file(out) as partial, partial.open("w", encoding="utf-8", newline="\n") as lines:
-        for batch in source.iter_batches(batch_size=BATCH, columns=["tokens"]):
-            split = [line.split(" ") for line in batch.column("tokens").to_pylist()]
-            words = [word for sentence in split for word in sentence]
-            offsets = np.cumsum([0, *map(len, split)])
-            if collocations is None:
-                lengths = np.ones(len(words), dtype=np.int8)
+    with atomic_file(out) as partial, partial.open("wb") as lines:
+        for batch in source.iter_batches(batch_size=BATCH, columns=["ids"]):
+            lists = batch.column("ids")
+            ids = lists.flatten().to_numpy()
+            offsets = np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)])
+            if collocations is None or number is None:
+                lengths = np.ones(len(ids), dtype=np.int8)
             else:
-                pair, triple = collocations.scores(collocations.ids(words), offsets)
+                pair, triple = collocations.scores(number[ids], offsets)
                 lengths = segment(segmentation, pair, triple, offsets)
                 pmi_bits += float(pair[lengths == 2].sum() + triple[lengths == 3].sum())
-            lines.write(join_tokens(words, lengths, offsets))
+            lines.write(write_lines(spelled, starts, ids, lengths, offsets))
             totals += np.bincount(lengths, minlength=4)[:4]
-            n_sentences += len(split)
-            progress.advance(len(split), len(words))
+            n_sentences += len(lists)
+            progress.advance(len(lists), len(ids))
     progress.finish()
     return {
         "n_sentences": n_sentences,
@@ -61,8 +80,8 @@ def main() -> None:
         raise RequestError(f"usage: python -m tasks.segment_corpus {'|'.join(SEGMENTATIONS)}")
     segmentation = sys.argv[1]
     collocations = None if segmentation == "word" else load_collocations()
-    sentences = require(paths.SENTENCES, "sample_corpus")
-    totals = segment_file(sentences, paths.segmented(segmentation), segmentation, collocations)
+    tokens, words = require(paths.TOKENS, "sample_corpus"), require(paths.WORDS, "sample_corpus")
+    totals = segment_file(tokens, words, paths.segmented(segmentation), segmentation, collocations)
     write_json(totals, paths.METRICS / "segmented" / f"{segmentation}.json")
 
 

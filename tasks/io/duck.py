@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,29 +18,75 @@ from tasks.io import paths
 from tasks.io.params import MachineParams
 from tasks.io.tables import atomic_file
 
+SPILL = "lexveil-duckdb"
+
 
 @contextmanager
 def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an in-memory database that stays within ``machine.memory_limit`` and spills to its own temporary folder.
 
+    Args:
+        machine: its memory limit, threads and temporary folder; without it DuckDB's own limits and the system's folder.
+
     Raises:
-        ParameterError: if the memory limit is not one that DuckDB understands.
+        ParameterError: if the memory limit is not one that DuckDB understands, or the folder cannot be made.
     """
-    with tempfile.TemporaryDirectory(prefix="lexveil-duckdb-") as spill:
+    with _spill_folder(machine) as spill:
         config: dict[str, Any] = {
             "temp_directory": spill,
             "autoinstall_known_extensions": False,  # nothing is fetched behind the user's back
             "autoload_known_extensions": False,
         }
         if machine is not None:
-            if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", machine.memory_limit):
-                raise ParameterError(
-                    f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB"
-                )
+            memory_bytes(machine)
             config |= {"memory_limit": machine.memory_limit, "threads": machine.threads}
         with duckdb.connect(config=config) as con:
             con.execute("set enable_progress_bar = false")
             yield con
+
+
+@contextmanager
+def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
+    """A folder of this session's own; those of processes that were killed are removed first."""
+    parent = None
+    if machine is not None:
+        parent = Path(machine.temp_directory)
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"params.yaml: machine.temp_directory is {machine.temp_directory!r}, which cannot be made "
+                f"({error.strerror}); name a folder that can be written to"
+            ) from None
+        for left in parent.glob(f"{SPILL}-*-*"):
+            pid = left.name.removeprefix(f"{SPILL}-").split("-")[0]
+            if pid.isdecimal() and not _is_alive(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{SPILL}-{os.getpid()}-", dir=parent) as spill:
+        yield spill
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def memory_bytes(machine: MachineParams) -> int:
+    """``machine.memory_limit`` in bytes.
+
+    Raises:
+        ParameterError: if it is not one that DuckDB understands.
+    """
+    written = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", machine.memory_limit)
+    if not written:
+        raise ParameterError(f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB")
+    number, unit, binary = written.groups()
+    return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit)))
 
 
 def text(name: str) -> str:

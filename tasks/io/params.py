@@ -6,7 +6,7 @@ import difflib
 import re
 import types
 import typing
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -30,6 +30,7 @@ class MachineParams:
     memory_limit: str
     threads: int
     workers: int
+    temp_directory: str = ".lexveil/work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,17 @@ class CountParams:
 
 @dataclass(frozen=True, slots=True)
 class CollocationParams:
-    """Which n-grams are collocations; ``min_pmi`` in bits."""
+    """Which n-grams are collocations, ``min_pmi`` in bits, and the measures that are written beside their counts.
+
+    A threshold that is None asks for nothing.
+    """
 
     min_count: int
     min_pmi: float
+    measures: list[Literal["pmi", "npmi", "llr", "t_score"]] = field(default_factory=lambda: ["pmi"])
+    min_npmi: float | None = None
+    min_llr: float | None = None
+    min_t_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +235,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "count.min_count": (1, 2**31),
     "collocations.min_count": (1, 2**31),
     "collocations.min_pmi": (-1000.0, 1000.0),
+    "collocations.min_npmi": (-1.0, 1.0),
+    "collocations.min_llr": (0.0, 1e18),
+    "collocations.min_t_score": (-1e18, 1e9),
     "embeddings.dimensions": (2, 4096),
     "embeddings.window": (1, 100),
     "embeddings.min_count": (1, 2**31),
@@ -269,6 +280,10 @@ def load_params(path: Path = paths.PARAMS) -> Params:
 def parse_params(raw: object, source: str = "params") -> Params:
     """Build ``Params`` from plain YAML values; ``source`` names the file in messages."""
     params = _build(Params, raw, "", source)
+    if "pmi" not in params.collocations.measures:
+        raise ParameterError(
+            f"{source}: collocations.measures must name pmi, by which sentences are cut; others may stand beside it"
+        )
     if params.collocations.min_count < params.count.min_count:
         raise ParameterError(
             f"{source}: collocations.min_count is {params.collocations.min_count}, but count.min_count stores no "
@@ -292,20 +307,20 @@ def _build(cls: type[T], raw: object, prefix: str, source: str) -> T:
         raise ParameterError(f"{source}: {name} must be a mapping of keys to values")
     hints = typing.get_type_hints(cls)
     # A name that Python reserves carries an underscore there: lambda_.
-    known = [field.name.rstrip("_") for field in fields(cls)]  # type: ignore[arg-type]
+    known = [one.name.rstrip("_") for one in fields(cls)]  # type: ignore[arg-type]
     for key in raw:
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
             raise ParameterError(f"{source}: unknown key {prefix}{key}; did you mean {prefix}{near[0]}?")
     values: dict[str, Any] = {}
-    for field in fields(cls):  # type: ignore[arg-type]
-        name = field.name.rstrip("_")
+    for known_field in fields(cls):  # type: ignore[arg-type]
+        name = known_field.name.rstrip("_")
         key = prefix + name
         if name not in raw:
-            if field.default is MISSING:
+            if known_field.default is MISSING and known_field.default_factory is MISSING:
                 raise ParameterError(f"{source}: {key} is missing")
             continue
-        values[field.name] = _value(hints[field.name], raw[name], key, source)
+        values[known_field.name] = _value(hints[known_field.name], raw[name], key, source)
     return cls(**values)
 
 
@@ -330,8 +345,10 @@ def _value(kind: Any, raw: object, key: str, source: str) -> Any:
                 f"{source}: {key} is {raw!r}; it must be one of {', '.join(allowed)} (nearest: {near[0]})"
             )
         return raw
-    if origin is types.UnionType:  # one value, or a list of them
+    if origin is types.UnionType:  # one value, or a list of them, or nothing
         one, many = typing.get_args(kind)
+        if many is types.NoneType:
+            return None if raw is None else _value(one, raw, key, source)
         return _value(many if isinstance(raw, list) else one, raw, key, source)
     wanted = {bool: "true or false", int: "a whole number", float: "a number with a decimal point", str: "text"}[kind]
     if kind is float and type(raw) is int and not key.startswith("grid.epsilons"):

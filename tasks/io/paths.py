@@ -13,7 +13,8 @@ EMBEDDINGS = Path("data/embeddings")
 
 ARTIFACTS = Path("artifacts")
 SAMPLE = ARTIFACTS / "corpus/sample.parquet"
-SENTENCES = ARTIFACTS / "corpus/sentences.parquet"
+TOKENS = ARTIFACTS / "corpus/tokens.parquet"
+WORDS = ARTIFACTS / "corpus/words.parquet"
 NGRAMS = ARTIFACTS / "ngrams"
 COLLOCATIONS = ARTIFACTS / "collocations"
 METRICS = ARTIFACTS / "metrics"

@@ -30,11 +30,13 @@ class Progress:
         self.start = self.last = time.monotonic()
         self.done = 0
         self.work = 0
+        self.beside = ""
 
-    def advance(self, done: int, work: int = 0) -> None:
-        """Add ``done`` units, in which ``work`` tokens were handled."""
+    def advance(self, done: int, work: int = 0, beside: str = "") -> None:
+        """Add ``done`` units, in which ``work`` tokens were handled; ``beside`` is said with them from now on."""
         self.done += done
         self.work += work
+        self.beside = beside or self.beside
         now = time.monotonic()
         if now - self.last >= self.every:
             self.last = now
@@ -47,6 +49,8 @@ class Progress:
     def _print(self, now: float) -> None:
         elapsed = max(now - self.start, 1e-9)
         line = f"{self.what}: {self.done:,} of {self.total:,} {self.unit}"
+        if self.beside:
+            line += f", {self.beside}"
         if self.work:
             line += f", {self.work / elapsed:,.0f} tokens/s"
         if 0 < self.done < self.total:

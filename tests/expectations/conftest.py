@@ -18,8 +18,8 @@ SECRET = "zanzibar"  # stands in every text of these tests and must not come out
 
 
 @pytest.fixture
-def machine() -> MachineParams:
-    return MachineParams(memory_limit="500MB", threads=1, workers=1)
+def machine(tmp_path: Path) -> MachineParams:
+    return MachineParams(memory_limit="500MB", threads=1, workers=1, temp_directory=str(tmp_path / "work"))
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ from tasks.io import duck
 from tests.expectations.conftest import SECRET
 
 SAMPLE = pa.schema([("doc_id", pa.string()), ("text", pa.string())])
-SENTENCES = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("tokens", pa.string())])
+TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
+WORDS = pa.schema([("word_id", pa.int32()), ("word", pa.string())])
+VOCABULARY = ["hello", SECRET, ".", "bye", "again"]
 
 
 def sample() -> pd.DataFrame:
@@ -22,8 +24,13 @@ def sample() -> pd.DataFrame:
 
 
 def sentences() -> pd.DataFrame:
-    rows = [("a", 0, f"hello {SECRET} ."), ("a", 1, "bye ."), ("b", 0, f"{SECRET} again")]
-    return pd.DataFrame(rows, columns=["doc_id", "sentence_id", "tokens"], dtype=object)
+    rows = [("a", 0, [0, 1, 2]), ("a", 1, [3, 2]), ("b", 0, [1, 4])]
+    return pd.DataFrame(rows, columns=["doc_id", "sentence_id", "ids"], dtype=object)
+
+
+def words(*vocabulary: str | None) -> pd.DataFrame:
+    vocabulary = vocabulary or tuple(VOCABULARY)
+    return pd.DataFrame({"word_id": range(len(vocabulary)), "word": pd.Series(vocabulary, dtype=object)})
 
 
 def row(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
@@ -37,9 +44,9 @@ def put(frame: pd.DataFrame, at: int, column: str, value: object) -> pd.DataFram
 
 @pytest.fixture
 def check(write, docs, out, machine):
-    def _check(sample: pd.DataFrame, sentences: pd.DataFrame):
-        files = write("sample.parquet", sample, SAMPLE), write("sentences.parquet", sentences, SENTENCES)
-        return check_corpus.run(*files, out, docs, machine)
+    def _check(sample: pd.DataFrame, sentences: pd.DataFrame, words: pd.DataFrame = words()):  # noqa: B008
+        files = write("sample.parquet", sample, SAMPLE), write("tokens.parquet", sentences, TOKENS)
+        return check_corpus.run(*files, write("words.parquet", words, WORDS), out, docs, machine)
 
     return _check
 
@@ -62,6 +69,10 @@ def test_the_same_tables_give_the_same_bytes(check, out):
     assert out.read_bytes() == once
 
 
+UNSPLITTABLE = (
+    r"1 of 3 documents have sentences with a token that is empty or contains '_' or white space "
+    r"\(up to 1 sentences, limit 0\)"
+)
 DEFECTS = {
     "no document": (sample().head(0), sentences().head(0), "has no document, at least 1"),
     "no token": (put(sample().tail(1), 2, "text", "\u3000"), sentences().head(0), "no token between them, at least 1"),
@@ -69,28 +80,30 @@ DEFECTS = {
     "no id": (row(sample(), None, "\n"), sentences(), "1 of 4 documents have no value in doc_id"),
     "stray sentence": (
         sample(),
-        row(sentences(), "d", 0, "stray"),
+        row(sentences(), "d", 0, [0]),
         r"1 of 4 documents have sentences but are not in the sample \(up to 1 sentences, limit 0\)",
     ),
     "no text": (put(sample(), 2, "text", None), sentences(), "1 of 3 documents have no text, limit 0"),
     "no tokens": (sample(), sentences().head(2), "1 of 3 documents have text but no token, limit 0"),
-    "sentence twice": (sample(), row(sentences(), "b", 0, "x"), "1 of 3 documents have repeated or missing sentence"),
-    "sentence missing": (sample(), row(sentences(), "b", 2, "x"), "1 of 3 documents have repeated or missing sentence"),
+    "sentence twice": (sample(), row(sentences(), "b", 0, [0]), "1 of 3 documents have repeated or missing sentence"),
+    "sentence missing": (sample(), row(sentences(), "b", 2, [0]), "1 of 3 documents have repeated or missing sentence"),
     "repeats that add up": (
         sample(),
-        pd.concat([sentences().head(2), pd.DataFrame({"doc_id": "b", "sentence_id": [0, 0, 3, 3], "tokens": "x"})]),
+        pd.concat([sentences().head(2), pd.DataFrame({"doc_id": "b", "sentence_id": [0, 0, 3, 3], "ids": [[0]] * 4})]),
         "1 of 3 documents have repeated or missing sentence",
     ),
+    **{f"sentence {ids!r}": (sample(), put(sentences(), 1, "ids", ids), UNSPLITTABLE) for ids in [[], None]},
     **{
-        f"tokens {tokens!r}": (
+        f"number {ids!r}": (
             sample(),
-            put(sentences(), 1, "tokens", tokens),
-            r"1 of 3 documents have sentences with a token that is empty or contains '_' or white space "
+            put(sentences(), 1, "ids", ids),
+            r"1 of 3 documents have sentences with a number that artifacts/corpus/words.parquet does not have "
             r"\(up to 1 sentences, limit 0\)",
         )
-        for tokens in ["new_york", "a  b", " a", "a ", "", "a\u00a0b", "a\u2028b", "a\x1cb", None]
+        for ids in [[3, 5], [-1, 2], [3, None]]
     },
 }
+WORDS_AMISS = ["new_york", "a b", " a", "a ", "", "a\u00a0b", "a\u2028b", "a\x1cb", None]
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -105,13 +118,24 @@ def test_white_space_is_what_python_splits_at(write):
     assert not any(chr(code).isspace() for code in range(0x3001, 0x110000))
     characters = [chr(code) for code in range(1, 0x3002)]
     sampled = write("s.parquet", pd.DataFrame({"doc_id": characters, "text": characters}), SAMPLE)
-    tokens = pd.DataFrame({"doc_id": characters, "sentence_id": 0, "tokens": [f"a{c}b" for c in characters]})
-    cut = write("t.parquet", tokens, SENTENCES)
+    cut = {"doc_id": characters, "sentence_id": 0, "ids": [[number] for number in range(len(characters))]}
     with duck.session() as con:
         duck.view(con, "sample", sampled)
-        duck.view(con, "sentences", cut)
+        duck.view(con, "tokens", write("t.parquet", pd.DataFrame(cut), TOKENS))
+        duck.view(con, "words", write("w.parquet", words(*(f"a{c}b" for c in characters)), WORDS))
         totals = duck.run(con, "corpus_totals").df().set_index("doc_id")
     readable = set(totals.index[totals["is_readable"] == 1])
     assert readable == {c for c in characters if not c.isspace()}
     unsplittable = set(totals.index[totals["n_unsplittable"] > 0])
-    assert unsplittable == {c for c in characters if c.isspace() and c != " "} | {"_"}
+    assert unsplittable == {c for c in characters if c.isspace()} | {"_"}
+    assert set(totals["n_unnumbered"]) == {0}
+
+
+@pytest.mark.parametrize("word", WORDS_AMISS)
+def test_a_word_that_cannot_be_joined_stops_its_documents(check, stops, word):
+    stops(lambda: check(sample(), sentences(), words("hello", SECRET, ".", word, "again")), "^corpus: " + UNSPLITTABLE)
+
+
+def test_words_numbered_twice_stop(check, stops):
+    twice = put(words(), 4, "word_id", 3)
+    stops(lambda: check(sample(), sentences(), twice), "^corpus: 2 of 3 documents have sentences with a number that")

@@ -250,9 +250,10 @@ def test_a_stage_that_fails_says_so_in_one_line_and_leaves_no_record(tmp_path):
     record.parent.mkdir()
     record.write_text("from an earlier run", encoding="utf-8")
 
-    def check(tokens: str) -> subprocess.CompletedProcess[str]:
-        sentences = {"doc_id": ["a"], "sentence_id": pa.array([0], pa.int32()), "tokens": [tokens]}
-        pq.write_table(pa.table(sentences), corpus / "sentences.parquet")
+    def check(word: str) -> subprocess.CompletedProcess[str]:
+        number, ids = pa.array([0], pa.int32()), pa.array([[0]], pa.list_(pa.int32()))
+        pq.write_table(pa.table({"doc_id": ["a"], "sentence_id": number, "ids": ids}), corpus / "tokens.parquet")
+        pq.write_table(pa.table({"word_id": number, "word": [word]}), corpus / "words.parquet")
         command = [sys.executable, "-m", "tasks.check_corpus"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path / "home")}
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -16,24 +16,36 @@ from hypothesis import strategies as st
 from tasks.build_collocations import build
 from tasks.count_ngrams import count
 from tasks.io.params import CollocationParams, MachineParams
-from tasks.sample_corpus import SCHEMA
+from tasks.sample_corpus import TOKENS, kind_of
 from tasks.text.function_words import CONNECTORS
 from tasks.text.tokenize import has_letters, sentences
 
-MACHINE = MachineParams(memory_limit="1GB", threads=2, workers=1)
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
 
-def write_sentences(lines: list[list[str]], file: Path) -> Path:
-    pq.write_table(
-        pa.table([["d"] * len(lines), list(range(len(lines))), [" ".join(line) for line in lines]], SCHEMA), file
+def machine(folder: Path, **limits: int | str) -> MachineParams:
+    return MachineParams(
+        **{"memory_limit": "1GB", "threads": 2, "workers": 1, "temp_directory": str(folder / "w"), **limits}
     )
-    return file
 
 
-def counted(lines: list[list[str]], folder: Path, min_count: int = 1) -> tuple[dict, dict[str, int]]:
+def write_tokens(lines: list[list[str]], folder: Path, rows: int = 1000) -> tuple[Path, Path]:
+    """Sentences as the corpus stage writes them, in row groups of ``rows`` sentences."""
+    counts = Counter(word for line in lines for word in line)
+    words = sorted(counts, key=lambda word: (kind_of(word), -counts[word], word))
+    ids = {word: number for number, word in enumerate(words)}
+    kinds = [("punctuation", "connector", "word")[kind_of(word)] for word in words]
+    vocabulary = {"word": pa.array(words, pa.string()), "count": pa.array([counts[word] for word in words], pa.int64())}
+    table = {"word_id": pa.array(range(len(words)), pa.int32()), **vocabulary, "kind": pa.array(kinds, pa.string())}
+    pq.write_table(pa.table(table), folder / "words.parquet")
+    sentences = [["d"] * len(lines), list(range(len(lines))), [[ids[word] for word in line] for line in lines]]
+    pq.write_table(pa.table(sentences, TOKENS), folder / "tokens.parquet", row_group_size=rows)
+    return folder / "tokens.parquet", folder / "words.parquet"
+
+
+def counted(lines: list[list[str]], folder: Path, min_count: int = 1, rows: int = 1000) -> tuple[dict, dict[str, int]]:
     """Counts by n-gram of words, from the files that the stage writes."""
-    totals = count(write_sentences(lines, folder / "sentences.parquet"), folder / "ngrams", min_count, MACHINE)
+    totals = count(*write_tokens(lines, folder, rows), folder / "ngrams", min_count, machine(folder))
     words = pq.read_table(folder / "ngrams" / "words.parquet").to_pydict()
     assert words["word_id"] == list(range(len(words["word"])))
     found: dict[tuple[str, ...], int] = {(word,): n for word, n in zip(words["word"], words["count"], strict=True)}
@@ -55,7 +67,7 @@ def brute_force(lines: list[list[str]], min_count: int = 1) -> dict[tuple[str, .
 
 
 def collocations(folder: Path, n_tokens: int, params: CollocationParams) -> dict[tuple[str, ...], tuple[int, float]]:
-    build(folder / "ngrams", n_tokens, folder / "collocations", params, MACHINE)
+    build(folder / "ngrams", n_tokens, folder / "collocations", params, machine(folder))
     found = {}
     for name in ("bigrams", "trigrams"):
         *words, counts, pmi = pq.read_table(folder / "collocations" / f"{name}.parquet").to_pydict().values()

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import MissingArtifact
-from tasks.io.params import Params, SampleParams, load_params
+from tasks.io.params import MachineParams, Params, SampleParams, load_params
 from tasks.sample_corpus import sample, tokenize
 
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
@@ -23,6 +23,10 @@ def shards(folder: Path, *parts: list[str]) -> Path:
         with gzip.open(folder / f"corpus-train.{number:05}-of-00009.json.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps({"url": None, "text": text, "timestamp": "x"}) + "\n" for text in part)
     return folder
+
+
+def machine(folder: Path, workers: int = 1) -> MachineParams:
+    return MachineParams(memory_limit="500MB", threads=1, workers=workers, temp_directory=str(folder / "work"))
 
 
 def params(n: int, seed: int = 1) -> Params:
@@ -61,11 +65,14 @@ def test_tokens_do_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("tasks.sample_corpus.SMALL", 1)
     monkeypatch.setattr("tasks.sample_corpus.BATCH", 7)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
+    written = set()
     for workers in (1, 2):
-        n = tokenize(tmp_path / "sample.parquet", tmp_path / f"{workers}.parquet", workers)
-        assert n == 120
-    assert (tmp_path / "1.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()
-    assert pq.read_table(tmp_path / "1.parquet").column("tokens")[1].as_py() == "it ends ."
+        files = tmp_path / f"tokens-{workers}", tmp_path / f"words-{workers}"
+        assert tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path, workers)) == 120
+        written.add(tuple(file.read_bytes() for file in files))
+    assert len(written) == 1
+    tokens, words = (pq.read_table(file).to_pydict() for file in files)
+    assert [words["word"][i] for i in tokens["ids"][1]] == ["it", "ends", "."]
 
 
 def test_no_corpus(tmp_path: Path) -> None:
