@@ -37,8 +37,8 @@ scored as (
         pmi_bits / -log2(xy / n) as npmi,
         2 * (
             xy * ln(xy * n / (x * y))
-            + case when x_only > 0 then x_only * ln(x_only * n / (x * (n - y))) else 0 end
-            + case when y_only > 0 then y_only * ln(y_only * n / ((n - x) * y)) else 0 end
+            + case when x_only > 0 and y < n then x_only * ln(x_only * n / (x * (n - y))) else 0 end
+            + case when y_only > 0 and x < n then y_only * ln(y_only * n / ((n - x) * y)) else 0 end
             + case when neither > 0 then neither * ln(neither * n / ((n - x) * (n - y))) else 0 end
         ) as llr,
         (xy - x * y / n) / sqrt(xy) as t_score

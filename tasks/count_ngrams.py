@@ -32,7 +32,8 @@ from tasks.text.ngrams import MAX_WORDS, Counts, Keys, count_keys, ngram_keys, u
 NAMES = {"bigrams": 2, "trigrams": 3}
 PLACES = ("first_id", "second_id", "third_id")
 SHARD_TOKENS = 2**21  # tokens of a shard, about; fewer if the memory limit asks for it
-ROWS = 2**20  # of a row group of the output
+ROWS = 2**18  # of a row group of the output; also what is scored at a time
+MERGE_ROWS = 2**20  # merged at a time; fewer if the memory limit asks for it
 TOKEN_BYTES = 64  # memory that counting a token takes, at most
 MERGE_BYTES = 96  # memory that merging a row takes, at most
 
@@ -102,11 +103,12 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
 def count_shard(shard: Shard, words: Range) -> dict[str, int]:
     """Write the runs of one shard and return its totals."""
     file = pq.ParquetFile(shard.tokens)
-    table = file.read_row_groups(shard.groups, columns=["doc_id", "ids"], use_threads=False)
+    table = file.read_row_groups(shard.groups, columns=["sentence_id", "ids"], use_threads=False)
     lists = table.column("ids").combine_chunks()
     sizes = pc.list_value_length(lists).to_numpy()
     totals = {
-        "n_documents": pc.count_distinct(table.column("doc_id")).as_py(),
+        # Each document has one first sentence, in whichever shard.
+        "n_documents": pc.sum(pc.equal(table.column("sentence_id"), 0)).as_py() or 0,
         "n_sentences": len(sizes),
         "n_tokens": int(sizes.sum()),
         "bigram_tokens": int(np.maximum(sizes - 1, 0).sum()),
@@ -209,7 +211,7 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     used = countable(table, min_count)
     limit = memory_bytes(machine)
     size = min(SHARD_TOKENS, max(2**14, limit // (2 * machine.threads * TOKEN_BYTES)))
-    at_once = min(ROWS, max(2**16, limit // (2 * MERGE_BYTES)))
+    at_once = min(MERGE_ROWS, max(2**16, limit // (2 * MERGE_BYTES)))
     code = ["count_ngrams.py", "text/ngrams.py", "io/runs.py"]
     with kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work, atomic_directory(out) as folder:
         check_disk(work, *disk(table, used), "counting")

@@ -13,7 +13,7 @@ from tasks.reporting import numbers
 
 # What a run makes, by where it lies below artifacts/.
 WHERE = {
-    "corpus/": "the sampled corpus, and its sentences as tokens",
+    "corpus/": "the sampled corpus, its words, and its sentences as word numbers",
     "ngrams/": "counts of words, bigrams and trigrams",
     "collocations/": "bigrams and trigrams that are kept, with counts and PMI",
     "segmented/": "the corpus cut into tokens, one sentence per line: word, gst, mst",

@@ -26,6 +26,12 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     return raw
 
 
+def test_a_threshold_may_be_left_out_or_empty() -> None:
+    assert parse_params(GOOD).collocations.min_llr is None
+    assert parse_params(changed("collocations.min_llr", None)).collocations.min_llr is None  # without the key
+    assert parse_params(changed("collocations.min_llr", 10)).collocations.min_llr == 10.0
+
+
 def test_the_committed_file_is_valid() -> None:
     assert parse_params(GOOD).grid.strategies == ["S1", "S2", "S3", "S4"]
 
@@ -42,6 +48,11 @@ def test_the_committed_file_is_valid() -> None:
         ("embeddings.skip_gram", 1, "must be true or false"),
         ("embeddings.normalize", "length", r"embeddings\.normalize is 'length'; it must be one of none, unit"),
         ("collocations", [1], "collocations must be a mapping"),
+        ("collocations.measures", ["pmi", "nmpi"], r"collocations\.measures\[1\] is 'nmpi'.*nearest: npmi"),
+        ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
+        ("collocations.min_npmi", 1.5, r"collocations\.min_npmi is 1\.5; it must lie between -1 and 1"),
+        ("collocations.min_llr", "high", r"collocations\.min_llr is 'high'; it must be a number"),
+        ("machine.temp_directory", 3, r"machine\.temp_directory is 3; it must be text"),
         ("policy.oov", "perturb", r"policy\.oov is 'perturb'; it must be one of keep, drop, sample"),
         ("policy.stopwords", "papr", "nearest: paper"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks import count_ngrams
 from tasks.build_collocations import build
 from tasks.count_ngrams import count
+from tasks.errors import RequestError
 from tasks.io.params import CollocationParams, MachineParams
 from tasks.sample_corpus import TOKENS, kind_of
 from tasks.text.function_words import CONNECTORS
@@ -116,6 +118,142 @@ def test_bigrams_sum_to_tokens_minus_sentences(tmp_path: Path) -> None:
     lines = [list("xyzxy"), list("y"), list("zxyzx")]
     grams, totals = counted(lines, tmp_path)
     assert sum(n for gram, n in grams.items() if len(gram) == 2) == totals["bigram_tokens"] == 11 - 3
+
+
+LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    for folder in (whole, cut):
+        folder.mkdir()
+    expected = counted(LINES, whole)
+    monkeypatch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)  # every row group is a shard of its own
+    assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
+    for name in ("bigrams", "trigrams"):
+        written = [(folder / "ngrams" / f"{name}.parquet").read_bytes() for folder in (whole, cut)]
+        assert written[0] == written[1]
+    assert not (cut / "w" / "count_ngrams").exists()
+
+
+def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)
+    done: list[str] = []
+    counts = count_ngrams.count_shard
+
+    def failing(shard: count_ngrams.Shard, words: count_ngrams.Range) -> dict[str, int]:
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(shard.base.name)
+        return counts(shard, words)
+
+    files = write_tokens(LINES, tmp_path, rows=1)
+    one = machine(tmp_path, threads=1)
+    monkeypatch.setattr("tasks.count_ngrams.count_shard", failing)
+    with pytest.raises(KeyboardInterrupt):
+        count(*files, tmp_path / "ngrams", 1, one)
+    assert not (tmp_path / "ngrams").exists()
+    again: list[str] = []
+    monkeypatch.setattr(
+        "tasks.count_ngrams.count_shard", lambda shard, words: (again.append(shard.base.name), counts(shard, words))[1]
+    )
+    totals = count(*files, tmp_path / "ngrams", 1, one)
+    assert sorted(done + again) == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs
+    assert totals["n_tokens"] == sum(map(len, LINES))
+    assert counted(LINES, tmp_path)[1] == totals
+
+
+def test_more_words_than_a_key_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rare words do not count towards the limit: no n-gram is more frequent than its rarest word."""
+    monkeypatch.setattr("tasks.count_ngrams.MAX_WORDS", 3)
+    lines = ["a a b b c c d e f".split()]
+    assert counted(lines, tmp_path, min_count=2)[1]["n_words"] == 6
+    with pytest.raises(RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"):
+        counted(lines, tmp_path, min_count=1)
+
+
+def test_words_of_another_corpus(tmp_path: Path) -> None:
+    tokens, _ = write_tokens(LINES, tmp_path)
+    (tmp_path / "other").mkdir()
+    _, words = write_tokens([*LINES, ["x"]], tmp_path / "other")
+    with pytest.raises(RequestError, match="counts another number of tokens"):
+        count(tokens, words, tmp_path / "ngrams", 1, machine(tmp_path))
+
+
+def test_no_sentence_at_all(tmp_path: Path) -> None:
+    grams, totals = counted([], tmp_path)
+    assert (grams, totals["n_tokens"], totals["n_bigrams"]) == ({}, 0, 0)
+    assert collocations(tmp_path, 0, CollocationParams(1, 2.0)) == {}
+
+
+def measured(folder: Path, params: CollocationParams) -> dict[str, dict[tuple[str, ...], dict[str, float]]]:
+    build(folder / "ngrams", 10, folder / "collocations", params, machine(folder))
+    found = {}
+    for name, n in (("bigrams", 2), ("trigrams", 3)):
+        rows = pq.read_table(folder / "collocations" / f"{name}.parquet").to_pylist()
+        found |= {tuple(list(row.values())[:n]): row for row in rows}
+    return found
+
+
+def test_measures_by_hand(tmp_path: Path) -> None:
+    """N = 10, c(new) = 3, c(york) = 2, c(city) = 2, c(new york) = 2, c(new york city) = 2."""
+    counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
+    found = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi", "llr", "t_score"]))
+    pair = found["new", "york"]
+    assert pair["pmi_bits"] == pytest.approx(math.log2(10 / 3), abs=1e-9)
+    assert pair["npmi"] == pytest.approx(math.log2(10 / 3) / math.log2(5), abs=1e-9)
+    # The table 2 1 / 0 7 with margins 3 7 / 2 8: the cell of 0 adds nothing.
+    llr = 2 * (2 * math.log(2 / 0.6) + 1 * math.log(1 / 2.4) + 7 * math.log(7 / 5.6))
+    assert pair["llr"] == pytest.approx(llr, abs=1e-9)
+    assert pair["t_score"] == pytest.approx((2 - 0.6) / math.sqrt(2), abs=1e-9)
+    triple = found["new", "york", "city"]
+    expected = 3 * 2 * 2 / 100
+    assert triple["pmi_bits"] == pytest.approx(math.log2(2 / expected), abs=1e-9)
+    assert triple["npmi"] == pytest.approx(math.log2(2 / expected) / (2 * math.log2(5)), abs=1e-9)
+    llr = 2 * (2 * math.log(2 / expected) + 8 * math.log(8 / (10 - expected)))
+    assert triple["llr"] == pytest.approx(llr, abs=1e-9)
+    assert triple["t_score"] == pytest.approx((2 - expected) / math.sqrt(2), abs=1e-9)
+
+
+def test_npmi_is_one_where_words_only_occur_together(tmp_path: Path) -> None:
+    counted([["x", "y", "z"], ["q"] * 7], tmp_path)
+    found = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi"]))
+    assert found["x", "y"]["npmi"] == pytest.approx(1, abs=1e-12)
+    assert found["x", "y", "z"]["npmi"] == pytest.approx(1, abs=1e-12)
+    assert found["q", "q"]["npmi"] < 1
+
+
+def test_a_word_that_is_most_of_the_text_has_finite_measures(tmp_path: Path) -> None:
+    counted([["q"] * 10], tmp_path)
+    rows = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi", "llr", "t_score"]))
+    assert set(rows) == {("q", "q"), ("q", "q", "q")}
+    assert all(math.isfinite(row[name]) for row in rows.values() for name in ("npmi", "llr", "t_score"))
+
+
+def test_thresholds_of_further_measures(tmp_path: Path) -> None:
+    counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
+    everything = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi", "llr", "t_score"]))
+    assert {tuple(row) for row in measured(tmp_path, CollocationParams(1, -100.0)).values()} == {
+        ("first_word", "second_word", "count", "pmi_bits"),
+        ("first_word", "second_word", "third_word", "count", "pmi_bits"),
+    }
+    for measure in ("npmi", "llr", "t_score"):
+        edge = everything["new", "york"][measure]
+        kept = measured(tmp_path, CollocationParams(1, -100.0, **{f"min_{measure}": edge}))
+        assert set(kept) == {gram for gram, row in everything.items() if row[measure] >= edge}
+        assert ("new", "york") in kept
+        assert len(kept) < len(everything)
+
+
+def test_scoring_in_pieces_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted(LINES, tmp_path)
+    whole = measured(tmp_path, CollocationParams(1, -100.0))
+    monkeypatch.setattr("tasks.count_ngrams.ROWS", 1)
+    counted(LINES, tmp_path)
+    assert pq.read_metadata(tmp_path / "ngrams" / "bigrams.parquet").num_row_groups > 2
+    pieces = measured(tmp_path, CollocationParams(1, -100.0))
+    assert list(pieces.items()) == list(whole.items())
 
 
 def documents() -> Iterator[str]:

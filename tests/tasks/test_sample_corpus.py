@@ -6,9 +6,11 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks import sample_corpus
 from tasks.errors import MissingArtifact
 from tasks.io.params import MachineParams, Params, SampleParams, load_params
 from tasks.sample_corpus import sample, tokenize
@@ -73,6 +75,61 @@ def test_tokens_do_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(written) == 1
     tokens, words = (pq.read_table(file).to_pydict() for file in files)
     assert [words["word"][i] for i in tokens["ids"][1]] == ["it", "ends", "."]
+
+
+def test_the_vocabulary_does_not_depend_on_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Punctuation, connectors, words, each by falling count and then by themselves."""
+    sample(shards(tmp_path / "c", ["b a the a, b c.", "the c d. A b"]), tmp_path / "sample.parquet", params(60))
+    found = []
+    for batch, most in ((5000, 10**9), (1, 10**9), (5000, 1)):
+        monkeypatch.setattr("tasks.sample_corpus.BATCH", batch)
+        monkeypatch.setattr("tasks.sample_corpus.BATCH_BYTES", most)
+        files = tmp_path / f"tokens-{batch}-{most}", tmp_path / f"words-{batch}-{most}"
+        tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path))
+        found.append([pq.read_table(file).to_pydict() for file in files])
+    assert found[0] == found[1] == found[2]
+    assert found[0][1] == {
+        "word_id": list(range(7)),
+        "word": [".", ",", "a", "the", "b", "c", "d"],
+        "count": [2, 1, 3, 2, 3, 2, 1],
+        "kind": ["punctuation"] * 2 + ["connector"] * 2 + ["word"] * 3,
+    }
+
+
+def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.sample_corpus.BATCH", 10)
+    sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
+    one = machine(tmp_path)
+    tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-1", tmp_path / "words-1", one)
+    done: list[int] = []
+    cut = sample_corpus.tokenize_shard
+
+    def failing(shard: sample_corpus.Shard) -> sample_corpus.Done:
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        done.append(shard.number)
+        return cut(shard)
+
+    monkeypatch.setattr("tasks.sample_corpus.tokenize_shard", failing)
+    with pytest.raises(KeyboardInterrupt):
+        tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-2", tmp_path / "words-2", one)
+    assert not (tmp_path / "tokens-2").exists()
+    assert done == [0, 1, 2, 3]
+    done.clear()
+    tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-2", tmp_path / "words-2", one)
+    assert done == [4, 5]
+    for name in ("tokens", "words"):
+        assert (tmp_path / f"{name}-1").read_bytes() == (tmp_path / f"{name}-2").read_bytes()
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_document_without_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.sample_corpus.BATCH", 1)
+    pq.write_table(pa.table({"doc_id": ["a", "b", "c"], "text": ["x y", "\u3000", "y"]}), tmp_path / "sample")
+    tokenize(tmp_path / "sample", tmp_path / "tokens", tmp_path / "words", machine(tmp_path))
+    assert pq.read_table(tmp_path / "tokens").to_pydict() == {
+        "doc_id": ["a", "c"], "sentence_id": [0, 0], "ids": [[1, 0], [0]],
+    }  # fmt: skip
 
 
 def test_no_corpus(tmp_path: Path) -> None:
