@@ -1,24 +1,23 @@
 -- Word pairs that belong together, with four measures of how much they do.
 --
--- reads    words (word_id, word, count), bigrams (first_id, second_id, count): no punctuation, no connector words
+-- reads    bigrams (first_id, second_id, count, first_count, second_count): n-grams without punctuation and connector
+--          words, with the counts of their words beside them
 -- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits; $min_npmi, $min_llr, $min_t_score:
 --          further thresholds, null for none
--- key      (first_word, second_word)
+-- key      (first_id, second_id)
 -- source   docs/collocations.md. With e = c(x) c(y) / N, what c(xy) would be if x and y were independent:
 --          PMI = log2( c(xy) / e ), CLMLDP section 4.1; NPMI = PMI / -log2( c(xy) / N ), Bouma 2009;
 --          LLR = 2 sum over the 2 x 2 table of o ln( o / e ), Dunning 1993; t = ( c(xy) - e ) / sqrt( c(xy) ), Church et al. 1991
--- ordered  by the numbers of the words, because row order is part of the file hash that DVC compares
+-- ordered  by key, because row order is part of the file hash that DVC compares
 with counted as (
     select
-        pair.first_id, pair.second_id, x.word as first_word, y.word as second_word, pair.count,
-        pair.count::double as xy,
-        x.count::double as x,
-        y.count::double as y,
+        first_id, second_id, count,
+        count::double as xy,
+        first_count::double as x,
+        second_count::double as y,
         $n_tokens::double as n
-    from bigrams as pair
-    join words as x on x.word_id = pair.first_id
-    join words as y on y.word_id = pair.second_id
-    where pair.count >= $min_count
+    from bigrams
+    where count >= $min_count
 ),
 tables as (
     select
@@ -44,7 +43,7 @@ scored as (
         (xy - x * y / n) / sqrt(xy) as t_score
     from tables
 )
-select first_word, second_word, count, pmi_bits, npmi, llr, t_score
+select first_id, second_id, count, pmi_bits, npmi, llr, t_score
 from scored
 where pmi_bits >= $min_pmi
     and ($min_npmi is null or npmi >= $min_npmi)

@@ -5,48 +5,54 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.io import duck, paths
 from tasks.io.params import CollocationParams, MachineParams, load_params
 from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import PARQUET, atomic_directory, atomic_file, read_json, require
+from tasks.io.tables import atomic_directory, atomic_file, read_json, read_table, require
 
+NGRAMS = {"bigrams": ("first", "second"), "trigrams": ("first", "second", "third")}
 MEASURES = {"pmi": "pmi_bits", "npmi": "npmi", "llr": "llr", "t_score": "t_score"}  # name in params.yaml -> column
+# Words are too many for a dictionary to help; rows ascend by the first one, which compresses by itself.
+ENCODING = {"compression": "zstd", "compression_level": 1, "use_dictionary": ["count"]}
 
 
 def build(ngrams: Path, n_tokens: int, out: Path, params: CollocationParams, machine: MachineParams) -> dict[str, int]:
     """Write both tables into folder ``out`` and return their row counts.
 
-    Counts are scored one row group after the other, in their order, so that memory does not grow with their number.
+    N-grams are scored one row group after the other, in their order, so that memory does not grow with their number.
     """
     thresholds = asdict(params)
     del thresholds["measures"]
-    left_out = [column for measure, column in MEASURES.items() if measure not in params.measures]
+    words = read_table(ngrams / "words.parquet", "count_ngrams", ["word", "count"])
+    spelled, counts = words.column("word").combine_chunks(), words.column("count").to_numpy()
     kept = {}
     with duck.session(machine) as con, atomic_directory(out) as folder:
-        duck.view(con, "word_file", ngrams / "words.parquet")
-        con.execute("create temp table words as select word_id, word, count from word_file where kind = 'word'")
-        for name in ("bigrams", "trigrams"):
+        for name, places in NGRAMS.items():
             source = pq.ParquetFile(ngrams / f"{name}.parquet")
+            columns = [(f"{place}_word", pa.string()) for place in places] + [("count", pa.int64())]
+            measures = [(column, pa.float64()) for measure, column in MEASURES.items() if measure in params.measures]
+            schema = pa.schema(columns + measures)
             progress = Progress(f"score {name}", source.metadata.num_rows, name)
             kept[name] = 0
-            with atomic_file(folder / f"{name}.parquet") as file:
-                writer = None
-                # An empty table of counts still makes a table, with its columns.
-                for group in range(max(1, source.num_row_groups)):
-                    counts = source.read_row_group(group) if source.num_row_groups else source.read()
-                    con.register(name, counts)
+            with atomic_file(folder / f"{name}.parquet") as file, pq.ParquetWriter(file, schema, **ENCODING) as writer:
+                for group in range(source.num_row_groups):
+                    counted = source.read_row_group(group)
+                    for place in places:
+                        # A word number is a row: looking it up beats joining.
+                        of_word = counts[counted.column(f"{place}_id").to_numpy()]
+                        counted = counted.append_column(f"{place}_count", pa.array(of_word))
+                    con.register(name, counted)
                     query = duck.text(f"collocation_{name}")
                     scored = con.sql(query, params={"n_tokens": n_tokens, **thresholds}).to_arrow_table()
-                    con.unregister(name)
-                    scored = scored.drop_columns(left_out)
-                    writer = writer or pq.ParquetWriter(file, scored.schema, **PARQUET)
-                    writer.write_table(scored)
+                    for at, place in enumerate(places):
+                        word = spelled.take(scored.column(at).combine_chunks())
+                        scored = scored.set_column(at, f"{place}_word", word)
+                    writer.write_table(scored.select(schema.names).cast(schema))
                     kept[name] += scored.num_rows
-                    progress.advance(counts.num_rows)
-                if writer:
-                    writer.close()
+                    progress.advance(counted.num_rows)
             progress.finish()
     return kept
 
