@@ -96,11 +96,10 @@ def machine(folder: Path, options: dict[str, Any]) -> Any:
 
 def run_tokenize(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """The second half of sample_corpus."""
-    from tasks import sample_corpus
+    from tasks.sample_corpus import tokenize
 
-    sample_corpus.SMALL = 0  # the same processes for every size, or sizes could not be compared
     files = folder / "tokens.parquet", folder / "words.parquet"
-    return {"sentences": sample_corpus.tokenize(folder / "sample.parquet", *files, machine(folder, options))}
+    return {"sentences": tokenize(folder / "sample.parquet", *files, machine(folder, options))}
 
 
 def run_count(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
@@ -219,7 +218,7 @@ def child(name: str, folder: Path, options: dict[str, Any]) -> None:
     own, workers = (
         resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    if name == "tokenize" and options["workers"] > 1:
+    if name == "tokenize":  # a small text is tokenized without workers
         own += workers * options["workers"]
     print(json.dumps({"found": found, "memory": own, "disk": largest[0]}))
 

@@ -46,7 +46,8 @@ ENCODING = {
     "column_encoding": {"ids.list.element": "BYTE_STREAM_SPLIT"},
 }
 
-BATCH = 5_000  # documents of a shard, at most; also one row group of tokens.parquet
+GROUP = 10_240  # documents of a row group of sample.parquet: what is read at a time
+BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
 BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
 SMALL = 20_000  # documents below which starting worker processes costs more than it saves
 
@@ -67,7 +68,8 @@ def sample(corpus: Path, out: Path, params: Params) -> int:
             f"create temp view corpus as select text from read_json({duck.file_list(shards)}, "
             "columns = {text: 'varchar'}, format = 'newline_delimited', maximum_object_size = 134217728)"
         )
-        return duck.materialize(con, "corpus_sample", out, seed=params.seed, max_documents=params.sample.max_documents)
+        chosen = {"seed": params.seed, "max_documents": params.sample.max_documents}
+        return duck.materialize(con, "corpus_sample", out, group_rows=GROUP, **chosen)
 
 
 class Shard(NamedTuple):
@@ -159,6 +161,7 @@ def tokenize_shards(sample_file: Path, folder: Path, workers: int) -> list[Shard
         print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
         progress.advance(kept)
     progress.finish()
+    pa.default_memory_pool().release_unused()  # what follows is DuckDB's, with memory of its own
     return shards
 
 

@@ -104,11 +104,18 @@ def create(con: duckdb.DuckDBPyConnection, table: str, name: str, **parameters: 
     con.execute(f'create or replace temp table "{table}" as {text(name)}', parameters)
 
 
-def materialize(con: duckdb.DuckDBPyConnection, name: str, out: Path, **parameters: object) -> int:
-    """Write the result of sql/NAME.sql to a Parquet file and return its number of rows."""
+def materialize(
+    con: duckdb.DuckDBPyConnection, name: str, out: Path, *, group_rows: int = 122_880, **parameters: object
+) -> int:
+    """Write the result of sql/NAME.sql to a Parquet file and return its number of rows.
+
+    Args:
+        group_rows: rows of a row group; who reads the file holds one at a time, so rows of text ask for few.
+    """
     with atomic_file(out) as partial:
         query = text(name).rstrip().rstrip(";")
-        con.execute(f"copy ({query}) to '{partial}' (format parquet, compression zstd)", parameters)
+        options = f"format parquet, compression zstd, row_group_size {group_rows}"
+        con.execute(f"copy ({query}) to '{partial}' ({options})", parameters)
         row = con.fetchone()
     assert row is not None
     return int(row[0])
