@@ -64,6 +64,9 @@ def sample(corpus: Path, out: Path, params: Params) -> int:
             f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use --corpus PATH` brings some"
         )
     with duck.session(params.machine) as con:
+        packed = sum(shard.stat().st_size for shard in shards)
+        # The sample is about as large as the shards; rows that do not fit into memory are spilled unpacked.
+        check_disk(Path(params.machine.temp_directory), packed, 5 * packed, "sampling")
         con.execute(
             f"create temp view corpus as select text from read_json({duck.file_list(shards)}, "
             "columns = {text: 'varchar'}, format = 'newline_delimited', maximum_object_size = 134217728)"
