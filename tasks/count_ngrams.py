@@ -192,7 +192,7 @@ def disk(words: pa.Table, used: Range) -> tuple[float, float]:
     """Bytes that the runs and the tables take: expected, and at most.
 
     As if words were independent, a pair counts with probability p^2 and a triple with p^3, p the share of tokens that
-    count; neither can exceed p. Every one may be different from all others in its shard.
+    count; neither can exceed p. Every one is taken to be different from all others in its shard.
     """
     n_tokens = pc.sum(words.column("count")).as_py() or 0
     n_used = pc.sum(words.column("count").slice(used.first_id, used.end_id - used.first_id)).as_py() or 0

@@ -62,14 +62,14 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
     Args:
         folder: where the work lies; it exists.
         expected: bytes it will probably take.
-        most: bytes it can take at most.
+        most: bytes it seldom exceeds; less than that free is worth a caution.
         what: the work, for the message.
 
     Raises:
         RequestError: if less than ``expected`` is free.
     """
     free = shutil.disk_usage(folder).free
-    said = f"{what} takes about {size(expected)} in {folder} (at most {size(most)}); {size(free)} are free"
+    said = f"{what} takes about {size(expected)} in {folder} (seldom above {size(most)}); {size(free)} are free"
     if free < expected:
         raise RequestError(
             f"{said}. Free some, point machine.temp_directory of params.yaml to a larger disk, "
