@@ -24,8 +24,8 @@ from tasks.io.pool import ordered_map
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import atomic_file
 from tasks.io.work import check_disk, kept_work
+from tasks.text.fast_tokenize import tokenize_texts
 from tasks.text.function_words import CONNECTORS
-from tasks.text.token_ids import tokenize_texts
 from tasks.text.tokenize import has_letters
 
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
