@@ -58,7 +58,7 @@ def segment_file(
                 pair, triple = collocations.scores(number[ids], offsets)
                 lengths = segment(segmentation, pair, triple, offsets)
                 pmi_bits += float(pair[lengths == 2].sum() + triple[lengths == 3].sum())
-            lines.write(write_lines(spelled, starts, ids, lengths, offsets))
+            lines.write(write_lines(spelled, starts, ids, lengths, offsets).data)
             totals += np.bincount(lengths, minlength=4)[:4]
             n_sentences += len(lists)
             progress.advance(len(lists), len(ids))

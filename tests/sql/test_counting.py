@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ from tasks import count_ngrams
 from tasks.build_collocations import build
 from tasks.count_ngrams import count
 from tasks.errors import RequestError
+from tasks.io import duck
 from tasks.io.params import CollocationParams, MachineParams
 from tasks.sample_corpus import TOKENS, kind_of
 from tasks.text.function_words import CONNECTORS
@@ -113,11 +115,61 @@ def test_any_small_corpus_against_a_counter(lines: list[list[str]], min_count: i
     assert totals["bigram_tokens"] == totals["n_tokens"] - len(lines)
 
 
-def test_bigrams_sum_to_tokens_minus_sentences(tmp_path: Path) -> None:
-    """With no connectors and no marks nothing is left out, so the stored counts add up to every adjacent pair."""
-    lines = [list("xyzxy"), list("y"), list("zxyzx")]
+PLAIN = st.lists(st.lists(st.sampled_from("xyz"), min_size=1, max_size=12), min_size=1, max_size=8)
+small = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+
+
+@small
+@given(lines=PLAIN)
+def test_where_nothing_is_filtered_bigrams_sum_to_tokens_minus_sentences(
+    lines: list[list[str]], tmp_path: Path
+) -> None:
     grams, totals = counted(lines, tmp_path)
-    assert sum(n for gram, n in grams.items() if len(gram) == 2) == totals["bigram_tokens"] == 11 - 3
+    assert sum(n for gram, n in grams.items() if len(gram) == 2) == sum(map(len, lines)) - len(lines)
+    assert sum(n for gram, n in grams.items() if len(gram) == 3) == totals["trigram_tokens"]
+
+
+@small
+@given(lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), min_size=1, max_size=8), rows=st.integers(1, 8))
+def test_a_corpus_cut_anywhere_has_the_same_totals(lines: list[list[str]], rows: int, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)  # every row group is a shard of its own
+        assert counted(lines, tmp_path, min_count=2, rows=rows)[0] == brute_force(lines, 2)
+
+
+def rows_of(query: str, ids: list[list[int]], **params: int) -> list[tuple[int, ...]]:
+    """What sql/QUERY.sql gives for one shard."""
+    with duck.session() as con:
+        table = pa.table({"sentence_id": pa.array(range(len(ids)), pa.int32()), "ids": pa.array(ids, IDS)})
+        con.register("shard", table)
+        return duck.run(con, query, **params).fetchall()
+
+
+IDS = pa.list_(pa.int32())
+
+
+def test_counts_of_one_shard_by_hand() -> None:
+    """Numbers 1 to 3 count, 0 and 4 do not; a sentence of one word has no pair, of two words no triple."""
+    ids = [[1, 2, 3, 1, 2, 3], [0, 1, 2], [1, 4, 2], [3], [2, 3], []]
+    pairs = rows_of("bigram_counts", ids, first_id=1, end_id=4)
+    assert pairs == [((1 << 21) + 2, 3), ((2 << 21) + 3, 3), ((3 << 21) + 1, 1)]
+    triples = rows_of("trigram_counts", ids, first_id=1, end_id=4)
+    one, two, three = 1 << 42, 2 << 42, 3 << 42
+    assert triples == [
+        (one + (2 << 21) + 3, 2), (two + (3 << 21) + 1, 1), (three + (1 << 21) + 2, 1),
+    ]  # fmt: skip
+    assert rows_of("shard_totals", ids) == [(1, 6, 15, 10, 6)]
+    assert rows_of("shard_totals", []) == [(0, 0, 0, 0, 0)]
+
+
+def test_the_largest_numbers_stand_in_a_key() -> None:
+    last = count_ngrams.MAX_WORDS - 1
+    assert rows_of("trigram_counts", [[last] * 3, [last + 1] * 3], first_id=0, end_id=last + 1) == [(2**63 - 1, 1)]
+    with duck.session() as con:
+        con.register("counted", pa.table({"key": [2**63 - 1, 2**63 - 1, 5], "count": [1, 2, 1]}))
+        assert duck.run(con, "merge_trigrams", min_count=2).fetchall() == [(last, last, last, 3)]
+        con.register("counted", pa.table({"key": [2**42 - 1, (7 << 21) + 9, (7 << 21) + 9], "count": [1, 2, 1]}))
+        assert duck.run(con, "merge_bigrams", min_count=1).fetchall() == [(7, 9, 3), (last, last, 1)]
 
 
 LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]
@@ -142,24 +194,25 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     done: list[str] = []
     counts = count_ngrams.count_shard
 
-    def failing(shard: count_ngrams.Shard, words: count_ngrams.Range) -> dict[str, int]:
+    def failing(con: duckdb.DuckDBPyConnection, shard: count_ngrams.Shard, words: count_ngrams.Range) -> dict[str, int]:
         if len(done) == 3:
             raise KeyboardInterrupt
         done.append(shard.base.name)
-        return counts(shard, words)
+        return counts(con, shard, words)
 
     files = write_tokens(LINES, tmp_path, rows=1)
-    one = machine(tmp_path, threads=1)
+    one = machine(tmp_path)
     monkeypatch.setattr("tasks.count_ngrams.count_shard", failing)
     with pytest.raises(KeyboardInterrupt):
         count(*files, tmp_path / "ngrams", 1, one)
     assert not (tmp_path / "ngrams").exists()
     again: list[str] = []
     monkeypatch.setattr(
-        "tasks.count_ngrams.count_shard", lambda shard, words: (again.append(shard.base.name), counts(shard, words))[1]
+        "tasks.count_ngrams.count_shard",
+        lambda con, shard, words: (again.append(shard.base.name), counts(con, shard, words))[1],
     )
     totals = count(*files, tmp_path / "ngrams", 1, one)
-    assert sorted(done + again) == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs
+    assert done + again == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs
     assert totals["n_tokens"] == sum(map(len, LINES))
     assert counted(LINES, tmp_path)[1] == totals
 
@@ -246,12 +299,13 @@ def test_thresholds_of_further_measures(tmp_path: Path) -> None:
         assert len(kept) < len(everything)
 
 
-def test_scoring_in_pieces_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scoring_in_pieces_changes_nothing(tmp_path: Path) -> None:
     counted(LINES, tmp_path)
     whole = measured(tmp_path, CollocationParams(1, -100.0))
-    monkeypatch.setattr("tasks.count_ngrams.ROWS", 1)
-    counted(LINES, tmp_path)
-    assert pq.read_metadata(tmp_path / "ngrams" / "bigrams.parquet").num_row_groups > 2
+    for name in ("bigrams", "trigrams"):
+        file = tmp_path / "ngrams" / f"{name}.parquet"
+        pq.write_table(pq.read_table(file), file, row_group_size=1)
+        assert pq.read_metadata(file).num_row_groups > 2
     pieces = measured(tmp_path, CollocationParams(1, -100.0))
     assert list(pieces.items()) == list(whole.items())
 

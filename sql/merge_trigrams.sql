@@ -1,0 +1,16 @@
+-- How often each run of three adjacent words occurs in the corpus.
+--
+-- reads    counted (key, count): the results of trigram_counts.sql, one after another
+-- params   $min_count: rarer trigrams are left out
+-- key      (first_id, second_id, third_id)
+-- ordered  by key, because row order is part of the file hash that DVC compares
+with counts as (
+    select key, sum(count)::bigint as count
+    from counted
+    group by key
+    having sum(count) >= $min_count
+)
+select (key >> 42)::integer as first_id, ((key >> 21) & 2097151)::integer as second_id,
+    (key & 2097151)::integer as third_id, count
+from counts
+order by key
