@@ -31,7 +31,7 @@ from benchmarks.per_sentence import PUBLISHED, TIDY
 from benchmarks.table import print_table, show
 from tasks.io.tables import write_json
 from tasks.text.function_words import CONNECTORS
-from tasks.text.segment import Collocations, join_tokens, segment, write_lines
+from tasks.text.segment import Collocations, segment, write_lines
 from tasks.text.tokenize import has_letters, sentences
 
 Ids = npt.NDArray[np.int64]
@@ -296,6 +296,18 @@ def measure(material: Material) -> dict[str, Any]:
         },
         "mst": quality(pair, triple, offsets),
     }
+
+
+def join_tokens(words: list[str], lengths: npt.NDArray[np.int8], sentence_offsets: npt.NDArray[np.int64]) -> str:
+    """What ``write_lines`` writes, from Python strings; there is at least one word."""
+    pieces = np.empty(2 * len(words), dtype=object)
+    pieces[0::2] = words
+    glue = np.full(len(words), " ", dtype=object)
+    glue[:-1][lengths[1:] == 0] = "_"
+    ends = sentence_offsets[1:]
+    glue[ends[ends > 0] - 1] = "\n"
+    pieces[1::2] = glue
+    return "".join(pieces.tolist())
 
 
 def writing(material: Material, lengths: npt.NDArray[np.int8]) -> dict[str, Any]:

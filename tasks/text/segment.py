@@ -442,33 +442,10 @@ def _mst_exact(pair_score: Floats, triple_score: Floats, sentence_offsets: Ids) 
     return lengths
 
 
-def join_tokens(words: Sequence[str], lengths: Lengths, sentence_offsets: Ids) -> str:
-    """Write sentences as lines: ``_`` joins the words of a token, a space tokens, a line feed ends a sentence.
-
-    Args:
-        words: n normal forms.
-        lengths: (n,) token lengths.
-        sentence_offsets: (n_sentences + 1,) where each sentence starts.
-
-    Returns:
-        One line per sentence that has words, each ending in a line feed; "" for no words.
-    """
-    n = len(words)
-    if n == 0:
-        return ""
-    pieces = np.empty(2 * n, dtype=object)
-    pieces[0::2] = words
-    glue = np.empty(n, dtype=object)
-    glue[:] = " "
-    glue[:-1][lengths[1:] == 0] = "_"
-    ends = sentence_offsets[1:]
-    glue[ends[ends > 0] - 1] = "\n"
-    pieces[1::2] = glue
-    return "".join(pieces.tolist())
-
-
 def write_lines(word_bytes: Bytes, word_offsets: Ids, ids: WordIds, lengths: Lengths, sentence_offsets: Ids) -> Bytes:
-    """The bytes of ``join_tokens(...).encode()``, from word ids and a table of words, without a Python string.
+    """Sentences as lines of UTF-8: ``_`` joins the words of a token, a space tokens, a line feed ends a sentence.
+
+    A sentence without words has no line. From word ids and a table of words, so that no Python string is made.
 
     Args:
         word_bytes: the words of all ids one after another, UTF-8.

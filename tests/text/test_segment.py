@@ -5,6 +5,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import RequestError
-from tasks.text.segment import MAX_WORDS, Collocations, join_tokens, segment, write_lines
+from tasks.text.segment import MAX_WORDS, Collocations, segment, write_lines
 from tasks.text.tokenize import sentences
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
@@ -45,12 +46,23 @@ def sizes(kind: str, batch: Sequence[Sequence[str]], known: Collocations) -> lis
     return lengths[lengths > 0].tolist()
 
 
+def joined(words: Sequence[str], lengths: np.ndarray, offsets: np.ndarray) -> str:
+    """A line for each sentence that has words: ``_`` inside a token, a space between tokens."""
+    lines = []
+    for start, end in pairwise(offsets.tolist()):
+        line = ""
+        for i in range(start, end):
+            line += ("" if i == start else "_" if lengths[i] == 0 else " ") + words[i]
+        lines.append(line + "\n" if start < end else "")
+    return "".join(lines)
+
+
 def cut(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[list[str]]:
     """Segment a batch of sentences with the code under test."""
     known = Collocations.build(*columns(table))
     words, offsets = flat(batch)
     lengths = segment(kind, *known.scores(known.ids(words), offsets), offsets)
-    return [line.split(" ") for line in join_tokens(words, lengths, offsets).split("\n")[:-1]]
+    return [line.split(" ") for line in joined(words, lengths, offsets).split("\n")[:-1]]
 
 
 def grams(words: Sequence[str], table: Table) -> Iterator[tuple[int, int, float]]:
@@ -304,7 +316,7 @@ def test_lines_are_the_joined_tokens(vocabulary: list[str], data: st.DataObject)
                 scores[length - 2, place] = 2.0
     lengths = segment("gst", *scores, offsets)
     lines = write_lines(np.frombuffer(b"".join(encoded), np.uint8), word_offsets, ids, lengths, offsets)
-    assert lines.tobytes().decode() == join_tokens([vocabulary[i] for i in ids.tolist()], lengths, offsets)
+    assert lines.tobytes().decode() == joined([vocabulary[i] for i in ids.tolist()], lengths, offsets)
 
 
 def test_lines_of_unknown_words_are_refused() -> None:
