@@ -1,0 +1,53 @@
+"""Segmented files: lines from word numbers, and what is counted while they are written."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.sample_corpus import TOKENS
+from tasks.segment_corpus import segment_file
+from tasks.text.segment import Collocations
+
+WORDS = ["é", ",", "new", "york", "city", "😀"]
+KNOWN = Collocations.build(
+    [["new"], ["york"]], np.array([2.5]), [["new"], ["york"], ["city"]], np.array([4.25])
+)  # fmt: skip
+
+
+def corpus(folder: Path, sentences: list[list[int]]) -> tuple[Path, Path]:
+    rows = [["d"] * len(sentences), list(range(len(sentences))), sentences]
+    pq.write_table(pa.table(rows, TOKENS), folder / "tokens.parquet", row_group_size=2)
+    words = WORDS if sentences else []
+    table = {"word_id": pa.array(range(len(words)), pa.int32()), "word": pa.array(words, pa.string())}
+    pq.write_table(pa.table(table), folder / "words.parquet")
+    return folder / "tokens.parquet", folder / "words.parquet"
+
+
+SENTENCES = [[2, 3, 4], [0, 1], [5, 2, 3], [2], [3, 4]]  # no collocation over the end of a sentence
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_lines_by_hand(batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.segment_corpus.BATCH", batch)
+    totals = segment_file(*corpus(tmp_path, SENTENCES), tmp_path / "gst.txt", "gst", KNOWN)
+    assert (tmp_path / "gst.txt").read_bytes().decode() == "new_york_city\né ,\n😀 new_york\nnew\nyork city\n"
+    assert totals == {
+        "n_sentences": 5, "n_words": 11, "n_tokens": 8,
+        "n_unigram_tokens": 6, "n_bigram_tokens": 1, "n_trigram_tokens": 1, "pmi_bits": 6.75,
+    }  # fmt: skip
+
+
+def test_words_alone_need_no_collocations(tmp_path: Path) -> None:
+    totals = segment_file(*corpus(tmp_path, SENTENCES), tmp_path / "word.txt", "word", None)
+    assert (tmp_path / "word.txt").read_bytes().decode() == "new york city\né ,\n😀 new york\nnew\nyork city\n"
+    assert totals["n_tokens"] == totals["n_words"] == totals["n_unigram_tokens"] == 11
+
+
+@pytest.mark.parametrize(("segmentation", "known"), [("word", None), ("mst", KNOWN)])
+def test_an_empty_corpus_gives_an_empty_file(segmentation: str, known: Collocations | None, tmp_path: Path) -> None:
+    totals = segment_file(*corpus(tmp_path, []), tmp_path / "out.txt", segmentation, known)
+    assert (tmp_path / "out.txt").read_bytes() == b""
+    assert set(totals.values()) == {0}
