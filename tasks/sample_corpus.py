@@ -49,7 +49,7 @@ ENCODING = {
 GROUP = 10_240  # documents of a row group of sample.parquet: what is read at a time
 BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
 BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
-SMALL = 20_000  # documents below which starting worker processes costs more than it saves
+SMALL = 300_000  # documents below which starting worker processes costs more than it saves
 
 
 def sample(corpus: Path, out: Path, params: Params) -> int:

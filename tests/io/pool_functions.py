@@ -68,3 +68,8 @@ def meet(folder: Path, n: int) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError("the other workers did not come")
         time.sleep(0.01)
+
+
+def interruptible() -> None:
+    """Undo what a shell does to jobs in the background, which ignore Ctrl-C and so would what is tested."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from pool_functions import Scale, die, fail, negative
+from pool_functions import Scale, die, fail, interruptible, negative
 
 from tasks.errors import LexveilError
 from tasks.io.pool import ordered_map
@@ -90,6 +90,7 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=interruptible,
     )
     while not all(mark.exists() for mark in marks):
         assert process.poll() is None

@@ -36,6 +36,7 @@ from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.rewrite.tally import Tally
 from tasks.space.lists import WordLists
 from tests.conftest import ROOT
+from tests.io.pool_functions import interruptible
 
 BATCHES = (1, 64, 4096)
 POLICY = Policy("perturb", "keep", "sample")
@@ -205,6 +206,7 @@ def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=interruptible,
     )
     workers: list[psutil.Process] = []
     while len(workers) < 2:
