@@ -90,7 +90,7 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=interruptible,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
     )
     while not all(mark.exists() for mark in marks):
         assert process.poll() is None

@@ -206,7 +206,7 @@ def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=interruptible,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
     )
     workers: list[psutil.Process] = []
     while len(workers) < 2:
