@@ -167,6 +167,26 @@ def _audit(arguments: argparse.Namespace) -> int:
     return 1 if result["violation"] else 0
 
 
+def _collocations(arguments: argparse.Namespace) -> int:
+    _in_project()
+    from tasks import collocations as task
+
+    result = task.look_up(
+        arguments.text,
+        arguments.top,
+        arguments.word,
+        by=arguments.by,
+        length=arguments.length,
+        min_count=arguments.min_count,
+        limit=arguments.limit,
+    )
+    if arguments.json:
+        _print(result, True)
+    else:
+        print("\n".join(task.as_text(result)))
+    return 0
+
+
 def _report(arguments: argparse.Namespace) -> int:
     root = _in_project()
     file = paths.REPORT / ("metrics.json" if arguments.json else "index.html")
@@ -257,6 +277,7 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "lineage": _lineage,
     "embeddings": _embeddings,
     "audit": _audit,
+    "collocations": _collocations,
 }
 
 

@@ -44,6 +44,12 @@ def _workers(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 2**31 - 1")
+    return int(text)
+
+
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (1 to 65535)")
@@ -292,4 +298,28 @@ def make_parser() -> Parser:
     )
     audit.add_argument("--json", action="store_true", help="machine-readable output")
     audit.add_argument("--out", type=Path, metavar="FILE", help="write the result to FILE as JSON")
+
+    collocations = command(
+        "collocations",
+        "look collocations up, and see how they cut a text",
+        "Of a text: every collocation in it with its count and measures, and its sentences cut by word, gst, mst and\n"
+        "mst_exact with their total PMI, as the corpus is cut. Or the best collocations, of all or of one word.\n"
+        "Needs the artifacts of `lexveil run`.\n\n"
+        '  lexveil collocations "New York City is in the United States"\n'
+        "  lexveil collocations --top 20 --by count --length 3\n"
+        "  lexveil collocations --word york --json",
+    )
+    asked = collocations.add_mutually_exclusive_group(required=True)
+    asked.add_argument("text", nargs="?", metavar="TEXT", help="the text; - is standard input")
+    asked.add_argument("--top", type=_count, metavar="N", help="the N best collocations")
+    asked.add_argument("--word", metavar="W", help="the collocations that W takes part in, best first")
+    collocations.add_argument(
+        "--by",
+        metavar="MEASURE",
+        help="what is best: count, pmi_bits (the default), and as params.yaml asks for them npmi, llr, t_score",
+    )
+    collocations.add_argument("--length", type=int, choices=(2, 3), help="only pairs, or only triples of words")
+    collocations.add_argument("--min-count", type=_count, metavar="N", help="only what the corpus has N times or more")
+    collocations.add_argument("--limit", type=_count, metavar="N", help="how many with --word (default: 30)")
+    collocations.add_argument("--json", action="store_true", help="machine-readable output")
     return parser

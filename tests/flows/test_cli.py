@@ -60,6 +60,13 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         ((*PRIVATIZE, "--epsilon", "1", "--workers", "0"), "--workers"),
         (("report",), "lexveil run"),
         (("report", "--json"), "lexveil run"),
+        (("collocations",), "--top"),
+        (("collocations", "a text", "--top", "3"), "not allowed with"),
+        (("collocations", "--top", "0"), "--top"),
+        (("collocations", "--top", "3", "--length", "4"), "--length"),
+        (("collocations", "--top", "3", "--limit", "3"), "--limit"),
+        (("collocations", "a text", "--by", "count"), "--by"),
+        (("collocations", "a text"), "lexveil run"),
         (("ui", "--port", "0"), "port"),
         (("ui", "--port", "http"), "port"),
         (("lineage", "artifacts/first.txt"), "has not run yet"),
@@ -104,7 +111,9 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
     assert "--port" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in ("run", "data", "privatize", "report", "ui", "lineage"))])
+@pytest.mark.parametrize(
+    "command", [[], *([name] for name in ("run", "data", "privatize", "report", "ui", "lineage", "collocations"))]
+)
 def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
     code = (
         "import sys\nfrom flows.cli import main\n"

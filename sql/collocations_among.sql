@@ -1,0 +1,16 @@
+-- Those of some given n-grams that are collocations: what `lexveil collocations TEXT` looks up.
+--
+-- reads    bigrams, trigrams as in collocations_best.sql; given_bigrams (first_word, second_word) and
+--          given_trigrams (first_word, second_word, third_word)
+-- key      (first_word, second_word, third_word); third_word is null in a bigram
+-- ordered  by key
+with collocations as (
+    select * from bigrams semi join given_bigrams using (first_word, second_word)
+    union all by name
+    select * from trigrams semi join given_trigrams using (first_word, second_word, third_word)
+    union all by name
+    select null::varchar as third_word, null::double as npmi, null::double as llr, null::double as t_score where false
+)
+select first_word, second_word, third_word, count, pmi_bits, npmi, llr, t_score
+from collocations
+order by first_word, second_word, third_word nulls first
