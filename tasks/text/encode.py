@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from tasks.text.fast_tokenize import spans_of_texts
 from tasks.text.function_words import STOP_WORDS
 from tasks.text.segment import Collocations, segment
-from tasks.text.tokenize import is_punctuation, normal_form, surfaces
+from tasks.text.tokenize import is_punctuation, normal_form, token_spans
+
+Int32 = npt.NDArray[np.int32]
 
 WORD, STOPWORD, PUNCTUATION, OOV = 0, 1, 2, 3
 KINDS = ("word", "stopword", "punctuation", "oov")
@@ -101,55 +104,59 @@ class _WordKinds(dict[str, int]):
 _WORD_KINDS = _WordKinds()
 
 
-# Whether a character is white space, up to the last one that is (U+3000); one place more for all that follow.
-_SPACE = np.array([chr(code).isspace() for code in range(0x3001)] + [False])
-
-
-def _spans(texts: Sequence[str], sizes: npt.NDArray[np.int64], text_of: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Where tokens stand, from their lengths alone: they are all that is in a text beside white space.
-
-    Args:
-        sizes: (m,) characters of each token, in text order.
-        text_of: (m,) the text it is from.
+def _tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+    """Tokens of a batch of texts.
 
     Returns:
-        (m, 2) int32, start and end in its text.
+        The distinct normal forms; (m,) the form of each word; (m, 2) where it stands in its text; (s,) words of each
+        sentence; (t,) sentences of each text.
     """
-    characters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    inked = np.flatnonzero(~_SPACE[np.minimum(characters, len(_SPACE) - 1)])
-    text_starts = np.cumsum([0, *map(len, texts)])
-    start = inked[np.cumsum(sizes) - sizes] - text_starts[text_of]
-    return np.stack([start, start + sizes], axis=1).astype(np.int32)
+    try:
+        array = pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        return _tokenize_surrogates(texts)
+    tokens, spans = spans_of_texts(array)
+    return tokens.words.to_pylist(), tokens.ids, spans, tokens.sentence_sizes, tokens.sentences_per_text
+
+
+def _tokenize_surrogates(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+    """The same, slowly, where a text holds half of a surrogate pair: it has no UTF-8 that could be scanned."""
+    number: dict[str, int] = {}
+    ids: list[int] = []
+    spans: list[tuple[int, int]] = []
+    sentence_sizes: list[int] = []
+    per_text: list[int] = []
+    for text in texts:
+        found = token_spans(text)
+        per_text.append(len(found))
+        for sentence in found:
+            sentence_sizes.append(len(sentence))
+            spans += sentence
+            ids += [number.setdefault(normal_form(text[start:end]), len(number)) for start, end in sentence]
+    return (
+        [*number],
+        np.array(ids, dtype=np.int32),
+        np.array(spans, dtype=np.int32).reshape(-1, 2),
+        np.array(sentence_sizes, dtype=np.int32),
+        np.array(per_text, dtype=np.int32),
+    )
 
 
 def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
     """Tokenize, segment and look up a batch of texts.
 
-    Words are numbered by how they are written, so that all that depends on the word alone is worked out once per
-    batch and distinct word, and the rest is arithmetic on numbers.
+    Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
+    the rest is arithmetic on numbers.
     """
-    written: list[str] = []
-    text_sizes = np.zeros(len(texts), dtype=np.int64)
-    sentence_sizes: list[int] = []
-    for i, text in enumerate(texts):
-        before = len(written)
-        for sentence in surfaces(text):
-            written += sentence
-            sentence_sizes.append(len(sentence))
-        text_sizes[i] = len(written) - before
-    text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), text_sizes)
-
-    number: defaultdict[str, int] = defaultdict()
-    number.default_factory = number.__len__
-    word = np.fromiter(map(number.__getitem__, written), dtype=np.int64, count=len(written))
-    sizes = np.fromiter(map(len, number), dtype=np.int64, count=len(number))
-    forms = [*map(normal_form, number)]
+    forms, word, spans, sentence_sizes, sentences_per_text = _tokenize(texts)
+    sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
+    text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
+    text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))
     words = np.array(forms, dtype=object)[word].tolist()
 
     if lexicon.collocations is None:
         lengths = np.ones(len(words), dtype=np.int8)
     else:
-        sentence_offsets = np.cumsum([0, *sentence_sizes])
         scores = lexicon.collocations.scores(lexicon.collocations.ids(forms)[word], sentence_offsets)
         lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
 
@@ -172,5 +179,5 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
         n_words=n_words,
         first_word=first,
         words=words,
-        spans=_spans(texts, sizes[word], text_of_word),
+        spans=spans,
     )

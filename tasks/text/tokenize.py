@@ -108,13 +108,6 @@ def sentences(text: str) -> list[list[str]]:
     return [tokens for tokens in split if tokens]
 
 
-def surfaces(text: str) -> list[list[str]]:
-    """The same tokens as they are written, sentence by sentence."""
-    find = _TOKEN.findall
-    split = (find(text, start, end) for start, end in sentence_spans(text))
-    return [tokens for tokens in split if tokens]
-
-
 def token_spans(text: str) -> list[list[tuple[int, int]]]:
     """Character spans (start, end) of the same tokens, sentence by sentence."""
     find = _TOKEN.finditer
