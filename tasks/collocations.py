@@ -162,7 +162,7 @@ def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> li
             tokens = [tuple(words[i : i + size]) for i, size in enumerate(sizes) if size]
             of_sentence[name] = {
                 "tokens": [" ".join(token) for token in tokens],
-                "total_pmi_bits": sum(pmi[token] for token in tokens if len(token) > 1),
+                "total_pmi_bits": sum((pmi[token] for token in tokens if len(token) > 1), 0.0),
             }
         found.append(of_sentence)
     return found
