@@ -61,6 +61,19 @@ def test_what_a_worker_raises_is_raised_here_and_ends_all() -> None:
     assert not children()
 
 
+def test_an_error_while_workers_start_ends_them_though_nobody_reads_what_waits() -> None:
+    """The items are larger than a pipe holds."""
+
+    def items() -> Iterator[bytes]:
+        yield bytes(2**20)
+        yield bytes(2**20)
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        list(ordered_map(len, items(), 2))
+    assert not children()
+
+
 def test_a_killed_worker_is_said() -> None:
     with pytest.raises(LexveilError, match=r"a worker process was killed.*machine\.workers"):
         list(ordered_map(die, range(9), 2))
