@@ -10,7 +10,6 @@ times the number of workers. Counter and Phrases get the same sentences from the
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import math
 import os
@@ -28,16 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.corpus import corpus_texts
+
 ROOT = Path(__file__).resolve().parents[1]
 C4_TOKENS = 1.1e9  # 2.5 M texts of C4, the corpus of the collocation paper
 STEPS = (1, 2, 4, 8, 16)
-
-
-def read_texts(folder: Path) -> Iterator[str]:
-    """The texts of all shards (JSON lines, gzip) of a corpus folder, in order."""
-    for shard in sorted(folder.glob("*.json.gz")):
-        with gzip.open(shard, "rt", encoding="utf-8") as lines:
-            yield from (json.loads(line)["text"] for line in lines)
 
 
 def zipfian_texts(seed: int) -> Iterator[str]:
@@ -363,7 +357,7 @@ def main() -> None:
     asked = parser.parse_args()
 
     def texts() -> Iterator[str]:
-        return read_texts(asked.corpus) if asked.corpus else zipfian_texts(asked.seed)
+        return corpus_texts(asked.corpus) if asked.corpus else zipfian_texts(asked.seed)
 
     options = {
         "memory_limit": asked.memory_limit,

@@ -11,8 +11,6 @@ is compared with the compiled one, token by token, before its speed is printed.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import limits
+from benchmarks.corpus import corpus_texts
 from benchmarks.material import draw_tokens
 from benchmarks.per_sentence import PUBLISHED, TIDY
 from benchmarks.table import print_table, show
@@ -122,14 +121,10 @@ def counted(corpus: Path, min_count: int) -> Material:
     number: dict[str, int] = {}
     listed: list[int] = []
     ends = [0]
-    for shard in sorted(corpus.glob("*.json.gz")):
-        with gzip.open(shard, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                for sentence in sentences(json.loads(line)["text"]):
-                    listed += [number.setdefault(word, len(number)) for word in sentence]
-                    ends.append(len(listed))
-                if len(listed) >= COUNTED:
-                    break
+    for text in corpus_texts(corpus):
+        for sentence in sentences(text):
+            listed += [number.setdefault(word, len(number)) for word in sentence]
+            ends.append(len(listed))
         if len(listed) >= COUNTED:
             break
     if not listed:

@@ -11,8 +11,6 @@ reading files, comparing and compiling are not in them. Without a corpus the tex
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from benchmarks.corpus import corpus_texts
 from tasks.io.tables import write_json
 from tasks.text import fast_tokenize
 from tasks.text.tokenize import normal_form, sentences, token_spans
@@ -32,13 +31,6 @@ from tasks.text.tokenize import normal_form, sentences, token_spans
 BATCH = 5_000  # texts, as in the stage that tokenizes the corpus
 SEED = 7
 T = TypeVar("T")
-
-
-def corpus_texts(folder: Path) -> Iterator[str]:
-    """The texts of all training shards (JSON lines, gzip), in order."""
-    for shard in sorted(folder.glob("*train*.json.gz")):
-        with gzip.open(shard, "rt", encoding="utf-8") as lines:
-            yield from (json.loads(line)["text"] for line in lines)
 
 
 def made_texts(n: int) -> Iterator[str]:
@@ -189,7 +181,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(arguments)
     n = options.documents
-    texts = islice(corpus_texts(options.corpus), n) if options.corpus else made_texts(n or 20_000)
+    texts = islice(corpus_texts(options.corpus, "*train*.json.gz"), n) if options.corpus else made_texts(n or 20_000)
     measured = measure(texts)
     if not measured.get("texts"):
         parser.error(f"{options.corpus} holds no text in *train*.json.gz; name a folder of shards")

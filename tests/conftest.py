@@ -68,3 +68,15 @@ def project(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copytree(_built, root)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture(scope="module")
+def listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of it with its lists, one for each module of tests; not the current folder."""
+    root = tmp_path_factory.mktemp("listed") / "project"
+    shutil.copytree(_built, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        for segmentation in ("word", "gst", "mst"):
+            run_stage("build_lists", segmentation)
+    return root

@@ -17,24 +17,15 @@ from tests.conftest import run_stage
 SEGMENTATIONS = ("gst", "mst", "word")
 
 
-@pytest.fixture(scope="module")
-def listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built project with its lists. Those of words know half of the vocabulary, as another model would."""
-    import shutil
-
-    root = tmp_path_factory.mktemp("listed") / "project"
-    shutil.copytree(_built, root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        for segmentation in SEGMENTATIONS:
-            run_stage("build_lists", segmentation)
-        folder = Path("artifacts/lists/word/L0")
-        words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
-        orders = np.load(folder / "orders.npy")
-        half = len(words) // 2
-        (folder / "words.txt").write_text("".join(f"{word}\n" for word in words[:half]), encoding="utf-8")
-        np.save(folder / "orders.npy", orders[:, orders[0] < half])
-    return root
+@pytest.fixture(scope="module", autouse=True)
+def _other_model(listed: Path) -> None:
+    """The lists of words know half of the vocabulary, as another model would."""
+    folder = listed / "artifacts/lists/word/L0"
+    words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    orders = np.load(folder / "orders.npy")
+    half = len(words) // 2
+    (folder / "words.txt").write_text("".join(f"{word}\n" for word in words[:half]), encoding="utf-8")
+    np.save(folder / "orders.npy", orders[:, orders[0] < half])
 
 
 @pytest.fixture(autouse=True)

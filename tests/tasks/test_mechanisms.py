@@ -21,24 +21,9 @@ from tasks.privacy.budget import SEGMENTATION_OF, Policy
 from tasks.privacy.mechanism import MECHANISMS
 from tasks.privatize import privatize
 from tasks.release import privatize_file
-from tests.conftest import run_stage
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
 OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbel")]
-
-
-@pytest.fixture(scope="module")
-def listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built project, with its lists."""
-    import shutil
-
-    root = tmp_path_factory.mktemp("listed") / "project"
-    shutil.copytree(_built, root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        for segmentation in ("word", "gst", "mst"):
-            run_stage("build_lists", segmentation)
-    return root
 
 
 @pytest.fixture(autouse=True)
