@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +53,11 @@ def copy_bandwidth() -> float:
     return best_rate(work, 0.3)
 
 
-def random_rows(vectors: Vectors) -> float:
+def random_rows(vectors: npt.NDArray[Any]) -> float:
     """Rows per second that can be fetched from random places of ``vectors``."""
     rng = np.random.default_rng(0)
     rows = rng.integers(len(vectors), size=4096)
-    out = np.empty((len(rows), vectors.shape[1]), dtype=np.float32)
+    out = np.empty((len(rows), vectors.shape[1]), dtype=vectors.dtype)
 
     def work() -> float:
         np.take(vectors, rows, axis=0, out=out, mode="clip")

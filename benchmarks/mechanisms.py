@@ -114,15 +114,25 @@ def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np
     listed = int(made.listed.sum()) if hasattr(made, "listed") else 0
     seconds, by = product * (searches + listed) / limits.sgemm(dimensions), "sgemm"
     if isinstance(made, Tem):
-        # Uniform proposals until one is accepted, each a row from a random place; one is accepted with its weight over
-        # the largest weight, the word's own.
-        plain = made.plain(ids, epsilon)
-        some = np.flatnonzero(plain)[:: max(1, int(plain.sum()) // 200)]
-        law = np.exp(made.log_pmf(ids[some], epsilon[some]))
-        proposals = n_words * law[np.arange(len(some)), ids[some]].mean() * plain.sum() if len(some) else 0.0
-        rows = proposals / limits.random_rows(vectors)
+        # Each proposal reads a sketch from a random place.
+        rows = proposals_of(made, ids, epsilon) / limits.random_rows(made.sketch.rows)
         seconds, by = seconds + rows, by if rows < seconds else "random rows"
     return len(ids) / seconds, by
+
+
+def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.float64]) -> float:
+    """Proposals that the tokens take which TEM draws without lists, from some of them."""
+    plain, sizes = made.plain(ids, epsilon), np.diff(made.sketch.ends)
+    some = np.flatnonzero(~made.listed[ids])
+    if not len(some):
+        return 0.0
+    count, some = len(some), some[:: max(1, len(some) // 200)]
+    law = np.exp(made.log_pmf(ids[some], epsilon[some]))[np.arange(len(some)), ids[some]]
+    # The word itself has weight 1, so its probability is one over the weight of all words.
+    near = np.minimum(made.sketch.nearest[ids[some]], made.gamma(epsilon[some])[:, None])
+    near[plain[some]] = 0.0  # not measured
+    envelope = np.where(plain[some], made.size, 1 + np.exp(-epsilon[some, None] / 2 * near) @ sizes)
+    return float((envelope * law).mean() * count)
 
 
 def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -140,6 +150,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
         run(small, np.arange(300), np.full(300, e), np.random.default_rng(0), 1.0)
     limits.sgemm(dimensions)
     rows: list[dict[str, Any]] = []
+    made: Any = None
     for epsilon in spec["epsilons"]:
         for mode in spec["modes"]:
             per_document = mode == "per document"
@@ -147,7 +158,10 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
                 material.document_epsilons(len(ids), epsilon) if per_document else np.full(len(ids), float(epsilon))
             )
             rng = limits.generators()["experiment" if per_document else mode]()
-            made = make(name, vectors, orders)
+            if made is None or name != "truncated_gumbel":
+                made = make(name, vectors, orders)
+            else:  # its Δmin and Δmax are of the vocabulary, and take minutes
+                made.listed[:] = False
             before, _ = limit_of(name, made, vectors, ids[:1000], budgets, rng) if name in NOISY else (0.0, "")
             done, spent = run(made, ids, budgets, rng, seconds)
             limit, by = limit_of(name, made, vectors, ids[:done], budgets, rng)

@@ -164,6 +164,16 @@ def squared_distance(left: Vectors, right: Queries) -> float:  # pragma: no cove
     return total
 
 
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+def squared_distance_of_rows(vectors: Vectors, left: int, right: int) -> float:  # pragma: no cover - compiled
+    """The same of two rows. A row as an array of its own would cost more than the distance: its owners are counted."""
+    total = 0.0
+    for i in range(vectors.shape[1]):
+        difference = np.float64(vectors[left, i]) - np.float64(vectors[right, i])
+        total += difference * difference
+    return total
+
+
 @numba.njit(cache=True)
 def _largest(maxima: Vectors, k: int) -> Vectors:  # pragma: no cover - compiled
     """The k-th largest value of each column."""

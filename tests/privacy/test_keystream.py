@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tasks.privacy.keystream import chacha20, draw_words, expand, next_unit, open_stream
+from tasks.privacy.keystream import BLOCKS, UNITS, chacha20, draw_words, expand, next_units, open_stream
 from tasks.privacy.rng import stream
 
 
@@ -15,9 +15,9 @@ def test_block_function_of_rfc_8439() -> None:
         ],
         dtype=np.uint32,
     )  # fmt: skip
-    block = np.empty(16, dtype=np.uint32)
-    chacha20(state, block)
-    assert block.astype("<u4").tobytes().hex() == (
+    blocks = np.empty((16, BLOCKS), dtype=np.uint32)
+    chacha20(state, blocks.ravel())
+    assert blocks[:, 0].astype("<u4").tobytes().hex() == (
         "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4ed2826446079faa0914c2d705d98b02a2b5129cd1de164eb9"
         "cbd083e8a2503c4e"
     )
@@ -30,15 +30,26 @@ def test_stream_of_a_zero_key() -> None:
     assert stream_bytes[128:].startswith("9f07e7be5551387a98ba977c732d080d")
 
 
+def test_blocks_made_together_are_those_made_one_by_one() -> None:
+    """Each block with its own counter; also where the counter's upper half begins."""
+    rng = np.random.default_rng(0)
+    state = rng.integers(2**32, size=16, dtype=np.uint32)
+    state[12] = 2**32 - BLOCKS
+    together, alone = np.empty((16, BLOCKS), dtype=np.uint32), np.empty((16, BLOCKS), dtype=np.uint32)
+    chacha20(state, together.ravel())
+    for block in range(BLOCKS):
+        chacha20(state + np.uint32(block) * (np.arange(16) == 12), alone.ravel())
+        assert (together[:, block] == alone[:, 0]).all()
+
+
 def test_units_are_the_words_of_the_stream() -> None:
     key = np.array([1, 2, 3, 4], dtype=np.uint64)
-    words = np.frombuffer(expand(key, 160), dtype="<u8")
-    state, block = np.empty(16, dtype=np.uint32), np.empty(16, dtype=np.uint32)
-    open_stream(state, key)
-    at, units = 16, []
-    for _ in range(20):
-        unit, at = next_unit(state, block, at)
-        units.append(unit)
+    words = np.frombuffer(expand(key, 8 * 3 * UNITS), dtype="<u8")
+    state, some, units = np.empty(16, dtype=np.uint32), np.empty(UNITS), []
+    open_stream(state, key[None], 0, 0)
+    for _ in range(3):
+        next_units(state, some)
+        units += some.tolist()
     assert units == ((words >> np.uint64(11)) * 2.0**-53).tolist()
 
 

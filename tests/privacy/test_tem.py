@@ -9,6 +9,7 @@ from tasks.privacy import tem as module
 from tasks.privacy.rng import stream
 from tasks.privacy.tem import Tem
 from tasks.space.search import pair_distances
+from tasks.space.sketch import sketch_bounds
 from tests.privacy.toys import FALSE_ALARM, SAMPLES, draw, fits, largest_loss, vectors
 
 
@@ -22,40 +23,45 @@ def test_draws_follow_the_law(epsilon: float, budget_error: float, follows: bool
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 9.0, 60.0])
-@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("way", ["plain", "groups", "list"])
 @pytest.mark.parametrize("members", [1, 8 * 200, 64 * 200])
+@pytest.mark.parametrize("word", [3, 150, "longest"])
 def test_every_way_of_proposing_has_the_same_law(
-    monkeypatch: pytest.MonkeyPatch, epsilon: float, plain: bool, members: int
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, way: str, members: int, word: int | str
 ) -> None:
-    """Near words in shells or uniform proposals first, with few or many words listed; with two equal words."""
-    monkeypatch.setattr(Tem, "plain", lambda self, ids, epsilon: np.full(len(ids), plain))
+    """By uniform proposals, from groups or from a list first, with few or many words listed; with two equal words."""
+    weighed = Tem.plain
+    monkeypatch.setattr(Tem, "plain", lambda *args: weighed(*args) & False | (way == "plain"))
     monkeypatch.setattr(module, "ATTEMPTS", 4)
     monkeypatch.setattr(module, "MEMBERS", members)
-    some = vectors(200)
+    some = vectors(200) * np.linspace(0.2, 2, 200, dtype=np.float32)[:, None]
     some[150] = some[3]
     tem = Tem(some)
+    if word == "longest":
+        word = int(tem.norms.argmax())
     tem.members = tem.members[:, :64]
-    assert fits(draw(tem, 3, epsilon), np.exp(tem.log_pmf(np.array([3]), np.array([epsilon])))[0])
+    tem._proposals[:] = np.inf if way == "groups" else 0.0
+    drawn = draw(tem, word, epsilon)
+    assert fits(drawn, np.exp(tem.log_pmf(np.array([word]), np.array([epsilon])))[0])
+    # A word of whose proposals few are accepted goes on with its list.
+    assert tem.listed.any()
 
 
-@pytest.mark.parametrize("floor", [0.0, 2.0])
-def test_bounds_of_the_distance_decide_as_the_distance_does(floor: float) -> None:
-    """Also for units just beside the one that decides, and bounds that are the distance itself."""
+def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
+    """Also for limits just beside the distance, bounds that are the distance itself, and those of the sketch."""
     some, rng = vectors(200), np.random.default_rng(5)
-    norms = np.sqrt((some.astype(np.float64) ** 2).sum(axis=1))
+    sketch = Tem(some).sketch
     decided = 0
     for _ in range(3000):
         word, proposed = rng.integers(200, size=2)
-        half, radius = rng.exponential(2), floor + rng.exponential(4)
+        radius = rng.exponential(4)
         distance = float(tem_distances(some, word, proposed))
-        edge = np.exp(-half * (min(distance, radius) - floor))
-        for unit in (rng.random(), edge * (1 - 1e-13), edge * (1 + 1e-13), 0.0):
-            if unit >= 1:
-                continue
-            near, far = abs(norms[word] - norms[proposed]), norms[word] + norms[proposed]
-            for bounds in ((near, far), (distance, distance), (0.0, np.inf)):
-                got = module._accepted(some, word, proposed, half, radius, floor, unit, *bounds)
-                assert got == (unit < edge)
+        edge = min(distance, radius)
+        closest = sketch_bounds(sketch.rows, sketch.step, sketch.place[word], sketch.place[proposed])
+        for limit in (rng.exponential(4), edge * (1 - 1e-13), edge * (1 + 1e-13), edge, np.inf, -np.inf):
+            for bounds in (closest, (distance, distance), (0.0, np.inf)):
+                got = module._accepted(some, word, proposed, radius, limit, *bounds)
+                assert got == (edge < limit)
             decided += got
     assert decided > 1000
 
