@@ -77,8 +77,25 @@ def _replace(path: Path, content: bytes) -> None:
         os.replace(partial, path)
 
 
+def _corpus(given: Sequence[str]) -> Path | dict[str, Path] | None:
+    """One file or folder, or several by name, as --corpus [NAME=]PATH gives them."""
+    if not given:
+        return None
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return Path(given[0]).absolute()
+    sources: dict[str, Path] = {}
+    for one in given:
+        name, equals, path = one.partition("=")
+        if not equals or not name or not path:
+            raise RequestError(f"--corpus {one}: several need a name each: --corpus web=PATH tickets=PATH")
+        if name in sources:
+            raise RequestError(f"--corpus {one}: the name {name} is there twice; give files of one source as a folder")
+        sources[name] = Path(path).absolute()
+    return sources
+
+
 def _data(arguments: argparse.Namespace) -> int:
-    corpus = arguments.corpus and arguments.corpus.absolute() if arguments.action == "use" else None
+    corpus = _corpus(arguments.corpus or ()) if arguments.action == "use" else None
     documents = [path.absolute() for path in arguments.documents or ()] if arguments.action == "use" else []
     root = _in_project()
     from tasks.intake import project

@@ -123,6 +123,7 @@ def make_parser() -> Parser:
         "Fills data/ (corpus/: public text to learn from; documents/: texts to privatize), tracked by data.dvc.\n\n"
         "  lexveil data default\n"
         "  lexveil data use --corpus crawl/ --documents letters.csv --text-column body\n"
+        "  lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)\n"
         "  lexveil data status --json",
     )
     actions = data.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
@@ -131,7 +132,10 @@ def make_parser() -> Parser:
         "use", help="your own files: json.gz, jsonl, csv, tsv, parquet or txt, files or folders", allow_abbrev=False
     )
     use.add_argument(
-        "--corpus", type=Path, metavar="PATH", help="file or folder to learn from; left as it is if not given"
+        "--corpus",
+        nargs="+",
+        metavar="[NAME=]PATH",
+        help="file or folder to learn from, or several, each with a name; left as it is if not given",
     )
     use.add_argument(
         "--documents", type=Path, nargs="+", metavar="PATH", help="files or folders to privatize, each file one set"

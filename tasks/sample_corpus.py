@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tasks.errors import MissingArtifact
+from tasks.errors import MissingArtifact, ParameterError
 from tasks.io import duck, paths
 from tasks.io.params import MachineParams, Params, load_params
 from tasks.io.pool import ordered_map
@@ -52,27 +52,57 @@ BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single d
 SMALL = 300_000  # documents below which starting worker processes costs more than it saves
 
 
-def sample(corpus: Path, out: Path, params: Params) -> int:
-    """Write the sampled documents and return how many there are.
+def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
+    """The shards of each source: a folder in the corpus folder is a source of its name, the shards beside have none.
 
     Raises:
         MissingArtifact: if there are no shards.
+        ParameterError: if a weight is of no source, or all are 0.
     """
-    shards = sorted(corpus.glob("*.json.gz"))
-    if not shards:
+    sources = {"": sorted(corpus.glob("*.json.gz"))}
+    sources |= {folder.name: sorted(folder.glob("*.json.gz")) for folder in sorted(corpus.glob("*/"))}
+    sources = {name: shards for name, shards in sources.items() if shards}
+    if not sources:
         raise MissingArtifact(
             f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use --corpus PATH` brings some"
         )
+    for name in weights:
+        if name not in sources or not name:
+            named = ", ".join(filter(None, sources)) or "none, its shards have no name"
+            raise ParameterError(
+                f"params.yaml: sample.weights.{name} is of no source in {corpus} (there are: {named}); remove it, or "
+                "bring the source by `lexveil data use --corpus NAME=PATH`"
+            )
+    if not any(weights.get(name, 1.0) for name in sources):
+        raise ParameterError("params.yaml: sample.weights: all are 0, so there is nothing to learn from; raise one")
+    return sources
+
+
+def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
+    """Write the sampled documents (doc_id, text, source) and return how many there are of each source.
+
+    Raises:
+        MissingArtifact, ParameterError: as ``sources_of``.
+    """
+    weights = params.sample.weights
+    sources = {name: shards for name, shards in sources_of(corpus, weights).items() if weights.get(name, 1.0)}
     with duck.session(params.machine) as con:
-        packed = sum(shard.stat().st_size for shard in shards)
+        packed = sum(shard.stat().st_size for shards in sources.values() for shard in shards)
         # The sample is about as large as the shards; rows that do not fit into memory are spilled unpacked.
         check_disk(Path(params.machine.temp_directory), packed, 5 * packed, "sampling")
         con.execute(
-            f"create temp view corpus as select text from read_json({duck.file_list(shards)}, "
-            "columns = {text: 'varchar'}, format = 'newline_delimited', maximum_object_size = 134217728)"
+            "create temp view corpus as "
+            + " union all ".join(
+                f"select text, '{name}' as source, {weights.get(name, 1.0)!r}::double as weight "
+                f"from read_json({duck.file_list(shards)}, "
+                "columns = {text: 'varchar'}, format = 'newline_delimited', maximum_object_size = 134217728)"
+                for name, shards in sources.items()
+            )
         )
         chosen = {"seed": params.seed, "max_documents": params.sample.max_documents}
-        return duck.materialize(con, "corpus_sample", out, group_rows=GROUP, **chosen)
+        duck.materialize(con, "corpus_sample", out, group_rows=GROUP, **chosen)
+        duck.view(con, "sample", out)
+        return dict(con.execute("select source, count(*) from sample group by all order by all").fetchall())
 
 
 class Shard(NamedTuple):
@@ -236,9 +266,10 @@ def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) 
 def main() -> None:
     """Run the stage."""
     params = load_params()
-    n = sample(paths.CORPUS, paths.SAMPLE, params)
+    drawn = sample(paths.CORPUS, paths.SAMPLE, params)
     n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine)
-    print(f"sampled {n:,} documents, {n_sentences:,} sentences")
+    mix = ", ".join(f"{name} {n:,}" for name, n in drawn.items()) if set(drawn) != {""} else ""
+    print(f"sampled {sum(drawn.values()):,} documents{mix and f' ({mix})'}, {n_sentences:,} sentences")
 
 
 if __name__ == "__main__":

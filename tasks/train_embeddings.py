@@ -23,11 +23,13 @@ from tasks.io.params import Params, load_params
 from tasks.io.spaces import write_space
 from tasks.io.stage import stage_main
 from tasks.io.tables import require, write_json
-from tasks.io.training import Checkpoints, TrainingWatch, some_sentences
+from tasks.io.training import FORMAT, Checkpoints, TrainingWatch, some_sentences
+from tasks.io.work import kept_work
 from tasks.space.embed import Trained, TrainingState, displacement, normalize, train_word2vec
 from tasks.space.quality import analogies, by_frequency, neighbour_samples, similarity
 from tasks.space.word_space import WordSpace
 
+CODE = ("space/embed.py", "space/objective.py")  # on which the state of a training depends
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 
 
@@ -46,12 +48,7 @@ def main() -> None:
         return
     settings = asdict(params.embeddings)
     del settings["word_model"], settings["normalize"]
-    checkpoints = Checkpoints(
-        paths.WORK / "train_embeddings" / segmentation,
-        require(paths.segmented(segmentation), f"segment_corpus@{segmentation}"),
-        {**settings, "seed": params.seed} | {name: version(name) for name in ("gensim", "numpy", "scipy")},
-    )
-    trained = train(segmentation, params.seed, settings, checkpoints)
+    corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
     about: dict[str, Any] = {
         "source": "own",
         "normalize": params.embeddings.normalize,
@@ -59,8 +56,12 @@ def main() -> None:
         # Threads write to the same vectors without locks: whoever reads this file later must know.
         "byte_stable": params.embeddings.workers == 1,
     }
-    write(trained.space, segmentation, about, trained.losses, params)
-    checkpoints.clear()
+    versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
+    depends = (FORMAT, sorted(settings.items()), params.seed, versions)
+    work = kept_work(params.machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
+    with work as folder:  # until the result is written
+        trained = train(segmentation, params.seed, settings, Checkpoints(folder))
+        write(trained.space, segmentation, about, trained.losses, params)
     print("trained")
 
 

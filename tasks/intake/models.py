@@ -11,7 +11,7 @@ from typing import Any
 from tasks.errors import RequestError
 from tasks.intake.default import write_default_corpus, write_default_documents
 from tasks.intake.files import shown
-from tasks.intake.project import check_project, keep, tracked_replacement
+from tasks.intake.project import NAME, check_project, keep, tracked_replacement
 from tasks.intake.vectors import read_model
 from tasks.io import paths
 from tasks.io.models import content_hash
@@ -38,7 +38,7 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
         RequestError: if the name or the file cannot be used, or data/ holds what DVC has not saved. data/ is then as
             it was.
     """
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name) or name in RESERVED:
+    if not re.fullmatch(NAME, name) or name in RESERVED:
         raise RequestError(
             f"{shown(Path(name))}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter or digit, "
             f"and is none of {', '.join(RESERVED)}"

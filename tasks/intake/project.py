@@ -9,11 +9,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from tasks.intake.readers import names
 # In a folder that .gitignore names, on the disk that holds data/.
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
+NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # of a source of the corpus or a model: a folder's, and stands in params.yaml
 
 
 def materialize_default(root: Path) -> None:
@@ -64,31 +66,42 @@ def use_default(root: Path) -> dict[str, Any]:
     return {"unchanged": pointer.read_bytes() == before}
 
 
-def use(corpus: Path | None, documents: Sequence[Path], text_column: str, root: Path) -> dict[str, Any]:
+def use(
+    corpus: Path | Mapping[str, Path] | None, documents: Sequence[Path], text_column: str, root: Path
+) -> dict[str, Any]:
     """`lexveil data use`: make users' files the project's corpus, its documents, or both.
 
     The side that is not given stays as it is; where there is none, the embedded default's is used.
 
     Args:
-        corpus: a file or folder, or None.
+        corpus: a file or folder; or several, each a source of the corpus by its name; or None.
         documents: files or folders; each file becomes a document set of its name. May be empty.
         text_column: the column that holds the text, in all of these files (a .txt file has no columns).
         root: the project's folder.
 
     Returns:
-        corpus: as ``write_corpus``, or None; documents: as ``write_documents``, or None; notes: lines for people.
+        corpus: as ``write_corpus``, of several by name, or None; documents: as ``write_documents``, or None; notes:
+            lines for people.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
     """
-    if corpus is None and not documents:
+    if not corpus and not documents:
         raise RequestError("nothing to use; give --corpus PATH, --documents PATH or both")
     if not text_column:
         raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
     check_project(root)
-    corpus_files = find_sources([corpus]) if corpus is not None else []
+    sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus is not None else {}
+    for name in filter(None, sources):
+        if not re.fullmatch(NAME, name):
+            raise RequestError(
+                f"--corpus {shown(Path(name))}=…: no name for a source; it has a-z, 0-9, _ and -, and begins with a "
+                "letter or digit"
+            )
+    corpus_files = {name: find_sources([path]) for name, path in sources.items()}
     document_files = find_sources(documents)
     notes: list[str] = []
+    written: dict[str, dict[str, Any]] = {}
     summary: dict[str, Any] = {"corpus": None, "documents": None, "notes": notes}
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
@@ -97,23 +110,27 @@ def use(corpus: Path | None, documents: Sequence[Path], text_column: str, root: 
         elif not keep(root / "data/documents", partial / "documents"):
             write_default_documents(partial / "documents")
             notes.append("documents: none were given and none were there, so the embedded default's are used")
-        if corpus is not None:
-            summary["corpus"] = write_corpus(corpus_files, partial / "corpus", text_column)
+        if sources:
+            written = {
+                name: write_corpus(files, partial / "corpus" / name, text_column)
+                for name, files in corpus_files.items()
+            }
+            summary["corpus"] = written.get("", written)
         elif not keep(root / "data/corpus", partial / "corpus"):
             write_default_corpus(partial / "corpus")
             notes.append("corpus: none was given and none was there, so the embedded default's is used")
         keep(root / "data/embeddings", partial / "embeddings")
-    notes += _notes(summary)
+    notes += _notes(summary, written)
     return summary
 
 
-def _notes(summary: dict[str, Any]) -> Iterator[str]:
-    corpus = summary["corpus"]
-    if corpus:
-        if corpus["skipped_blank"]:
-            yield f"corpus: {corpus['skipped_blank']:,} rows without text were skipped"
-        if corpus["dropped_columns"]:
-            yield f"corpus: columns dropped: {names(corpus['dropped_columns'])}"
+def _notes(summary: dict[str, Any], corpus: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    for source, facts in corpus.items():
+        where = f"corpus/{source}" if source else "corpus"
+        if facts["skipped_blank"]:
+            yield f"{where}: {facts['skipped_blank']:,} rows without text were skipped"
+        if facts["dropped_columns"]:
+            yield f"{where}: columns dropped: {names(facts['dropped_columns'])}"
     for dataset, facts in (summary["documents"] or {}).items():
         if facts["made_ids"]:
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
@@ -127,12 +144,13 @@ def status(root: Path) -> dict[str, Any]:
     Returns:
         tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
             describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
-        corpus: files, documents, bytes, or None; documents: by set, files, rows, bytes, columns, splits.
+        corpus: files, documents, bytes, sources by name, or None; documents: by set, files, rows, bytes, columns,
+            splits.
 
     Raises:
         RequestError: if a file in data/ is damaged.
     """
-    corpus = sorted((root / "data/corpus").glob("*.json.gz"))
+    corpus = sorted((root / "data/corpus").rglob("*.json.gz"))
     sets = sorted((root / "data/documents").glob("*.parquet"))
     return {
         "tracked": _tracked(root),
@@ -140,6 +158,7 @@ def status(root: Path) -> dict[str, Any]:
             "files": len(corpus),
             "documents": sum(_count_lines(shard) for shard in corpus),
             "bytes": sum(shard.stat().st_size for shard in corpus),
+            "sources": sorted({shard.parent.name for shard in corpus if shard.parent != root / "data/corpus"}),
         }
         if corpus
         else None,

@@ -35,9 +35,10 @@ class MachineParams:
 
 @dataclass(frozen=True, slots=True)
 class SampleParams:
-    """The corpus sample."""
+    """The corpus sample; the weights are of the sources in data/corpus, 1 where a source is not named."""
 
     max_documents: int
+    weights: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "machine.threads": (1, 1024),
     "machine.workers": (1, 1024),
     "sample.max_documents": (1, 2**62),
+    "sample.weights": (0.0, 1e9),
     "count.min_count": (1, 2**31),
     "collocations.min_count": (1, 2**31),
     "collocations.min_pmi": (-1000.0, 1000.0),
@@ -328,6 +330,14 @@ def _value(kind: Any, raw: object, key: str, source: str) -> Any:
     if is_dataclass(kind):
         return _build(typing.cast(type, kind), raw, key + ".", source)
     origin = typing.get_origin(kind)
+    if origin is dict:
+        if not isinstance(raw, dict):
+            raise ParameterError(f"{source}: {key} must be a mapping of names to values; {{}} is one without any")
+        inner = typing.get_args(kind)[1]
+        return {
+            _value(str, name, f"{key}, a name", source): _value(inner, raw[name], f"{key}.{name}", source)
+            for name in raw
+        }
     if origin is list:
         if not isinstance(raw, list) or not raw:
             raise ParameterError(f"{source}: {key} must be a list with at least one entry")
@@ -358,8 +368,9 @@ def _value(kind: Any, raw: object, key: str, source: str) -> Any:
         raise ParameterError(f"{source}: {key} is {raw!r}; it must be {wanted}{why}")
     if key.startswith("grid.epsilons") and not 0 < raw < float("inf"):  # type: ignore[operator]
         raise ParameterError(f"{source}: {key} is {raw}; an epsilon must be finite and greater than 0")
-    if key in RANGES:
-        low, high = RANGES[key]
+    bounded = "sample.weights" if key.startswith("sample.weights.") else key
+    if bounded in RANGES:
+        low, high = RANGES[bounded]
         if not low <= raw <= high:  # type: ignore[operator]
             raise ParameterError(f"{source}: {key} is {raw}; it must lie between {low:g} and {high:g}")
     return raw

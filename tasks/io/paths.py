@@ -21,7 +21,6 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
-WORK = Path(".lexveil/work")  # what an interrupted stage goes on from; nothing in it is an output
 
 
 def segmented(segmentation: str) -> Path:

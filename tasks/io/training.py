@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
 import threading
 import time
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from tasks.io.hashes import sha256
 from tasks.io.tables import atomic_directory
 from tasks.space.embed import TrainingState
 
 FORMAT = 1  # of a checkpoint; an older one is not read
-CODE = [Path(__file__).parents[1] / "space" / name for name in ("embed.py", "objective.py")]
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
 class Checkpoints:
-    """The state of one training after its last finished epoch, in a folder that is no output of DVC.
+    """The state of one training after its last finished epoch, in a folder of ``kept_work``. Nothing is pickled."""
 
-    DVC deletes the outputs of a stage before it runs, and an interrupted training is to find its state. The folder's
-    name is a hash of everything the training depends on, so no other training takes it up. Nothing is pickled.
-    """
-
-    def __init__(self, folder: Path, corpus: Path, settings: Mapping[str, Any]) -> None:
-        """``folder`` is this stage's own; ``settings`` are JSON values."""
-        code = [sha256(file) for file in CODE]
-        depends = {"format": FORMAT, "code": code, "corpus": sha256(corpus), "settings": settings}
-        key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]
-        self.parent, self.folder = folder, folder / key
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def load(self) -> TrainingState | None:
-        """The state of the last finished epoch, or None; states of other trainings are removed.
+        """The state of the last finished epoch, or None.
 
         A checkpoint that was cut short (the machine lost power) counts as none: the sums of its arrays tell.
         """
-        for other in self.parent.glob("*"):
-            if other != self.folder:
-                shutil.rmtree(other, ignore_errors=True)
         for checkpoint in reversed(self._all()):
             try:
                 facts = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
@@ -77,10 +62,6 @@ class Checkpoints:
         for old in before:
             if old.name != f"epoch-{state.epoch:05d}":
                 shutil.rmtree(old, ignore_errors=True)
-
-    def clear(self) -> None:
-        """Remove everything: the training has ended and its result is written."""
-        shutil.rmtree(self.parent, ignore_errors=True)
 
     def _all(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("epoch-*") if re.fullmatch(r"epoch-\d{5,}", path.name))

@@ -57,6 +57,24 @@ def test_default_use_status_and_a_clone(real: Path, tmp_path: Path) -> None:
         project.use_default(real)
 
 
+def test_a_corpus_of_several_sources(real: Path, tmp_path: Path) -> None:
+    web = write(tmp_path / "web.csv", [{"text": "a b"}, {"text": "c"}, {"text": ""}])
+    tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
+    summary = project.use({"web": web, "tickets": tickets}, [], "text", real)
+    assert {name: facts["documents"] for name, facts in summary["corpus"].items()} == {"web": 2, "tickets": 1}
+    assert "corpus/web: 1 rows without text were skipped" in summary["notes"]
+    assert {path.parent.name for path in (real / "data/corpus").rglob("*.json.gz")} == {"web", "tickets"}
+    described = project.status(real)
+    assert described["tracked"] == "yes"
+    assert described["corpus"]["documents"] == 3 and described["corpus"]["sources"] == ["tickets", "web"]
+
+    summary = project.use(web, [], "text", real)
+    assert summary["corpus"]["documents"] == 2 and project.status(real)["corpus"]["sources"] == []
+    with pytest.raises(RequestError, match=r"--corpus \.\./x=…: no name for a source"):
+        project.use({"../x": web}, [], "text", real)
+    assert project.status(real)["tracked"] == "yes"
+
+
 def test_data_that_only_a_killed_use_knew_is_saved_before_it_is_replaced(real: Path, tmp_path: Path) -> None:
     """Killed between the renames and `dvc add`: the next command gives DVC what is there, then goes on."""
     project.use_default(real)

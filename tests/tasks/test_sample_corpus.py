@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks import sample_corpus
-from tasks.errors import MissingArtifact
+from tasks.errors import MissingArtifact, ParameterError
 from tasks.io.params import MachineParams, Params, SampleParams, load_params
 from tasks.sample_corpus import sample, tokenize
 
@@ -31,8 +31,8 @@ def machine(folder: Path, workers: int = 1) -> MachineParams:
     return MachineParams(memory_limit="500MB", threads=1, workers=workers, temp_directory=str(folder / "work"))
 
 
-def params(n: int, seed: int = 1) -> Params:
-    return replace(PARAMS, seed=seed, sample=SampleParams(n))
+def params(n: int, seed: int = 1, weights: dict[str, float] | None = None) -> Params:
+    return replace(PARAMS, seed=seed, sample=SampleParams(n, weights or {}))
 
 
 def drawn(corpus: Path, n: int, seed: int = 1) -> list[str]:
@@ -61,6 +61,58 @@ def test_duplicates_and_blanks_are_left_out(tmp_path: Path) -> None:
     assert drawn(shards(tmp_path / "c", ["a", "b", "a", " ", "", "a "]), 9) == sorted(
         ["a", "b", "a "], key=lambda text: __import__("hashlib").md5(text.encode()).hexdigest()
     )
+
+
+def mixed(folder: Path, **sources: list[str]) -> Path:
+    folder.mkdir()
+    for name, texts in sources.items():
+        shards(folder / name, texts)
+    return folder
+
+
+def test_sources_of_equal_weight_are_one_corpus(tmp_path: Path) -> None:
+    together = drawn(shards(tmp_path / "one", TEXTS), 20)
+    apart = mixed(tmp_path / "apart", a=TEXTS[:30], b=TEXTS[25:])
+    assert drawn(apart, 20) == together
+    out = tmp_path / "weighted.parquet"
+    assert sample(apart, out, params(20, 1, {"a": 0.3, "b": 0.3})) == sample(apart, out, params(20))
+    assert pq.read_table(out).column("text").to_pylist() == together
+
+
+def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
+    """Few of many: each draw is of `a` with probability 3·1000 / (3·1000 + 2000), within 6 standard errors."""
+    corpus = mixed(tmp_path / "c", a=[f"a {i}" for i in range(1000)], b=[f"b {i}" for i in range(2000)])
+    out, of_a = tmp_path / "out.parquet", 0
+    for seed in range(10):
+        found = sample(corpus, out, params(50, seed, {"a": 3.0}))
+        assert sum(found.values()) == 50
+        table = pq.read_table(out)
+        assert [text[0] for text in table.column("text").to_pylist()] == table.column("source").to_pylist()
+        of_a += found["a"]
+    assert abs(of_a - 300) < 6 * (500 * 0.6 * 0.4) ** 0.5
+    assert sample(corpus, out, params(9999, 1, {"a": 3.0})) == {"a": 1000, "b": 2000}
+
+
+def test_a_document_of_two_sources_is_of_the_heavier(tmp_path: Path) -> None:
+    corpus = mixed(tmp_path / "c", a=["same", "only a"], b=["same", "only b"], c=["same"])
+    out = tmp_path / "out.parquet"
+    sample(corpus, out, params(9, 1, {"b": 2.0, "c": 0.0}))
+    found = dict(zip(*(pq.read_table(out).column(name).to_pylist() for name in ("text", "source")), strict=True))
+    assert found == {"same": "b", "only a": "a", "only b": "b"}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"tickets": 2.0}, r"sample\.weights\.tickets is of no source .*there are: a, b"),
+        ({"a": 0.0, "b": 0.0}, "all are 0"),
+    ],
+)
+def test_bad_weights(tmp_path: Path, weights: dict[str, float], message: str) -> None:
+    corpus = mixed(tmp_path / "c", a=["x"], b=["y"])
+    with pytest.raises(ParameterError, match=message):
+        sample(corpus, tmp_path / "out.parquet", params(9, 1, weights))
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_tokens_do_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

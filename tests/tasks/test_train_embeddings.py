@@ -64,7 +64,7 @@ def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[
     run_stage("train_embeddings", "gst")
     assert f"going on with an interrupted training: {epoch} of 3 epochs are done" in capsys.readouterr().out
     assert written() == undisturbed
-    assert not list(paths.WORK.rglob("*.npy"))  # nothing is left of it
+    assert not list(Path(".lexveil/work").rglob("*.npy"))  # nothing is left of it
 
 
 def test_what_is_said_of_the_training(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
