@@ -114,7 +114,9 @@ def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np
     listed = int(made.listed.sum()) if hasattr(made, "listed") else 0
     seconds, by = product * (searches + listed) / limits.sgemm(dimensions), "sgemm"
     if isinstance(made, Tem):
-        # Each proposal reads a sketch from a random place.
+        # Each word is measured against the sketches of the wide clusters; each proposal reads one from a random place.
+        sketched = 2.0 * made.sketch.rows.shape[1] * made.sketch.n_wide * int(made.sketch.measured.sum())
+        seconds += sketched / limits.sgemm(made.sketch.rows.shape[1])
         rows = proposals_of(made, ids, epsilon) / limits.random_rows(made.sketch.rows)
         seconds, by = seconds + rows, by if rows < seconds else "random rows"
     return len(ids) / seconds, by

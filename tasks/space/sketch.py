@@ -46,6 +46,7 @@ class Sketch:
         ends: (C + 1,) where the clusters begin and end in that order.
         rows: (V, 32) int16, sketches by place, the norm left out last, in steps.
         step: of a coordinate, in embedding units.
+        n_wide: words of the clusters that are measured word by word, the first ones in ``order``.
         nearest: (V, C) float32, for a word and each cluster a lower bound of the distance to the cluster's other words;
             inf where it has none. Only rows of words that were given to ``measure`` hold any.
         measured: (V,) whether a word's row is filled.
@@ -73,8 +74,8 @@ class Sketch:
         self._centres, self._radii = centres[widest], radii[widest]
         rows = rows[self.order]
         self.rows = rows.astype(np.int16)
-        wide = self.ends[int((self._radii > NARROW * STEPS).sum())]
-        self._columns = np.ascontiguousarray(rows[:wide].T)
+        self.n_wide = int(self.ends[int((self._radii > NARROW * STEPS).sum())])
+        self._columns = np.ascontiguousarray(rows[: self.n_wide].T)
         # Filled word by word as they occur; pages that are never written take no memory.
         self.nearest = np.empty((n_words, len(self.ends) - 1), dtype=np.float32)
         self.measured = np.zeros(n_words, dtype=np.bool_)
