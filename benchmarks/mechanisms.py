@@ -129,7 +129,13 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
     if not len(some):
         return 0.0
     count, some = len(some), some[:: max(1, len(some) // 200)]
-    law = np.exp(made.log_pmf(ids[some], epsilon[some]))[np.arange(len(some)), ids[some]]
+    # A few words at a time: all of them at once would be the largest memory of the process.
+    law = np.concatenate(
+        [
+            np.exp(made.log_pmf(ids[few], epsilon[few]))[np.arange(len(few)), ids[few]]
+            for few in np.array_split(some, -(-len(some) // 8))
+        ]
+    )
     # The word itself has weight 1, so its probability is one over the weight of all words.
     near = np.minimum(made.sketch.nearest[ids[some]], made.gamma(epsilon[some])[:, None])
     near[plain[some]] = 0.0  # not measured
