@@ -1,0 +1,177 @@
+"""Utility and empirical privacy of rewritten texts, in the manner of CLMLDP (Tables 3 and 4) and TEM.
+
+Utility is how well the label of a document is predicted by whoever learnt from rewritten texts. Empirical privacy is
+how well the attribute (the author, say) is predicted: by a *static* attacker, who learnt from clean texts, and by an
+*adaptive* one, who learnt from texts that were rewritten the same way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.evaluation.classifier import Classifier
+from tasks.evaluation.scores import DIGITS, NAMES, Scores, majority, score, spread
+
+Rows = npt.NDArray[np.int64]
+Measured = dict[str, list[Scores]]
+
+TRAIN = "train"
+HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
+
+# What is predicted, and which scores there are: on which texts, or by which attacker.
+TARGET_OF = {"utility": "label", "attack": "attribute"}
+SETTINGS = {"utility": ("private", "clean"), "attack": ("static", "adaptive")}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is learnt from which documents, and asked of which.
+
+    Attributes:
+        classes: (n,) class of every document of the data set, None where it has none.
+        train: (a,) rows to learn from, ascending; of at least two classes.
+        test: (b,) rows to be scored, ascending; b > 0.
+        held_out: the split that ``test`` is from.
+        n_left_out: documents of both splits that have no class, or one that is not kept.
+    """
+
+    classes: Sequence[str | None]
+    train: Rows
+    test: Rows
+    held_out: str
+    n_left_out: int
+
+    def of(self, rows: Rows) -> list[str]:
+        """The classes of ``rows``, each of which has one."""
+        return [str(self.classes[row]) for row in rows.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A data set of which there is nothing to predict, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """One training: the rows of ``Problem.train`` in some order, and a seed for the classifier."""
+
+    order: Rows
+    seed: int
+
+
+def problem_of(
+    target: str, splits: Sequence[str], classes: Sequence[str | None], max_classes: int | None = None
+) -> Problem | LeftOut:
+    """What can be asked of a data set.
+
+    Args:
+        target: what ``classes`` are, for the reason: label or attribute.
+        splits: (n,) train, validation, ...
+        classes: (n,) class of each document, or None.
+        max_classes: keep this many of the most frequent classes of the train split, of equally frequent ones the first
+            by name; None keeps all.
+    """
+    rows = range(len(classes))
+    if all(one is None for one in classes):
+        return LeftOut(f"no document has a value in column {target}")
+    counts = Counter(str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None)
+    kept = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
+    usable = [row for row in rows if classes[row] in kept]
+    train = [row for row in usable if splits[row] == TRAIN]
+    held_out = next((name for name in HELD_OUT if any(splits[row] == name for row in usable)), None)
+    if not train:
+        return LeftOut(f"no document with a value in column {target} is in split {TRAIN}")
+    if len(kept) < 2:
+        return LeftOut(f"all documents of split {TRAIN} have the same value in column {target}")
+    if held_out is None:
+        return LeftOut(f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}")
+    test = [row for row in usable if splits[row] == held_out]
+    n_both = sum(one in (TRAIN, held_out) for one in splits)
+    return Problem(
+        classes,
+        np.array(train, dtype=np.int64),
+        np.array(test, dtype=np.int64),
+        held_out,
+        n_both - len(train) - len(test),
+    )
+
+
+def shuffles_of(problem: Problem, rngs: Sequence[np.random.Generator]) -> list[Shuffle]:
+    """One training for each generator: an order of the train split and a seed."""
+    return [Shuffle(rng.permutation(problem.train), int(rng.integers(2**31))) for rng in rngs]
+
+
+def utility(
+    clean: Sequence[str],
+    private: Sequence[str],
+    problem: Problem,
+    shuffles: Sequence[Shuffle],
+    make: Callable[[int], Classifier],
+) -> Measured:
+    """Learn from rewritten texts; score on rewritten ones (as CLMLDP and 1-Diffractor do) and on clean ones (as TEM).
+
+    Args:
+        clean: (n,) texts as they were given, by row of ``problem``.
+        private: (n,) the same, rewritten.
+        make: builds a classifier from a seed.
+
+    Returns:
+        One entry per shuffle for each of SETTINGS["utility"].
+    """
+    return _trained(private, {"private": private, "clean": clean}, problem, shuffles, make)
+
+
+def attack(
+    clean: Sequence[str],
+    private: Sequence[str],
+    problem: Problem,
+    shuffles: Sequence[Shuffle],
+    make: Callable[[int], Classifier],
+) -> Measured:
+    """Attack rewritten texts, having learnt from clean ones (static) or from rewritten ones (adaptive).
+
+    Arguments and return value are those of ``utility``, for SETTINGS["attack"].
+    """
+    return _trained(clean, {"static": private}, problem, shuffles, make) | _trained(
+        private, {"adaptive": private}, problem, shuffles, make
+    )
+
+
+def _trained(
+    learnt: Sequence[str],
+    asked: Mapping[str, Sequence[str]],
+    problem: Problem,
+    shuffles: Sequence[Shuffle],
+    make: Callable[[int], Classifier],
+) -> Measured:
+    truth = problem.of(problem.test)
+    measured: Measured = {setting: [] for setting in asked}
+    for one in shuffles:
+        model = make(one.seed).fit([learnt[row] for row in one.order.tolist()], problem.of(one.order))
+        for setting, texts in asked.items():
+            predicted = model.predict([texts[row] for row in problem.test.tolist()])
+            measured[setting].append(score(truth, predicted))
+    return measured
+
+
+def entry(problem: Problem, measured: Measured) -> dict[str, Any]:
+    """What is written of one problem, as JSON values: numbers of documents and scores, no class and no text."""
+    base = majority(problem.of(problem.train), problem.of(problem.test))
+    return {
+        "left_out": None,
+        "held_out": problem.held_out,
+        "n_train": len(problem.train),
+        "n_test": len(problem.test),
+        "n_classes": len(set(problem.of(problem.train))),
+        "n_left_out": problem.n_left_out,
+        "majority": {name: round(getattr(base, name), DIGITS) for name in NAMES},
+        "scores": {setting: spread(scores) for setting, scores in measured.items()},
+    }
