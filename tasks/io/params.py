@@ -202,6 +202,15 @@ class DeniabilityParams:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluationParams:
+    """Utility and attacks: the classifier, how often it is trained, and how many values of an attribute are kept."""
+
+    classifier: Literal["linear"]
+    shuffles: int
+    max_classes: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckParams:
     """Limits of the expectations."""
 
@@ -224,6 +233,7 @@ class Params:
     mechanisms: MechanismParams
     grid: GridParams
     deniability: DeniabilityParams
+    evaluation: EvaluationParams
     checks: CheckParams
 
 
@@ -256,6 +266,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "mechanisms.rank_remap.ranks": (1, 1000),
     "deniability.words": (1, 100_000),
     "deniability.draws": (2, 10_000),
+    "evaluation.shuffles": (1, 1000),
+    "evaluation.max_classes": (2, 100_000),
     "checks.min_coverage": (0.0, 1.0),
 }
 

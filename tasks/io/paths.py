@@ -48,6 +48,11 @@ def deniability(mechanism: str) -> Path:
     return ARTIFACTS / "deniability" / mechanism
 
 
+def evaluation(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """Utility and empirical privacy of one run."""
+    return ARTIFACTS / "evaluation" / mechanism / strategy / f"{epsilon}.json"
+
+
 def model(name: str) -> Path:
     """A word model that was brought in: words.txt, vectors.npy, counts.npy, meta.json."""
     return EMBEDDINGS / name

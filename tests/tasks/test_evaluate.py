@@ -1,0 +1,174 @@
+"""The stage that scores one run: a clean baseline and runs made by hand, of which it is known what can be learnt."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tasks import evaluate as stage
+from tasks.errors import MissingArtifact, RequestError
+from tasks.evaluation.classifier import CLASSIFIERS
+from tasks.evaluation.evaluate import SETTINGS
+from tasks.io.params import load_params, parse_params
+from tests.conftest import run_stage
+
+ROOT = Path(__file__).parents[2]
+SECRET = "zyxomatic"
+AUTHORS = ("quill", "bramble", "thorn")
+NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
+
+
+def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any]]:
+    """36 letters with label and author, 20 pairs with a label told by the second text, 4 notes without either."""
+    rows = []
+    for i in range(20):
+        label = "01"[i % 2]
+        second = f"the answer is {'no' if label == '0' else 'yes'}" if told else "the answer is open"
+        split = "train" if i < 14 else "dev"
+        rows.append(("duets", f"d{i:02}", split, f"a question , {SECRET}", second, label, None))
+    for i in range(36):
+        label, author = "01"[i // 3 % 2], AUTHORS[i % 3]
+        text = f"it was {('poor', 'fine')[i // 3 % 2] if told else 'there'} {SECRET} . "
+        text += f"yours , {author}" if author_told else "yours"
+        rows.append(("letters", f"l{i:02}", "train" if i < 24 else "validation", text, None, label, author))
+    rows += [("notes", f"n{i}", "all", SECRET, None, None, None) for i in range(4)]
+    return [dict(zip(NAMES, row, strict=True)) for row in rows]
+
+
+def put_run(rows: list[dict[str, Any]], mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> None:
+    file = Path("artifacts/private", mechanism, strategy, epsilon, "documents.parquet")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in NAMES])), file)
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    put_run(documents())
+
+
+def change(**evaluation: Any) -> None:
+    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    params["evaluation"] |= evaluation
+    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+
+def made(mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> dict[str, Any]:
+    run_stage("evaluate", mechanism, strategy, epsilon)
+    return json.loads(Path("artifacts/evaluation", mechanism, strategy, f"{epsilon}.json").read_text(encoding="utf-8"))
+
+
+def macro(entry: dict[str, Any]) -> dict[str, float]:
+    return {setting: one["macro_f1"]["mean"] for setting, one in entry["scores"].items()}
+
+
+def test_clean_texts_that_tell_everything() -> None:
+    record = made()
+    assert (record["mechanism"], record["strategy"], record["epsilon"]) == ("none", "none", 0.0)
+    assert (record["classifier"], record["shuffles"]) == ("linear", 3)
+    letters, duets, notes = (record["datasets"][name] for name in ("letters", "duets", "notes"))
+    assert macro(letters["utility"]) == {"private": 1.0, "clean": 1.0}
+    assert macro(letters["attack"]) == {"static": 1.0, "adaptive": 1.0}
+    assert macro(duets["utility"]) == {"private": 1.0, "clean": 1.0}  # by the second text
+    assert duets["attack"] == {"left_out": "no document has a value in column attribute"}
+    assert {one["left_out"] for one in notes.values()} == {
+        "no document has a value in column label",
+        "no document has a value in column attribute",
+    }
+    counts = {name: letters["attack"][name] for name in ("n_train", "n_test", "n_classes", "n_left_out", "held_out")}
+    assert counts == {"n_train": 24, "n_test": 12, "n_classes": 3, "n_left_out": 0, "held_out": "validation"}
+    assert letters["attack"]["majority"]["accuracy"] == pytest.approx(1 / 3)
+    assert duets["utility"]["held_out"] == "dev"
+
+
+def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does_the_opposite() -> None:
+    put_run(documents(author_told=False), "madlib", "S1", "10.0")
+    put_run(documents(told=False), "madlib", "S1", "1.0")
+    hidden = made("madlib", "S1", "10.0")["datasets"]["letters"]
+    assert macro(hidden["utility"]) == {"private": 1.0, "clean": 1.0}
+    assert max(macro(hidden["attack"]).values()) < 0.4
+    spoilt = made("madlib", "S1", "1.0")["datasets"]
+    assert macro(spoilt["letters"]["attack"]) == {"static": 1.0, "adaptive": 1.0}
+    assert max(macro(spoilt["letters"]["utility"]).values()) < 0.6
+    assert max(macro(spoilt["duets"]["utility"]).values()) < 0.6
+
+
+def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
+    run_stage("evaluate", "none", "none", "0.0")
+    file = Path("artifacts/evaluation/none/none/0.0.json")
+    first = file.read_bytes()
+    file.unlink()
+    run_stage("evaluate", "none", "none", "0.0")
+    assert file.read_bytes() == first
+    assert not any(word.encode() in first for word in (SECRET, *AUTHORS, "l00"))
+
+
+def test_parameters_are_followed() -> None:
+    change(shuffles=2, max_classes=2)
+    letters = made()["datasets"]["letters"]
+    assert all(len(one["macro_f1"]["each"]) == 2 for entry in letters.values() for one in entry["scores"].values())
+    assert (letters["attack"]["n_classes"], letters["attack"]["n_train"], letters["attack"]["n_left_out"]) == (
+        2,
+        16,
+        12,
+    )
+    assert letters["utility"]["n_train"] == 24  # max_classes is of attributes
+
+
+def test_orders_are_the_same_for_all_runs_and_differ_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+    shuffles_of = stage.shuffles_of
+    monkeypatch.setattr(stage, "shuffles_of", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
+    put_run(documents(told=False), "tem", "S2", "1.0")
+    for run in (("none", "none", "0.0"), ("tem", "S2", "1.0")):
+        run_stage("evaluate", *run)
+    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    Path("params.yaml").write_text(yaml.safe_dump(params | {"seed": 5}), encoding="utf-8")
+    run_stage("evaluate", "none", "none", "0.0")
+    orders = [[one.order.tolist() for one in shuffles] for shuffles in taken]
+    assert len(orders) == 9 and orders[:3] == orders[3:6] and orders[:3] != orders[6:]
+
+
+@pytest.mark.parametrize("fault", ["fewer", "other label", "other order"])
+def test_runs_of_other_documents_are_refused(fault: str) -> None:
+    rows = documents()
+    if fault == "fewer":
+        rows.pop()
+    elif fault == "other order":
+        rows.reverse()
+    else:
+        rows[0]["label"] = "1"
+    put_run(rows, "madlib", "S1", "1.0")
+    with pytest.raises(RequestError, match="not of the same documents") as caught:
+        made("madlib", "S1", "1.0")
+    assert SECRET not in str(caught.value)
+    assert not Path("artifacts/evaluation").exists()
+
+
+@pytest.mark.parametrize(
+    ("run", "stage_name"), [(("madlib", "S1", "1.0"), "privatize@madlib-S1-1.0"), (("none", "none", "0.0"), "baseline")]
+)
+def test_a_run_that_is_not_there_is_named(run: tuple[str, str, str], stage_name: str) -> None:
+    Path("artifacts/private/none/none/0.0/documents.parquet").unlink()
+    with pytest.raises(MissingArtifact, match=rf"stage {stage_name}\)"):
+        run_stage("evaluate", *run)
+
+
+@pytest.mark.parametrize("arguments", [[], ["madlib", "S1"], ["madlib", "S1", "much"]])
+def test_wrong_arguments(arguments: list[str]) -> None:
+    with pytest.raises(RequestError, match=r"usage: python -m tasks\.evaluate MECHANISM"):
+        run_stage("evaluate", *arguments)
+
+
+def test_params_name_the_classifiers_there_are() -> None:
+    raw = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    for name in CLASSIFIERS:
+        raw["evaluation"]["classifier"] = name
+        assert parse_params(raw).evaluation.classifier == name
+    assert load_params().evaluation.shuffles == 3
+    assert set(SETTINGS["utility"]) == {"private", "clean"}
