@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
+from tasks.evaluation.scores import relative_gain
 from tasks.io import duck, paths
 from tasks.io.params import GridParams, MachineParams, Params, load_params
 from tasks.io.spaces import load_words
 from tasks.io.stage import stage_main
 from tasks.io.tables import atomic_file, read_json, require, write_json
 from tasks.privacy.budget import SEGMENTATION_OF
-from tasks.reporting import budgets, checks, deniability, figures, numbers, runs, units, vocabulary
+from tasks.reporting import budgets, checks, deniability, evaluation, figures, numbers, runs, units, vocabulary
 from tasks.reporting.figures import Series
 from tasks.reporting.page import Sources, render
 from tasks.reporting.table import Column, Table, to_csv
@@ -33,7 +34,7 @@ RANKS = (5, 15, 25)  # of the tokens shown with their neighbours: frequent ones,
 NEIGHBOURS = 5
 LIBRARIES = (
     "dvc", "duckdb", "gensim", "great-expectations", "jinja2", "matplotlib", "numba", "numpy", "pandas", "prefect",
-    "pyarrow", "pynndescent", "randomgen", "scipy",
+    "pyarrow", "pynndescent", "randomgen", "scikit-learn", "scipy",
 )  # fmt: skip
 
 
@@ -86,6 +87,32 @@ def read_deniability(grid: GridParams) -> list[deniability.Measured]:
     return [deniability.Measured(str(file), read_json(file, stage)) for file, stage in files]
 
 
+def read_evaluation(grid: GridParams) -> tuple[evaluation.Evaluated, list[evaluation.Evaluated]]:
+    """The scores of the clean baseline, and those of the runs that params.yaml names."""
+    clean = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")
+    return evaluation.Evaluated(clean), [
+        evaluation.Evaluated(
+            read_json(paths.evaluation(mechanism, strategy, epsilon), f"evaluate@{mechanism}-{strategy}-{epsilon}")
+        )
+        for mechanism in grid.mechanisms
+        for strategy in grid.strategies
+        for epsilon in sorted(grid.epsilons)
+    ]
+
+
+def relative_gains(
+    clean: evaluation.Evaluated, evaluated: Sequence[evaluation.Evaluated]
+) -> dict[tuple[str, evaluation.Key], float | None]:
+    """Relative gain of macro F1 against the adaptive attacker, by data set and run, where both scores are known."""
+    gains = {}
+    for dataset in evaluation.both_scored(clean):
+        attack_clean, utility_clean = evaluation.point(clean, dataset)
+        for one in evaluated:
+            attack_private, utility_private = evaluation.point(one, dataset)
+            gains[dataset, one.key] = relative_gain(utility_private, utility_clean, attack_private, attack_clean)
+    return gains
+
+
 def read_checks(grid: GridParams) -> dict[str, checks.Check]:
     """The records of all expectations, by file name."""
     files = [
@@ -98,6 +125,7 @@ def read_checks(grid: GridParams) -> dict[str, checks.Check]:
             for epsilon in sorted(grid.epsilons)
         ),
         (paths.CHECKS / "outputs.json", "check_outputs"),
+        (paths.CHECKS / "evaluation.json", "check_evaluation"),
     ]
     return {
         str(file.relative_to(paths.CHECKS)): checks.Check(str(file), read_json(file, stage)) for file, stage in files
@@ -244,12 +272,41 @@ def deniability_figures(
     ]
 
 
+def tradeoff_figures(
+    clean: evaluation.Evaluated, evaluated: Sequence[evaluation.Evaluated], mechanisms: Sequence[str]
+) -> Sequence[tuple[str, str]]:
+    """Heading and figure of every mechanism and data set of which utility and attack are known."""
+    drawn = []
+    for place, dataset in enumerate(evaluation.both_scored(clean), 1):
+        majority = tuple(
+            entry["majority"][evaluation.METRIC]
+            for entry in (clean.entry(dataset, "attack"), clean.entry(dataset, "utility"))
+            if entry is not None
+        )
+        for mechanism in mechanisms:
+            title = f"{dataset}, {mechanism}: utility over attack"
+            drawn.append(
+                (
+                    title,
+                    figures.tradeoff(
+                        f"tradeoff-{place}-{mechanism}",
+                        title,
+                        evaluation.tradeoff_series(evaluated, dataset, mechanism),
+                        clean=evaluation.point(clean, dataset),
+                        majority=(majority[0], majority[1]),
+                    ),
+                )
+            )
+    return drawn
+
+
 def headline(
     all_runs: Sequence[runs.Run],
     corpus: Mapping[str, int],
     n_collocations: Mapping[str, int],
     spaces: Mapping[str, Mapping[str, Any]],
     coverage: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    evaluated: Sequence[evaluation.Evaluated],
 ) -> dict[str, Any]:
     """The numbers of metrics.json."""
     return {
@@ -261,6 +318,7 @@ def headline(
             for dataset, by_segmentation in coverage.items()
         },
         "runs": runs.headline(all_runs),
+        "evaluation": evaluation.headline(evaluated),
     }
 
 
@@ -284,6 +342,8 @@ def run(params: Params, out: Path) -> None:
     deniability.require_same_words(measured)
     n_draws = params.deniability.draws
     records = read_checks(grid)
+    clean, evaluated = read_evaluation(grid)
+    gains = relative_gains(clean, evaluated)
     coverage = records["coverage.json"].record["summary"]["coverage"]
     corpus = read_json(paths.METRICS / "ngrams.json", "count_ngrams")
     segmentations = vocabulary.SEGMENTATIONS
@@ -322,6 +382,10 @@ def run(params: Params, out: Path) -> None:
         "result_figures": result_figures(all_runs, grid.mechanisms),
         "results": runs.results_table(all_runs),
         "tokens": runs.tokens_table(all_runs),
+        "score_tables": evaluation.score_tables(clean, evaluated, gains),
+        "left_out": evaluation.left_out(clean),
+        "tradeoff_figures": tradeoff_figures(clean, evaluated, grid.mechanisms),
+        "any_gain": any(gain is not None for gain in gains.values()),
         "n_draws": n_draws,
         "epsilon_in_words": units.in_words(grid.mechanisms),
         "mixed_units": len({units.unit(name) for name in grid.mechanisms}) > 1,
@@ -365,7 +429,7 @@ def run(params: Params, out: Path) -> None:
     write_text(page, out / "index.html")
     write_text(to_csv(*runs.csv_rows(all_runs)), out / "runs.csv")
     write_text(to_csv(["ngrams", "pmi_bits", "n_collocations"], histogram), out / "pmi.csv")
-    write_json(headline(all_runs, corpus, n_collocations, spaces, coverage), out / "metrics.json")
+    write_json(headline(all_runs, corpus, n_collocations, spaces, coverage, [clean, *evaluated]), out / "metrics.json")
     print(f"report: {len(all_runs)} runs, {len(page.encode()) / 1000:,.0f} kB -> {out / 'index.html'}")
 
 

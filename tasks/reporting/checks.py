@@ -14,6 +14,7 @@ ABOUT = {
     "corpus": "the sampled corpus",
     "collocations": "collocations against their counts",
     "vocab": "vocabulary against every data set",
+    "evaluation": "scores of every run, and that they are of the same documents",
     "outputs": "every run against its input, its plan and its ledger",
 }
 

@@ -149,6 +149,53 @@ def spread_over_epsilon(
         return to_svg(figure, name, title, description)
 
 
+def tradeoff(
+    name: str,
+    title: str,
+    series: Sequence[Series],
+    *,
+    clean: tuple[float, float],
+    majority: tuple[float, float],
+) -> Markup:
+    """Utility over attack, one line per strategy by rising epsilon: up is better for the task, left for the people.
+
+    Args:
+        series: points by rising epsilon, drawn larger and larger.
+        clean: where the clean texts stand.
+        majority: attack and utility of who looks at no text, drawn as lines.
+    """
+    description = (
+        "Utility over attack (macro F1), one line per strategy, from the smallest epsilon to the largest. "
+        + " ".join(
+            f"{one.label}: "
+            + ", ".join(f"utility {y:.3f} at attack {x:.3f}" for x, y in zip(one.x, one.y, strict=True))
+            + "."
+            for one in series
+        )
+        + f" Clean texts: utility {clean[1]:.3f} at attack {clean[0]:.3f}."
+    )
+    with drawing(name) as figure:
+        axes = _panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
+        axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
+        axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
+        for place, one in enumerate(series):
+            colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
+            for step, at in enumerate(zip(one.x, one.y, strict=True)):
+                axes.plot(
+                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(one.x),
+                    markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
+                    label=one.label if step + 1 == len(one.x) else None,
+                )  # fmt: skip
+        axes.plot(
+            *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
+        )
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        _legend(axes, len(series) + 1)
+        return to_svg(figure, name, title, description)
+
+
 def side_by_side(n: int, epsilons: Sequence[float], width: float, distance: float = 4.0) -> list[float]:
     """Factors that move n points of the same epsilon apart on a logarithmic axis of ``width`` pixels, around 1.
 

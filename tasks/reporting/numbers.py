@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 MISSING = "–"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSd:
+    """A mean and the standard deviation around it, None if there is none. As raw text it is its mean."""
+
+    mean: float
+    sd: float | None
+
+    def __str__(self) -> str:
+        return str(self.mean)
 
 
 def plain(value: Any) -> str:
@@ -48,6 +60,13 @@ def two(value: float | None) -> str:
 def three(value: float | None) -> str:
     """Three decimals: 0.411."""
     return MISSING if value is None else f"{value:,.3f}"
+
+
+def mean_sd(value: MeanSd | None) -> str:
+    """0.411 ± 0.020, both with three decimals; without a deviation the mean alone."""
+    if value is None:
+        return MISSING
+    return three(value.mean) if value.sd is None else f"{three(value.mean)} ± {three(value.sd)}"
 
 
 def epsilon(value: float | None) -> str:

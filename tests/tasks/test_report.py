@@ -6,6 +6,7 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import matplotlib
@@ -115,6 +116,37 @@ def put_deniability(mechanism: str, segmentation: str, rows: list[dict], words: 
     })  # fmt: skip
 
 
+def macro_f1(mean: float, sd: float | None = 0.0625) -> dict:
+    return {"macro_f1": {"mean": mean, "sd": sd, "each": [mean] * 3}}
+
+
+def put_scores(
+    mechanism: str, strategy: str, epsilon: float, *, utility: float, adaptive: float, on_clean: float, sd=0.0625
+) -> None:
+    """Data set alpha has label and attribute, beta neither; the static attack has half of the adaptive one's score."""
+    counts = {"left_out": None, "held_out": "dev", "n_train": 300, "n_left_out": 0}
+    scores = [
+        {"private": macro_f1(utility, sd), "clean": macro_f1(on_clean, sd)},
+        {"static": macro_f1(adaptive / 2, sd), "adaptive": macro_f1(adaptive, sd)},
+    ]
+    label, attribute = (
+        counts | {"n_classes": n, "n_test": n_test, "majority": {"macro_f1": low}, "scores": one}
+        for n, n_test, low, one in zip((2, 10), (100, 25), (0.375, 0.125), scores, strict=True)
+    )
+    neither = {name: {"left_out": f"no {name} because of {name}"} for name in ("utility", "attack")}
+    put(f"evaluation/{mechanism}/{strategy}/{epsilon}.json", {
+        "mechanism": mechanism, "strategy": strategy, "epsilon": epsilon, "classifier": "linear", "shuffles": 3,
+        "datasets": {"alpha": {"utility": label, "attack": attribute | {"n_left_out": 7}}, "beta": neither},
+    })  # fmt: skip
+
+
+def put_grid_scores(mechanism: str = "madlib") -> None:
+    """Utility 0.5 and 0.75 at the two epsilons, the attack 0.25 and 0.5; 0.125 less utility in S2."""
+    for strategy, less in (("S1", 0.0), ("S2", 0.125)):
+        for epsilon, utility, adaptive in ((1.0, 0.5, 0.25), (10.0, 0.75, 0.5)):
+            put_scores(mechanism, strategy, epsilon, utility=utility - less, adaptive=adaptive, on_clean=0.4375)
+
+
 def spread(mean: float) -> dict[str, float]:
     return {"mean": mean, "q25": mean - 0.5, "median": mean, "q75": mean + 0.5}
 
@@ -149,6 +181,9 @@ def make_artifacts() -> None:
     put_check("checks/corpus.json", "corpus", {})
     put_check("checks/collocations.json", "collocations", {})
     put_check("checks/outputs.json", "outputs", {})
+    put_check("checks/evaluation.json", "evaluation", {})
+    put_scores("none", "none", 0.0, utility=0.875, adaptive=0.625, on_clean=0.875)
+    put_grid_scores()
     covered = {"n_texts": 2, "n_words": 8, "n_covered": 6, "n_oov": 2, "coverage": 0.75}
     everything = covered | {"n_covered": 8, "n_oov": 0, "coverage": 1.0}
     coverage = {"alpha": dict.fromkeys(WORDS, covered), "beta": dict.fromkeys(WORDS, everything)}
@@ -269,6 +304,7 @@ def test_sections_stand_in_the_order_a_reader_needs(page):
     assert page.headings == [
         "What this is, and what it promises",
         "Results per run",
+        "Utility and attacks",
         "Plausible deniability",
         "Budgets",
         "Vocabulary coverage",
@@ -340,6 +376,7 @@ def put_others(refused: str | None = None) -> Page:
     params["grid"] |= {"mechanisms": ["madlib", "tem", "diffractor_geometric"], "strategies": ["S1"]}
     Path("params.yaml").write_text(yaml.safe_dump(params))
     for mechanism in ("tem", "diffractor_geometric"):
+        put_grid_scores(mechanism)
         for epsilon in EPSILONS:
             put_run(mechanism, "S1", epsilon, unchanged=0.5, cosine=0.5)
             file = Path(f"artifacts/private/{mechanism}/S1/{epsilon}/record.json")
@@ -355,6 +392,78 @@ def put_others(refused: str | None = None) -> Page:
 def figure_of(html: str, name: str) -> ElementTree.Element:
     (found,) = re.findall(rf'<svg[^>]*aria-labelledby="{name}-title.*?</svg>', html, flags=re.DOTALL)
     return ElementTree.fromstring(found)
+
+
+def test_scores_by_data_set(page):
+    assert page.tables["evaluation-1"][1] == ["Score", "Mechanism", "Strategy", "1", "10", "Clean texts", "Majority"]
+    assert page.row("evaluation-1", "utility on rewritten texts", "madlib", "S2") == [
+        "0.375 ± 0.062", "0.625 ± 0.062", "0.875 ± 0.062", "0.375",
+    ]  # fmt: skip
+    assert page.row("evaluation-1", "utility on clean texts", "madlib", "S1")[:2] == ["0.438 ± 0.062"] * 2
+    assert page.row("evaluation-1", "attack, static", "madlib", "S1") == [
+        "0.125 ± 0.062", "0.250 ± 0.062", "0.312 ± 0.062", "0.125",
+    ]  # fmt: skip
+    assert page.row("evaluation-1", "attack, adaptive", "madlib", "S1")[2:] == ["0.625 ± 0.062", "0.125"]
+    # 0.5/0.875 − 0.25/0.625 and 0.75/0.875 − 0.5/0.625
+    assert page.row("evaluation-1", "relative gain", "madlib", "S1") == ["0.171", "0.057", "–", "–"]
+    assert len(page.tables["evaluation-1"]) == 2 + 5 * 2 and "evaluation-2" not in page.tables
+
+
+def test_scores_say_how_many_documents_they_are_of_and_what_is_left_out(html):
+    plain = " ".join(html.split())
+    # 1.96 · √(1/400) and 1.96 · √(1/100)
+    assert "Label: 2 classes, learnt from 300 documents of split train and scored on 100 of split dev." in plain
+    assert "is known to ± 0.10 (95%). Attribute: 10 classes" in plain and "is known to ± 0.20 (95%)." in plain
+    assert plain.count("7 documents of these splits are left out: their attribute is unknown or rare") == 1
+    assert "their label is unknown" not in plain
+    assert "<li>beta, utility: no utility because of utility</li><li>beta, attack: no attack" in plain
+    assert "learns from the train split of a data set" in plain and "over 3 trainings in different orders" in plain
+
+
+def test_scores_as_csv_are_means(html):
+    table = re.search(r'<table id="table-evaluation-1".*?</figure>', html, flags=re.DOTALL)[0]
+    assert 'data-raw="0.4375"' in table  # what sorting compares
+    lines = unquote(re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', table)[1]).splitlines()
+    assert lines[0] == "score,mechanism,strategy,epsilon_1,epsilon_10,clean,majority"
+    assert lines[1] == "utility on rewritten texts,madlib,S1,0.5,0.75,0.875,0.375"
+
+
+def test_tradeoff_of_utility_and_attack(html):
+    root = figure_of(html, "tradeoff-1-madlib")
+    described = root.find("desc").text
+    assert "S1: utility 0.500 at attack 0.250, utility 0.750 at attack 0.500." in described
+    assert "S2: utility 0.375 at attack 0.250" in described
+    assert "Clean texts: utility 0.875 at attack 0.625." in described
+
+
+def test_one_table_has_the_rows_of_all_mechanisms(project):
+    page = put_others()
+    rows = [row[:3] for row in page.tables["evaluation-1"][2:]]
+    mechanisms = ("madlib", "tem", "diffractor_geometric")
+    assert rows[:3] == [["utility on rewritten texts", name, "S1"] for name in mechanisms] and len(rows) == 15
+    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
+    assert all(f'id="tradeoff-1-{name}-title"' in html for name in mechanisms)
+
+
+def test_no_deviation_of_one_training_and_no_gain_over_an_attack_that_never_worked(project):
+    put_scores("none", "none", 0.0, utility=0.875, adaptive=0.0, on_clean=0.875, sd=None)
+    report.main()
+    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
+    page = Page(html)
+    assert page.row("evaluation-1", "utility on rewritten texts", "madlib", "S1")[2:] == ["0.875", "0.375"]
+    assert not [row for row in page.tables["evaluation-1"] if row[0] == "relative gain"]
+    assert "Relative gain is" not in html
+
+
+def test_nothing_scored_still_makes_a_page(project):
+    for file in Path("artifacts/evaluation").rglob("*.json"):
+        record = json.loads(file.read_text())
+        del record["datasets"]["alpha"]
+        file.write_text(json.dumps(record))
+    report.main()
+    page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+    assert "evaluation-1" not in page.tables and "Utility and attacks" in page.headings
+    assert json.loads(Path("artifacts/report/metrics.json").read_text())["evaluation"]["madlib/S1/1.0"] == {"beta": {}}
 
 
 def test_deniability_of_one_mechanism(page, html):
@@ -512,6 +621,13 @@ def test_every_figure_is_labelled(html):
     labels = {
         "outcomes-title": {"share of the tokens of all texts (%)", "strategy"},
         "unchanged-madlib-title": {axis, "unchanged (% of tokens with noise)"},
+        "tradeoff-1-madlib-title": {
+            "adaptive attack (macro F1)",
+            "utility on rewritten texts (macro F1)",
+            "S1",
+            "S2",
+            "clean",
+        },
         "cosine-madlib-title": {axis, "mean cosine (1 = same direction)"},
         "n-w-word-title": {axis_of_word, "N_w (draws of 100)", "madlib"},
         "s-w-word-title": {axis_of_word, "S_w (different words)", "madlib"},
@@ -541,6 +657,9 @@ def test_metrics_are_numbers_dvc_can_compare(made):
     assert metrics["coverage"]["alpha"]["mst"] == 0.75
     run = {"share_unchanged": 0.0625, "mean_cosine": 0.25, "unprotected_share": 0.35}
     assert metrics["runs"]["madlib/S1/1.0"] == run
+    scores = {"utility_private": 0.5, "utility_clean": 0.4375, "attack_static": 0.125, "attack_adaptive": 0.25}
+    assert metrics["evaluation"]["madlib/S1/1.0"] == {"alpha": scores, "beta": {}}
+    assert metrics["evaluation"]["none/none/0.0"]["alpha"]["attack_adaptive"] == 0.625
     assert metrics["runs"]["none/none/0.0"] == {"unprotected_share": 1.0}  # no null: DVC compares numbers
 
 
@@ -592,6 +711,9 @@ def test_same_artifacts_give_the_same_bytes(made, project):
         ("spaces/gst/counts.npy", "train_embeddings@gst"),
         ("neighborhoods/gst/distances.npy", "build_neighborhoods@gst"),
         ("collocations/trigrams.parquet", "build_collocations"),
+        ("evaluation/madlib/S2/1.0.json", "evaluate@madlib-S2-1.0"),
+        ("evaluation/none/none/0.0.json", "evaluate_baseline"),
+        ("checks/evaluation.json", "check_evaluation"),
         ("deniability/madlib/gst.json", "measure_deniability@madlib"),
     ],
 )
