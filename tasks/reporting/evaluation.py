@@ -113,7 +113,7 @@ def _note(clean: Evaluated, dataset: str) -> str:
         n_test, n_left_out = entry["n_test"], entry["n_left_out"]
         part = (
             f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_train']:,} documents of split train and "
-            f"scored on {n_test:,} of split {entry['held_out']}. From so few or many, a share of one half is known to "
+            f"scored on {n_test:,} of split {entry['held_out']}. From that many a share of one half is known to "
             f"± {half_width(n_test):.2f} (95%)."
         )
         if n_left_out:

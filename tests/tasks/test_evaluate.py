@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tasks import evaluate as stage
-from tasks.errors import MissingArtifact, RequestError
+from tasks.errors import CheckFailed, MissingArtifact, RequestError
 from tasks.evaluation.classifier import CLASSIFIERS
 from tasks.evaluation.evaluate import SETTINGS
 from tasks.io.params import load_params, parse_params
@@ -157,6 +157,29 @@ def test_a_run_that_is_not_there_is_named(run: tuple[str, str, str], stage_name:
     Path("artifacts/private/none/none/0.0/documents.parquet").unlink()
     with pytest.raises(MissingArtifact, match=rf"stage {stage_name}\)"):
         run_stage("evaluate", *run)
+
+
+def test_the_check_holds_for_what_the_stage_wrote_and_stops_when_a_run_is_of_fewer_trainings() -> None:
+    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    params["grid"] = {"mechanisms": ["madlib"], "strategies": ["S1"], "epsilons": [1.0]}
+    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    Path("data/documents").mkdir(parents=True)
+    for dataset in ("duets", "letters", "notes"):
+        rows = [row for row in documents() if row["dataset"] == dataset]
+        pq.write_table(pa.Table.from_pylist(rows), f"data/documents/{dataset}.parquet")
+    put_run(documents(author_told=False), "madlib", "S1", "1.0")
+    for run in (("none", "none", "0.0"), ("madlib", "S1", "1.0")):
+        run_stage("evaluate", *run)
+    run_stage("check_evaluation")
+    record = json.loads(Path("artifacts/checks/evaluation.json").read_text(encoding="utf-8"))
+    # Two settings of utility and two of attack: letters have all, duets have no author, notes have nothing.
+    assert record["summary"] == {"n_runs": 2, "n_cells": 24, "n_scored": 12}
+    change(shuffles=2)
+    run_stage("evaluate", "madlib", "S1", "1.0")
+    change(shuffles=3)
+    with pytest.raises(CheckFailed, match=r"6 of 24 cells .*off by up to 1\); run madlib/S1/1\.0"):
+        run_stage("check_evaluation")
+    assert not Path("artifacts/checks/evaluation.json").exists()
 
 
 @pytest.mark.parametrize("arguments", [[], ["madlib", "S1"], ["madlib", "S1", "much"]])
