@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What rewriting does not change, so that it is the same in all runs.
-SAME = ("left_out", "held_out", "n_train", "n_test", "n_classes", "n_left_out", "majority")
+SAME = ("left_out", "held_out", "n_train", "n_learnt", "n_test", "n_classes", "n_left_out", "majority")
 COLUMNS = (
     "run", "dataset", "setting", "is_missing", "is_at_odds", "is_scored", "n_outside", "n_shuffles_off", "mean_gap",
 )  # fmt: skip

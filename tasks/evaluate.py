@@ -1,8 +1,8 @@
 """Score one run, what a task and an attacker get from its texts: private/**/documents.parquet -> evaluation/**.json.
 
 Every data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
-other: its scores are what the report compares the others with. Orders of training are the same for all runs, so that
-runs differ by their texts only.
+other: its scores are what the report compares the others with. What is learnt from, and in which order, is the same for
+all runs, so that runs differ by their texts only.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def evaluate(clean: pa.Table, private: pa.Table, params: Params) -> dict[str, An
                 results[dataset][name] = {"left_out": problem.reason}
                 continue
             rngs = [stream(params.seed, STAGE, dataset, target, str(number)) for number in range(settings.shuffles)]
-            measured = measure(clean_texts, private_texts, problem, shuffles_of(problem, rngs), make)
-            results[dataset][name] = entry(problem, measured)
+            shuffles = shuffles_of(problem, rngs, settings.train_share)
+            measured = measure(clean_texts, private_texts, problem, shuffles, make)
+            results[dataset][name] = entry(problem, shuffles, measured)
     return results
 
 

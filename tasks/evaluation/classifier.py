@@ -34,7 +34,7 @@ class Linear:
     none of their own, so what a classifier learnt of them from clean texts would mislead it.
 
     Loss: multinomial logistic with an L2 penalty (C = 1), by L-BFGS from 0, to a gradient of 1e-4 or 1000 steps. It has
-    one minimum, so order and seed move scores by rounding only, and their spread over shuffles is all but 0.
+    one minimum, so order and seed move scores by rounding only.
 
     Memory grows with features × classes; texts that share no feature at all give the most frequent class.
     """

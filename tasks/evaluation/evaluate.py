@@ -61,7 +61,12 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """One training: the rows of ``Problem.train`` in some order, and a seed for the classifier."""
+    """One training.
+
+    Attributes:
+        order: (m,) rows of ``Problem.train`` to learn from, in this order.
+        seed: of the classifier.
+    """
 
     order: Rows
     seed: int
@@ -104,9 +109,26 @@ def problem_of(
     )
 
 
-def shuffles_of(problem: Problem, rngs: Sequence[np.random.Generator]) -> list[Shuffle]:
-    """One training for each generator: an order of the train split and a seed."""
-    return [Shuffle(rng.permutation(problem.train), int(rng.integers(2**31))) for rng in rngs]
+def shuffles_of(problem: Problem, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
+    """One training for each generator: an order of a part of the train split, and a seed.
+
+    Args:
+        share: of the documents of each class to learn from, in (0, 1], rounded, at least one; below 1 the trainings
+            differ even where order and seed do not matter, so that their spread tells what the documents do.
+    """
+    codes = np.unique(problem.of(problem.train), return_inverse=True)[1]
+    counts = np.bincount(codes)
+    keep = np.maximum(1, np.rint(share * counts)).astype(np.int64)
+    shuffles = []
+    for rng in rngs:
+        order = rng.permutation(len(codes))
+        # Place of each document among those of its class, in this order.
+        by_class = np.argsort(codes[order], kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        learnt = order[place < keep[codes[order]]]
+        shuffles.append(Shuffle(problem.train[learnt], int(rng.integers(2**31))))
+    return shuffles
 
 
 def utility(
@@ -162,13 +184,14 @@ def _trained(
     return measured
 
 
-def entry(problem: Problem, measured: Measured) -> dict[str, Any]:
+def entry(problem: Problem, shuffles: Sequence[Shuffle], measured: Measured) -> dict[str, Any]:
     """What is written of one problem, as JSON values: numbers of documents and scores, no class and no text."""
     base = majority(problem.of(problem.train), problem.of(problem.test))
     return {
         "left_out": None,
         "held_out": problem.held_out,
         "n_train": len(problem.train),
+        "n_learnt": len(shuffles[0].order),
         "n_test": len(problem.test),
         "n_classes": len(set(problem.of(problem.train))),
         "n_left_out": problem.n_left_out,

@@ -203,10 +203,14 @@ class DeniabilityParams:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationParams:
-    """Utility and attacks: the classifier, how often it is trained, and how many values of an attribute are kept."""
+    """Utility and attacks: the classifier, how often it is trained, and on what.
+
+    ``train_share``: of the train split, chosen anew for each training; ``max_classes``: of an attribute.
+    """
 
     classifier: Literal["linear"]
     shuffles: int
+    train_share: float
     max_classes: int
 
 
@@ -267,6 +271,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "deniability.words": (1, 100_000),
     "deniability.draws": (2, 10_000),
     "evaluation.shuffles": (1, 1000),
+    "evaluation.train_share": (0.01, 1.0),
     "evaluation.max_classes": (2, 100_000),
     "checks.min_coverage": (0.0, 1.0),
 }

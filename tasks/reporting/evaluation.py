@@ -112,9 +112,9 @@ def _note(clean: Evaluated, dataset: str) -> str:
             continue
         n_test, n_left_out = entry["n_test"], entry["n_left_out"]
         part = (
-            f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_train']:,} documents of split train and "
-            f"scored on {n_test:,} of split {entry['held_out']}. From that many a share of one half is known to "
-            f"± {half_width(n_test):.2f} (95%)."
+            f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of {entry['n_train']:,} "
+            f"documents of split train, scored on {n_test:,} of split {entry['held_out']}. From that many a share of "
+            f"one half is known to ± {half_width(n_test):.2f} (95%)."
         )
         if n_left_out:
             part += (

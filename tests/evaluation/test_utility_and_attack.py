@@ -1,5 +1,6 @@
 """Utility and attacks on texts made so that the scores are known, and which documents take part."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -49,7 +50,7 @@ def accuracies(measured) -> dict[str, list[float]]:
 
 def measured(measure, clean: list[str], private: list[str]) -> dict[str, list[float]]:
     one = problem()
-    return accuracies(measure(clean, private, one, shuffles_of(one, rngs()), Linear))
+    return accuracies(measure(clean, private, one, shuffles_of(one, rngs(), 1.0), Linear))
 
 
 def test_utility_is_learnt_from_private_texts_and_scored_on_both() -> None:
@@ -70,7 +71,7 @@ def test_attackers_differ_by_what_they_learnt_from() -> None:
 def test_every_shuffle_has_an_order_and_a_seed_of_its_own_and_learns_from_the_train_split_only() -> None:
     Recorder.seen.clear()
     one = problem()
-    shuffles = shuffles_of(one, rngs())
+    shuffles = shuffles_of(one, rngs(), 1.0)
     utility(TOLD, SWAPPED, one, shuffles, Recorder)
     attack(TOLD, SWAPPED, one, shuffles, Recorder)
     assert len(Recorder.seen) == 9 and len({seed for seed, _, _ in Recorder.seen}) == 3
@@ -83,8 +84,25 @@ def test_every_shuffle_has_an_order_and_a_seed_of_its_own_and_learns_from_the_tr
     assert len({tuple(shuffle.order) for shuffle in shuffles}) == 3
 
 
+@pytest.mark.parametrize(
+    ("share", "kept"),
+    [(1.0, {"x": 10, "y": 4, "z": 1}), (0.5, {"x": 5, "y": 2, "z": 1}), (0.01, {"x": 1, "y": 1, "z": 1})],
+)
+def test_a_share_of_each_class_is_learnt_from_and_no_class_is_lost(share: float, kept: dict[str, int]) -> None:
+    classes = [*"xxyxxxyxzxxyxyx", "x"]
+    one = problem(splits=["train"] * 15 + ["dev"], classes=classes)
+    shuffles = shuffles_of(one, rngs(8), share)
+    for shuffle in shuffles:
+        assert len(set(shuffle.order.tolist())) == len(shuffle.order)
+        assert Counter(classes[row] for row in shuffle.order) == kept
+    assert len({tuple(shuffle.order) for shuffle in shuffles}) > 1
+    if share == 0.5:  # chosen anew, at random: every document of x is learnt from by some, and by no more than some
+        chosen = Counter(row for shuffle in shuffles_of(one, rngs(400), share) for row in shuffle.order.tolist())
+        assert all(120 < chosen[row] < 280 for row in range(15) if classes[row] in "xy")  # 200 ± 8 standard deviations
+
+
 def test_the_same_generators_give_the_same_shuffles() -> None:
-    one, other = (shuffles_of(problem(), rngs()) for _ in range(2))
+    one, other = (shuffles_of(problem(), rngs(), 0.5) for _ in range(2))
     assert [(a.order.tolist(), a.seed) for a in one] == [(b.order.tolist(), b.seed) for b in other]
 
 
@@ -132,11 +150,12 @@ def test_a_data_set_without_a_problem_says_why(splits: list[str], classes: list[
 def test_entry_has_numbers_only() -> None:
     one = problem_of("label", SPLITS, ["x", "y", None, "x"] * 4)
     assert isinstance(one, Problem)
-    made = entry(one, utility(TOLD, MUTE, one, shuffles_of(one, rngs(2)), Recorder))
+    shuffles = shuffles_of(one, rngs(2), 0.8)
+    made = entry(one, shuffles, utility(TOLD, MUTE, one, shuffles, Recorder))
     # 12 documents to learn from and 4 to score, a quarter without a class; x is 6 of 9, and 2 of 3.
-    assert {key: made[key] for key in ("left_out", "held_out", "n_train", "n_test", "n_classes", "n_left_out")} == {
-        "left_out": None, "held_out": "validation", "n_train": 9, "n_test": 3, "n_classes": 2, "n_left_out": 4,
-    }  # fmt: skip
+    counts = {"n_train": 9, "n_learnt": 7, "n_test": 3, "n_classes": 2, "n_left_out": 4}
+    assert {key: made[key] for key in counts} == counts
+    assert (made["left_out"], made["held_out"]) == (None, "validation")
     assert made["majority"] == {"accuracy": 0.666666667, "micro_f1": 0.666666667, "macro_f1": 0.4}
     assert set(made["scores"]) == {"private", "clean"}
     assert made["scores"]["clean"]["macro_f1"] == {"mean": 0.4, "sd": 0.0, "each": [0.4, 0.4]}

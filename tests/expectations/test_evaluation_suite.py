@@ -26,7 +26,15 @@ def scores(*each: float) -> dict[str, Any]:
 
 
 def entry(**settings: dict[str, Any]) -> dict[str, Any]:
-    counts = {"n_train": 9, "n_test": 4, "n_classes": 2, "n_left_out": 0, "held_out": "test", "left_out": None}
+    counts = {
+        "n_train": 9,
+        "n_learnt": 8,
+        "n_test": 4,
+        "n_classes": 2,
+        "n_left_out": 0,
+        "held_out": "test",
+        "left_out": None,
+    }
     return counts | {"majority": {"accuracy": 0.5}, "scores": settings}
 
 

@@ -55,6 +55,7 @@ def test_the_committed_file_is_valid() -> None:
         ("machine.temp_directory", 3, r"machine\.temp_directory is 3; it must be text"),
         ("evaluation.classifier", "lineal", r"evaluation\.classifier is 'lineal'; it must be one of linear"),
         ("evaluation.shuffles", 0, r"evaluation\.shuffles is 0; it must lie between 1 and 1000"),
+        ("evaluation.train_share", 1.1, r"evaluation\.train_share is 1\.1; it must lie between 0\.01 and 1"),
         ("evaluation.max_classes", 1, r"evaluation\.max_classes is 1; it must lie between 2 and 100000"),
         ("policy.oov", "perturb", r"policy\.oov is 'perturb'; it must be one of keep, drop, sample"),
         ("policy.stopwords", "papr", "nearest: paper"),

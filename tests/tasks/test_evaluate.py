@@ -109,7 +109,7 @@ def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
 
 
 def test_parameters_are_followed() -> None:
-    change(shuffles=2, max_classes=2)
+    change(shuffles=2, max_classes=2, train_share=0.75)
     letters = made()["datasets"]["letters"]
     assert all(len(one["macro_f1"]["each"]) == 2 for entry in letters.values() for one in entry["scores"].values())
     assert (letters["attack"]["n_classes"], letters["attack"]["n_train"], letters["attack"]["n_left_out"]) == (
@@ -117,6 +117,7 @@ def test_parameters_are_followed() -> None:
         16,
         12,
     )
+    assert letters["attack"]["n_learnt"] == 12  # 6 of the 8 letters of each
     assert letters["utility"]["n_train"] == 24  # max_classes is of attributes
 
 
