@@ -128,9 +128,14 @@ def _call(item: Any) -> Any:
 def _starting_workers() -> Iterator[None]:
     """Let processes that start in here inherit one thread for linear algebra, and deafness to Ctrl-C.
 
-    The terminal sends that to all of them. It is for this process to hear, which then ends the others.
+    The terminal sends that to all of them. It is for this process to hear, which then ends the others; but not in the
+    midst of starting one, which would be left without its instructions and complain. That takes more than the mask that
+    they inherit: another thread of this process may be the one that hears.
     """
     before = {name: os.environ.get(name) for name in ONE_THREAD}
+    heard: list[int] = []
+    in_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if in_main else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(ONE_THREAD)
     try:
@@ -141,4 +146,8 @@ def _starting_workers() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+        if in_main:
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if heard:
+            signal.raise_signal(signal.SIGINT)

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ import yaml
 from worker_toys import Chosen, Meeting, OneGenerator
 
 from tasks import release
-from tasks.io import paths
+from tasks.io import paths, pool
 from tasks.io.documents import load_documents
 from tasks.io.lexicons import load_lexicon
 from tasks.io.lists import write_lists
@@ -191,6 +192,26 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
     privatize_texts(texts, settings)
     privatize_texts(texts, settings, 5)
     assert asked == [1, load_params().machine.workers, 5]
+
+
+def test_an_interrupt_heard_by_another_thread_waits_for_the_start() -> None:
+    """The mask of this thread does not keep another from hearing it, after which Python interrupts this one."""
+    stay = threading.Event()
+    other = threading.Thread(target=stay.wait)
+    other.start()
+    # Python's own, which a job in the background does not have.
+    before, started = signal.signal(signal.SIGINT, signal.default_int_handler), False
+    try:
+        with pytest.raises(KeyboardInterrupt), pool._starting_workers():
+            signal.pthread_kill(other.ident, signal.SIGINT)
+            time.sleep(0.2)
+            started = True
+        assert started
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        stay.set()
+        other.join()
 
 
 def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
