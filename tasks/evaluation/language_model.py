@@ -1,0 +1,155 @@
+"""Perplexity: how surprising a text is to a language model.
+
+A model gives a score to each text, the sum of its tokens' log probabilities. Tokens are the model's own, so that
+perplexities can be compared between runs scored by one model, and not between models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tasks.errors import ParameterError
+from tasks.evaluation.extra import load
+from tasks.evaluation.kneser_ney import KneserNey
+from tasks.text.fast_tokenize import tokenize_texts
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a language model says of n texts.
+
+    Attributes:
+        log_sum: (n,) natural log probability of the whole text.
+        n_tokens: (n,) how many predictions that is the sum of, ends of sentences included where the model has them.
+        n_unknown: (n,) tokens the model has no word for.
+    """
+
+    log_sum: Floats
+    n_tokens: Ids
+    n_unknown: Ids
+
+    def perplexity(self) -> Floats:
+        """exp(-log_sum / n_tokens) of each text, (n,); NaN where there is no token."""
+        with np.errstate(invalid="ignore"):
+            surprise: Floats = np.exp(-self.log_sum / np.where(self.n_tokens > 0, self.n_tokens, np.nan))
+        return surprise
+
+    def average_perplexity(self) -> float:
+        """Mean of the perplexities of texts, as in CLMLDP Table 2; NaN without any token.
+
+        One text of rare words can move it far.
+        """
+        each = self.perplexity()
+        each = each[~np.isnan(each)]
+        return float(each.mean()) if len(each) else float("nan")
+
+    def corpus_perplexity(self) -> float:
+        """Perplexity of all texts as one; NaN without any token."""
+        n_tokens = int(self.n_tokens.sum())
+        return float(np.exp(-self.log_sum.sum() / n_tokens)) if n_tokens else float("nan")
+
+
+class LanguageModel(Protocol):
+    """Scores texts."""
+
+    @property
+    def name(self) -> str:
+        """Its name in parameters and reports."""
+
+    def score(self, texts: Sequence[str]) -> Scores:
+        """Score each of n texts; ``n_tokens`` is 0 where there is nothing to predict."""
+
+
+class NgramModel:
+    """The default: Kneser-Ney over the words and sentences of the project's tokenizer.
+
+    Attributes:
+        model: trained on word numbers.
+        words: (V,) normal form by number.
+    """
+
+    name = "kneser_ney"
+
+    def __init__(self, model: KneserNey, words: Sequence[str]) -> None:
+        if len(words) != model.n_words:
+            raise ParameterError(
+                f"the language model was trained on {model.n_words:,} words and given the names of {len(words):,}; "
+                "give it the table of words its sentences were numbered with"
+            )
+        self.model = model
+        self._number = {word: number for number, word in enumerate(words)}
+
+    def score(self, texts: Sequence[str]) -> Scores:
+        """Score each text sentence by sentence; every sentence's end is one prediction."""
+        tokens = tokenize_texts(pa.array(texts, pa.large_string()))
+        get = self._number.get
+        number = np.array([get(word, -1) for word in tokens.words.to_pylist()], dtype=np.int64)
+        ids = number[tokens.ids] if len(number) else np.zeros(0, dtype=np.int64)
+        sizes = tokens.sentence_sizes.astype(np.int64)
+        text_of = np.repeat(np.arange(len(texts)), tokens.sentences_per_text)
+        log_p = self.model.log_probability(ids, np.concatenate([[0], np.cumsum(sizes)]))
+        n_texts = len(texts)
+        token_text = np.repeat(text_of, sizes)
+        return Scores(
+            np.bincount(np.repeat(text_of, sizes + 1), weights=log_p, minlength=n_texts).astype(np.float64),
+            np.bincount(text_of, weights=sizes + 1, minlength=n_texts).astype(np.int64),
+            np.bincount(token_text[ids < 0], minlength=n_texts),
+        )
+
+
+class Gpt2:
+    """A causal model of transformers, read from a folder of this machine; nothing is fetched.
+
+    Each text is read in windows of the model's longest input, each of which begins with the mark of a new text, so that
+    the first token of a window is predicted too and no token twice. What a window holds is forgotten in the next.
+
+    Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
+    """
+
+    name = "gpt2"
+
+    def __init__(self, folder: str) -> None:
+        """Load model and tokenizer.
+
+        Raises:
+            ParameterError: if the libraries are not installed, or the folder holds no such model.
+        """
+        transformers = load("transformers", "language model gpt2")
+        self._torch = load("torch", "language model gpt2")
+        try:
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+        except (OSError, ValueError):
+            raise ParameterError(
+                f"{folder}: no causal language model in the form of transformers; give the folder that holds "
+                "config.json, the weights and the tokenizer's files"
+            ) from None
+        self._window = int(self._model.config.max_position_embeddings)
+        self._start = int(self._model.config.bos_token_id)
+
+    def score(self, texts: Sequence[str]) -> Scores:
+        """Score each text, one window at a time."""
+        log_sum, n_tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
+        for row, text in enumerate(texts):
+            ids = list(self._tokenizer(text)["input_ids"])
+            n_tokens[row] = len(ids)
+            for start in range(0, len(ids), self._window - 1):
+                log_sum[row] += self._score_window(ids[start : start + self._window - 1])
+        return Scores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
+
+    def _score_window(self, ids: list[int]) -> float:
+        torch = self._torch
+        with torch.inference_mode():
+            # The last token predicts nothing here.
+            logits = self._model(torch.tensor([[self._start, *ids[:-1]]])).logits[0]
+            log_p = torch.log_softmax(logits.double(), dim=-1)
+            return float(log_p[torch.arange(len(ids)), torch.tensor(ids)].sum())

@@ -1,0 +1,150 @@
+"""Kneser-Ney: by hand, against the formulas written out with dictionaries, and as a distribution."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from tasks.errors import ParameterError
+from tasks.evaluation.kneser_ney import DISCOUNT, train
+
+
+def flat(sentences: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    sizes = [len(sentence) for sentence in sentences]
+    return np.array([w for one in sentences for w in one], dtype=np.int64), np.cumsum([0, *sizes])
+
+
+class Plain:
+    """The formulas of the module's head, one n-gram at a time."""
+
+    def __init__(self, sentences: list[list[int]], n_words: int, order: int) -> None:
+        self.n_words, self.order = n_words, order
+        raw: Counter[tuple] = Counter()
+        for sentence in sentences:
+            marked = self.marked(sentence)
+            for length in range(1, order + 1):
+                raw.update(tuple(marked[i : i + length]) for i in range(len(marked) - length + 1))
+        before = defaultdict(set)
+        for gram in raw:
+            before[gram[1:]].add(gram[0])
+        self.a = {
+            gram: count if len(gram) == order or gram[0] == "<s>" else len(before[gram])
+            for gram, count in raw.items()
+            if gram != ("<s>",)
+        }
+        self.d = {}
+        for length in range(1, order + 1):
+            counts = Counter(a for gram, a in self.a.items() if len(gram) == length)
+            both = counts[1] and counts[2]
+            self.d[length] = counts[1] / (counts[1] + 2 * counts[2]) if both else DISCOUNT
+
+    def marked(self, sentence: list[int]) -> list:
+        return ["<s>", *(w if 0 <= w < self.n_words else "<unk>" for w in sentence), "</s>"]
+
+    def p(self, word, history: tuple) -> float:
+        followers = {gram[-1]: a for gram, a in self.a.items() if gram[:-1] == history}
+        lower = self.p(word, history[1:]) if history else 1 / (self.n_words + 2)
+        if not followers:
+            return lower
+        d, total = self.d[len(history) + 1], sum(followers.values())
+        return max(followers.get(word, 0) - d, 0) / total + d * len(followers) / total * lower
+
+    def log_probability(self, sentences: list[list[int]]) -> list[float]:
+        return [
+            math.log(self.p(marked[i], tuple(marked[max(0, i - self.order + 1) : i])))
+            for marked in map(self.marked, sentences)
+            for i in range(1, len(marked))
+        ]
+
+
+def some(seed: int, n: int, n_words: int, longest: int = 9) -> list[list[int]]:
+    """Sentences with repetitions; some empty, some with unknown words (-1)."""
+    rng = np.random.default_rng(seed)
+    return [(rng.zipf(1.6, rng.integers(0, longest)) % (n_words + 1) - 1).tolist() for _ in range(n)]
+
+
+def test_bigrams_by_hand() -> None:
+    """Sentences "0 1", "0 1", "0 0": V = 2.
+
+    Bigrams with counts: <s>0 3, 01 2, 00 1, 1</s> 2, 0</s> 1, so D₂ = 2 / (2 + 2·2) = 1/3.
+    Words before: 0 has <s>, 0; 1 has 0; </s> has 1, 0. So D₁ = 1 / (1 + 2·2) = 1/5, A = 5, and
+    p₁(0) = (2 - 1/5)/5 + 3/25·1/4 = 0.39, p₁(<unk>) = 3/100.
+    p(0 | 0) = (1 - 1/3)/4 + (1/3)·3/4·0.39, p(<unk> | 0) = 1/4·0.03, p(</s> | <unk>) = p₁(</s>) = p₁(0).
+    """
+    model = train(*flat([[0, 1], [0, 1], [0, 0]]), n_words=2, order=2)
+    assert [order.discount for order in model.orders] == pytest.approx([1 / 5, 1 / 3])
+    p = np.exp(model.log_probability(*flat([[0, 0, -1]])))
+    assert p == pytest.approx([(3 - 1 / 3) / 3 + 1 / 9 * 0.39, 1 / 6 + 0.25 * 0.39, 0.25 * 0.03, 0.39])
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> None:
+    learned, other = some(seed, 60, 12), some(seed + 100, 30, 14)
+    got = train(*flat(learned), n_words=12, order=order).log_probability(*flat(other))
+    plain = Plain(learned, 12, order)
+    assert got == pytest.approx(plain.log_probability(other), rel=1e-12)
+    wrong = Plain(learned[:-20], 12, order).log_probability(other)
+    assert not np.allclose(got, wrong)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("history", [[], [0], [0, 1], [3, 0, 1], [-1], [2, -1], [11, 11, 11, 11]])
+def test_probabilities_sum_to_one_after_any_history(history: list[int], order: int) -> None:
+    model = train(*flat(some(1, 80, 12)), n_words=12, order=order)
+    after = [[*history, word] for word in [*range(12), -1]]
+    at = len(history)
+    lengths = len(history) + 2
+    words = np.exp(model.log_probability(*flat(after))).reshape(-1, lengths)[:, at]
+    end = np.exp(model.log_probability(*flat([history])))[-1]
+    assert words.sum() + end == pytest.approx(1, abs=1e-12)
+    assert (words > 0).all() and end > 0
+
+
+def test_a_word_after_one_word_alone_has_little_chance_elsewhere() -> None:
+    """What Kneser-Ney is for: 1 and 2 occur equally often, 1 always after 0, 2 after many words."""
+    sentences = [[0, 1]] * 6 + [[word, 2] for word in range(3, 9)]
+    model = train(*flat(sentences), n_words=12, order=2)
+    francisco, glasses = np.exp(model.log_probability(*flat([[10, 1], [10, 2]])))[[1, 4]]
+    assert glasses > 3 * francisco
+
+
+def test_sentences_are_independent_and_unknown_numbers_are_one_word() -> None:
+    model = train(*flat(some(2, 50, 6)), n_words=6)
+    one, other = [0, 1, -1, 2], [3, 3]
+    both = model.log_probability(*flat([one, other]))
+    apart = np.concatenate([model.log_probability(*flat([one])), model.log_probability(*flat([other]))])
+    assert np.array_equal(both, apart)
+    assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([[0, 1, 99, 2]])))
+    assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([one])))
+    assert model.log_probability(*flat([])).tolist() == []
+
+
+def test_orders_longer_than_any_sentence_change_nothing() -> None:
+    short = [[], [0]]
+    assert len(train(*flat(short), n_words=2, order=7).orders) == 3  # <s> 0 </s>
+    assert len(train(*flat([[]]), n_words=2, order=7).orders) == 2
+    assert np.exp(train(*flat([[]]), n_words=2).log_probability(*flat([[]])))[0] > 0.5
+
+
+def test_own_sentences_are_less_surprising_than_shuffled_ones() -> None:
+    rng = np.random.default_rng(5)
+    chain = [[(start + step) % 20 for step in range(10)] for start in rng.integers(0, 20, 200)]
+    model = train(*flat(chain), n_words=20)
+    shuffled = [rng.permutation(sentence).tolist() for sentence in chain]
+    own, mixed = (model.log_probability(*flat(one)).mean() for one in (chain, shuffled))
+    assert own > mixed + 2
+
+
+@pytest.mark.parametrize("order", [0, 8])
+def test_a_wrong_order_is_refused(order: int) -> None:
+    with pytest.raises(ParameterError, match=f"is {order}; it must lie between 1 and 7"):
+        train(*flat([[0]]), n_words=1, order=order)
+
+
+def test_no_sentence_is_refused() -> None:
+    with pytest.raises(ParameterError, match="no sentence"):
+        train(*flat([]), n_words=1)
