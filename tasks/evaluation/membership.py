@@ -1,0 +1,171 @@
+"""Membership inference: can an attacker tell which texts a classifier was trained on, from its outputs alone?
+
+Source: Carvalho et al. (2023, TEM), sections 5.1 and 5.3, after Shokri et al. (2017), with one shadow model. The target
+T is trained on the private texts (TR1 in the paper), the shadow S on texts of the attacker (TE2). The attack model A
+learns from the outputs of S which texts are in (TE2) and which are out (TE1), and is asked about the outputs of T,
+where TR1 is in and TR2 is out. Its AUC is the result: 0.5 is guessing.
+
+The paper's attacker sees the outputs only. Shokri's also knows each text's label, and so how well the classifier fits
+it, which tells more: ``known_labels``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from tasks.errors import ParameterError
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Classifier(Protocol):
+    """What scikit-learn calls a classifier with probabilities."""
+
+    def fit(self, features: Any, labels: Ids) -> Any:
+        """Learn from n rows and their labels, (n,)."""
+
+    def predict_proba(self, features: Any) -> Floats:
+        """(n, c) probabilities of the c classes, in ascending order of those it was fitted with."""
+
+
+class Labelled(NamedTuple):
+    """n texts as the classifier takes them, dense or sparse, with their labels (n,)."""
+
+    features: Any
+    labels: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The result of one attack.
+
+    Attributes:
+        auc: probability that a text in the training set gets a higher score than one that is not; ties count half.
+        standard_error: of the AUC over texts (Hanley and McNeil, 1982); the models are taken as they are.
+        n_in: members that the attack was asked about.
+        n_out: others.
+    """
+
+    auc: float
+    standard_error: float
+    n_in: int
+    n_out: int
+
+
+def quarters(n: int, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]:
+    """Split n rows at random into four parts that share none and differ by one row at most; ascending each.
+
+    They serve as members, others, shadow members and shadow others.
+
+    Raises:
+        ParameterError: if a part would have fewer than two rows.
+    """
+    if n < 8:
+        raise ParameterError(f"membership inference needs at least 8 labelled texts, and there are {n}")
+    first, second, third, fourth = (np.sort(part) for part in np.array_split(rng.permutation(n), 4))
+    return first, second, third, fourth
+
+
+def auc(scores_in: Floats, scores_out: Floats) -> Membership:
+    """Area under the ROC curve of ``scores_in`` (n_in,) against ``scores_out`` (n_out,), by ranks.
+
+    Raises:
+        ParameterError: if one of the two is empty.
+    """
+    n_in, n_out = len(scores_in), len(scores_out)
+    if not (n_in and n_out):
+        raise ParameterError(f"an AUC needs members and others; there are {n_in} and {n_out}")
+    ranks = rankdata(np.concatenate([scores_in, scores_out]))[:n_in]
+    area = float((ranks.sum() - n_in * (n_in + 1) / 2) / (n_in * n_out))
+    one, other = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (n_in - 1) * (one - area**2) + (n_out - 1) * (other - area**2)
+    return Membership(area, float(np.sqrt(max(spread, 0.0) / (n_in * n_out))), n_in, n_out)
+
+
+def attack_features(classifier: Classifier, asked: Labelled, n_classes: int, known_labels: bool) -> Floats:
+    """What the attacker sees of a classifier: (n, c), and c more columns that mark each text's label if it knows them.
+
+    Raises:
+        ParameterError: if the classifier does not tell ``n_classes`` classes apart.
+    """
+    outputs = np.asarray(classifier.predict_proba(asked.features), dtype=np.float64)
+    if outputs.shape[1] != n_classes:
+        raise ParameterError(
+            f"the classifier under attack has {outputs.shape[1]} classes and the labels {n_classes}; every part must "
+            "hold texts of every class, so give more texts or merge rare classes"
+        )
+    return np.hstack([outputs, np.eye(n_classes)[asked.labels]]) if known_labels else outputs
+
+
+def membership(
+    make_classifier: Callable[[], Classifier],
+    make_attacker: Callable[[], Classifier],
+    *,
+    trained_on: Labelled,
+    members: Labelled,
+    others: Labelled,
+    shadow_members: Labelled,
+    shadow_others: Labelled,
+    known_labels: bool = False,
+) -> Membership:
+    """Train target, shadow and attacker, and attack the target. Labels are 0 to c - 1.
+
+    Args:
+        make_classifier: a new classifier, not fitted; target and shadow are made by it.
+        make_attacker: a new attack model; ``paper_attacker`` makes that of the paper.
+        trained_on: what the target is fitted on: the members after privatization, or as they are for the baseline.
+        members: the texts whose presence is asked about, in clear.
+        others: texts the target was not trained on.
+        shadow_members: what the shadow is trained on.
+        shadow_others: texts the shadow was not trained on.
+        known_labels: whether the attacker knows each text's label.
+
+    Raises:
+        ParameterError: if a part lacks a class, or is empty.
+    """
+    parts = (trained_on, members, others, shadow_members, shadow_others)
+    n_classes = 1 + max(int(part.labels.max(initial=-1)) for part in parts)
+    target = make_classifier()
+    target.fit(trained_on.features, trained_on.labels)
+    shadow = make_classifier()
+    shadow.fit(shadow_members.features, shadow_members.labels)
+    known = [attack_features(shadow, part, n_classes, known_labels) for part in (shadow_members, shadow_others)]
+    attacker = make_attacker()
+    attacker.fit(np.vstack(known), np.repeat(np.array([1, 0]), [len(part) for part in known]))
+    asked = (attack_features(target, part, n_classes, known_labels) for part in (members, others))
+    return auc(*(attacker.predict_proba(part)[:, 1] for part in asked))
+
+
+class PaperAttacker:
+    """The paper's attack model: two layers of 64 with ReLU, Adam, batches of 64, 20 epochs; scikit-learn's MLP.
+
+    Its weights and the order of its batches come from ``seed``.
+    """
+
+    def __init__(self, seed: int) -> None:
+        from sklearn.neural_network import MLPClassifier  # type: ignore[import-untyped, unused-ignore]
+
+        self._model = MLPClassifier((64, 64), batch_size=64, max_iter=20, random_state=seed)
+
+    def fit(self, features: Floats, labels: Ids) -> None:
+        """Train 20 epochs, on (n, c) outputs."""
+        from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped, unused-ignore]
+
+        self._model.set_params(batch_size=min(64, len(features)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # 20 epochs are what the paper ran
+            self._model.fit(features, labels)
+
+    def predict_proba(self, features: Floats) -> Floats:
+        """(n, 2) probabilities of out and in."""
+        probability: Floats = self._model.predict_proba(features)
+        return probability
