@@ -1,0 +1,97 @@
+"""Which runs stand, with and without uncertainty, and which is recommended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.errors import ParameterError
+from tasks.evaluation.frontier import Estimate, Point, recommend, standings
+
+
+def point(label: str, utility: float, attack: float, error: float = 0.0, degrees: float = 2) -> Point:
+    return Point(label, Estimate(utility, error, degrees), Estimate(attack, error, degrees))
+
+
+def test_frontier_by_hand() -> None:
+    """c is worse than b in both, d equals b in utility and is worse in attack, e is a's twin."""
+    points = [
+        point(*one) for one in [("a", 0.9, 0.8), ("b", 0.7, 0.5), ("c", 0.6, 0.6), ("d", 0.7, 0.6), ("e", 0.9, 0.8)]
+    ]
+    assert standings(points) == ["frontier", "frontier", "dominated", "dominated", "frontier"]
+    assert standings([]) == [] and standings(points[:1]) == ["frontier"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frontier_is_what_comparing_all_pairs_finds(seed: int) -> None:
+    values = np.random.default_rng(seed).integers(0, 6, (40, 2)) / 5
+    beaten = [any(u >= own_u and a <= own_a and (u > own_u or a < own_a) for u, a in values) for own_u, own_a in values]
+    got = standings([point(str(i), *value) for i, value in enumerate(values)])
+    assert got == ["dominated" if one else "frontier" for one in beaten]
+
+
+@pytest.mark.parametrize(("gap", "standing"), [(-0.001, "frontier"), (0.0300, "undecided"), (0.0303, "dominated")])
+def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
+    """Three shuffles each: t(4, 95%) = 2.132, and two errors of 0.01 are 0.0141: a margin of 0.03015."""
+    best, other = point("best", 0.8, 0.4, 0.01), point("other", 0.8 - gap, 0.5, 0.01)
+    assert standings([best, other]) == ["frontier", standing]
+
+
+def test_fewer_shuffles_are_less_sure() -> None:
+    """0.03 against errors of 0.01: sure with 30 degrees of freedom each (t(60) = 1.671), not with 1 (t(2) = 2.920)."""
+    for degrees, standing in ((30, "dominated"), (1, "undecided")):
+        assert standings([point("a", 0.8, 0.4, 0.01, degrees), point("b", 0.77, 0.5, 0.01, degrees)])[1] == standing
+
+
+def test_estimates_of_values() -> None:
+    """1, 2, 3: mean 2, standard error 1/√3; t(2, 95%) = 2.920."""
+    made = Estimate.of([1.0, 2.0, 3.0])
+    assert (made.mean, made.standard_error, made.degrees) == (2.0, pytest.approx(1 / np.sqrt(3)), 2)
+    assert made.margin == pytest.approx(2.91999 / np.sqrt(3), rel=1e-5)
+    assert Estimate.of([4.0]).margin == 0 and Estimate(1.0, 2.0).margin == pytest.approx(2 * 1.644854, rel=1e-6)
+
+
+RUNS = [point("low", 0.5, 0.2), point("middle", 0.7, 0.5), point("high", 0.9, 0.8), point("worse", 0.7, 0.6)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "chosen"),
+    [
+        ({"min_utility": 0.7}, "middle"),
+        ({"min_utility": 0.0}, "low"),
+        ({"max_attack": 0.7}, "middle"),
+        ({"max_attack": 1.0}, "high"),
+        ({"min_utility": 0.4, "max_attack": 0.9}, "low"),
+        ({"min_utility": 0.8, "max_attack": 0.8}, "high"),
+    ],
+)
+def test_recommended_within_limits(limits: dict[str, float], chosen: str) -> None:
+    got = recommend(RUNS, **limits)
+    assert got.point is not None and got.point.label == chosen and got.fitting[0] is got.point
+    assert got.nearest is None and got.shortfall == 0
+    assert recommend(RUNS[::-1], **limits).point is got.point
+
+
+def test_a_margin_of_error_must_fit_too() -> None:
+    """0.72 with error 0.01 of two degrees of freedom may be 0.691."""
+    runs = [point("unsure", 0.72, 0.3, 0.01), point("sure", 0.71, 0.4)]
+    assert recommend(runs, min_utility=0.7).point is runs[1]
+    assert recommend(runs, min_utility=0.69).point is runs[0]
+
+
+def test_nothing_fits() -> None:
+    got = recommend(RUNS, min_utility=0.8, max_attack=0.6)
+    assert got.point is None and got.fitting == ()
+    assert got.nearest is RUNS[1] and got.shortfall == pytest.approx(0.1)
+
+
+def test_what_cannot_be_recommended_is_refused() -> None:
+    with pytest.raises(ParameterError, match="give min_utility, max_attack or both"):
+        recommend(RUNS)
+    with pytest.raises(ParameterError, match="no run"):
+        recommend([], min_utility=0.5)
+    for mean, error in ((float("nan"), 0.0), (0.5, float("nan")), (0.5, -1.0)):
+        with pytest.raises(ParameterError, match="not measured"):
+            Estimate(mean, error)
+    with pytest.raises(ParameterError, match="at least one value"):
+        Estimate.of([])
