@@ -22,6 +22,8 @@ from tasks.text.fast_tokenize import tokenize_texts
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+BLOCK = 2048  # texts at a time
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -89,7 +91,15 @@ class NgramModel:
         self._number = {word: number for number, word in enumerate(words)}
 
     def score(self, texts: Sequence[str]) -> Scores:
-        """Score each text sentence by sentence; every sentence's end is one prediction."""
+        """Score each text sentence by sentence, in blocks of texts; every sentence's end is one prediction."""
+        blocks = [self._score(texts[start : start + BLOCK]) for start in range(0, max(len(texts), 1), BLOCK)]
+        return Scores(
+            np.concatenate([one.log_sum for one in blocks]),
+            np.concatenate([one.n_tokens for one in blocks]),
+            np.concatenate([one.n_unknown for one in blocks]),
+        )
+
+    def _score(self, texts: Sequence[str]) -> Scores:
         tokens = tokenize_texts(pa.array(texts, pa.large_string()))
         get = self._number.get
         number = np.array([get(word, -1) for word in tokens.words.to_pylist()], dtype=np.int64)
@@ -98,11 +108,10 @@ class NgramModel:
         text_of = np.repeat(np.arange(len(texts)), tokens.sentences_per_text)
         log_p = self.model.log_probability(ids, np.concatenate([[0], np.cumsum(sizes)]))
         n_texts = len(texts)
-        token_text = np.repeat(text_of, sizes)
         return Scores(
-            np.bincount(np.repeat(text_of, sizes + 1), weights=log_p, minlength=n_texts).astype(np.float64),
-            np.bincount(text_of, weights=sizes + 1, minlength=n_texts).astype(np.int64),
-            np.bincount(token_text[ids < 0], minlength=n_texts),
+            np.bincount(np.repeat(text_of, sizes + 1), log_p, n_texts).astype(np.float64),
+            np.bincount(text_of, sizes + 1, n_texts).astype(np.int64),
+            np.bincount(np.repeat(text_of, sizes)[ids < 0], minlength=n_texts),
         )
 
 

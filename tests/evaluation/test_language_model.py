@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import ParameterError
+from tasks.evaluation import language_model as module
 from tasks.evaluation.kneser_ney import train
 from tasks.evaluation.language_model import Gpt2, NgramModel, Scores
 
@@ -36,6 +37,15 @@ def test_a_text_in_the_order_of_the_corpus_is_less_surprising() -> None:
     model = toy()
     own, mixed, unknown = model.score(["the cat sat.", "sat the. cat", "zebras zebras zebras."]).perplexity()
     assert 1 < own < min(mixed, unknown)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["the cat sat. The dog", "", "cat", "zebra the", "sat."]
+    whole = toy().score(texts)
+    monkeypatch.setattr(module, "BLOCK", 2)
+    parts = toy().score(texts)
+    assert np.array_equal(whole.log_sum, parts.log_sum)
+    assert np.array_equal(whole.n_tokens, parts.n_tokens) and np.array_equal(whole.n_unknown, parts.n_unknown)
 
 
 def test_no_texts() -> None:
