@@ -61,33 +61,33 @@ def exact(mechanism: ClosedForm, epsilon: float, labels: Ids, prior: Floats) -> 
         seen += joint.sum(axis=0)
         guessed += np.square(joint).sum(axis=0)
         loss += float(joint[labels[ids, None] != labels].sum())
-    return _error(seen, guessed), loss
+    occurs = seen > 0
+    return float(1 - (guessed[occurs] / seen[occurs]).sum()), loss
 
 
 def sampled(
     mechanism: Kernel, epsilon: float, labels: Ids, prior: Floats, rng: np.random.Generator, n_draws: int = DRAWS
 ) -> tuple[float, float]:
-    """E and L from ``n_draws`` of each word, at least 2.
+    """E and L from ``n_draws`` of each word, at least 2; ``labels`` and ``prior`` (W,) as for ``measure``.
 
-    Pr² is estimated by the share of pairs of different draws that agree, which has no bias. The square of a share
-    would credit the adversary with having seen the very draw it is asked about: an output that came up once would
-    give its word away.
+    The adversary is asked about each draw, and knows the law from all others. If it knew the law from the very draw it
+    is asked about, an output that came up once would give its word away, and the error come out far too small (0.76 for
+    0.91 with 100 draws of TEM on 4,837 words). An output that no other draw led to counts as guessed. What is left of
+    the bias shrinks with n_draws, and has either sign.
     """
     n_words = len(prior)
     drawn = draw_replacements(mechanism, np.arange(n_words), epsilon, n_draws, rng)
     loss = float(prior @ (labels[drawn] != labels[:, None]).mean(axis=1))
     pairs, count = np.unique(drawn * n_words + np.arange(n_words)[:, None], return_counts=True)
     output, word = np.divmod(pairs, n_words)
-    seen = np.bincount(output, prior[word] * count / n_draws, minlength=n_words).astype(np.float64)
-    agree = count * (count - 1) / (n_draws * (n_draws - 1))
-    guessed = np.bincount(output, prior[word] ** 2 * agree, minlength=n_words).astype(np.float64)
-    return _error(seen, guessed), loss
-
-
-def _error(seen: Floats, guessed: Floats) -> float:
-    """1 - Σ guessed / seen over the outputs that occur."""
-    occurs = seen > 0
-    return float(1 - (guessed[occurs] / seen[occurs]).sum())
+    joint = prior[word] * count / n_draws
+    same = prior[word] * (count - 1) / (n_draws - 1)
+    # Where the others are none, the difference of sums would leave a rounding error.
+    n_words_behind = np.bincount(output[joint > 0], minlength=n_words)[output]
+    others = np.where(n_words_behind > 1, np.bincount(output, joint, n_words)[output] - joint, 0.0)
+    seen = same + others
+    guessed = np.divide(same, seen, out=np.ones(len(seen)), where=seen > 0)
+    return float(1 - joint @ guessed), loss
 
 
 def measure(

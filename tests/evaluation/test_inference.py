@@ -72,7 +72,8 @@ def test_bounds_by_hand() -> None:
 def test_drawn_by_hand() -> None:
     """Two draws of two equal words, read off a row of numbers: 0 gives 0, 1; 1 gives 1, 1.
 
-    Seen: output 0 with 1/4, output 1 with 3/4. Pairs of draws that agree: those of word 1. E = 1 - (1/4) / (3/4).
+    Output 0 of word 0 has no other draw: guessed, 1/4. Its output 1 is like two draws of word 1 and none of its own:
+    never. Those of word 1 are like one other of word 1 and one of two of word 0: 1/2 to 1/4, so 2/3 of 1/2.
     """
 
     class Row(Loaded):
@@ -80,7 +81,7 @@ def test_drawn_by_hand() -> None:
             return np.array([[0.1], [0.9], [0.9], [0.9]])
 
     got = sampled(Row(np.full((2, 2), 0.5)), 1.0, np.array([0, 1]), np.full(2, 0.5), stream(1, "row"), 2)
-    assert got == pytest.approx((2 / 3, 1 / 4))
+    assert got == pytest.approx((1 - 1 / 4 - 1 / 3, 1 / 4))
 
 
 @pytest.mark.parametrize(("scale", "agrees"), [(1.0, True), (1.5, False)])
@@ -105,10 +106,19 @@ def test_drawn_agrees_with_exact(kind: str, scale: float, agrees: bool) -> None:
 
 
 def test_few_draws_do_not_flatter_the_adversary() -> None:
-    """Of 400 words that become any other, 1 in 400 is guessed; squared shares of 5 draws would say 1 in 5."""
+    """Of 400 words that become any other, 1 in 400 is guessed; an adversary who saw the draw would guess 1 in 10."""
     n = 400
-    rest, _ = sampled(Loaded(np.full((n, n), 1 / n)), 1.0, np.zeros(n), np.full(n, 1 / n), stream(3, "few"), 5)
-    assert 1 - rest < 3 / n
+    error, _ = sampled(Loaded(np.full((n, n), 1 / n)), 1.0, np.zeros(n), np.full(n, 1 / n), stream(3, "few"), 10)
+    assert 1 - error < 2 / n
+
+
+def test_few_draws_do_not_flatter_the_mechanism() -> None:
+    """Outputs that only one word has give it away, also those that came up once."""
+    law = np.zeros((20, 20))
+    law[0, :10], law[1, 10:] = 1 / 10, 1 / 10
+    law[2:, 19] = 1
+    prior = np.array([0.5, 0.5] + [0.0] * 18)
+    assert sampled(Loaded(law), 1.0, np.zeros(20), prior, stream(3, "one"), 4)[0] == pytest.approx(0, abs=1e-12)
 
 
 def test_madlib_and_vickrey_as_in_the_paper() -> None:
