@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tasks.errors import ParameterError
-from tasks.evaluation.extra import load
 from tasks.evaluation.kneser_ney import KneserNey
 from tasks.text.fast_tokenize import tokenize_texts
 
@@ -113,52 +112,3 @@ class NgramModel:
             np.bincount(text_of, sizes + 1, n_texts).astype(np.int64),
             np.bincount(np.repeat(text_of, sizes)[ids < 0], minlength=n_texts),
         )
-
-
-class Gpt2:
-    """A causal model of transformers, read from a folder of this machine; nothing is fetched.
-
-    Each text is read in windows of the model's longest input, each of which begins with the mark of a new text, so that
-    the first token of a window is predicted too and no token twice. What a window holds is forgotten in the next.
-
-    Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
-    """
-
-    name = "gpt2"
-
-    def __init__(self, folder: str) -> None:
-        """Load model and tokenizer.
-
-        Raises:
-            ParameterError: if the libraries are not installed, or the folder holds no such model.
-        """
-        transformers = load("transformers", "language model gpt2")
-        self._torch = load("torch", "language model gpt2")
-        try:
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            self._model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
-        except (OSError, ValueError):
-            raise ParameterError(
-                f"{folder}: no causal language model in the form of transformers; give the folder that holds "
-                "config.json, the weights and the tokenizer's files"
-            ) from None
-        self._window = int(self._model.config.max_position_embeddings)
-        self._start = int(self._model.config.bos_token_id)
-
-    def score(self, texts: Sequence[str]) -> Scores:
-        """Score each text, one window at a time."""
-        log_sum, n_tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
-        for row, text in enumerate(texts):
-            ids = list(self._tokenizer(text)["input_ids"])
-            n_tokens[row] = len(ids)
-            for start in range(0, len(ids), self._window - 1):
-                log_sum[row] += self._score_window(ids[start : start + self._window - 1])
-        return Scores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
-
-    def _score_window(self, ids: list[int]) -> float:
-        torch = self._torch
-        with torch.inference_mode():
-            # The last token predicts nothing here.
-            logits = self._model(torch.tensor([[self._start, *ids[:-1]]])).logits[0]
-            log_p = torch.log_softmax(logits.double(), dim=-1)
-            return float(log_p[torch.arange(len(ids)), torch.tensor(ids)].sum())

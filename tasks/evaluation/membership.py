@@ -152,13 +152,13 @@ class PaperAttacker:
     """
 
     def __init__(self, seed: int) -> None:
-        from sklearn.neural_network import MLPClassifier  # type: ignore[import-untyped, unused-ignore]
+        from sklearn.neural_network import MLPClassifier
 
         self._model = MLPClassifier((64, 64), batch_size=64, max_iter=20, random_state=seed)
 
     def fit(self, features: Floats, labels: Ids) -> None:
         """Train 20 epochs, on (n, c) outputs."""
-        from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped, unused-ignore]
+        from sklearn.exceptions import ConvergenceWarning
 
         self._model.set_params(batch_size=min(64, len(features)))
         with warnings.catch_warnings():

