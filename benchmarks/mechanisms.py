@@ -168,7 +168,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
             rng = limits.generators()["experiment" if per_document else mode]()
             if made is None or name != "truncated_gumbel":
                 made = make(name, vectors, orders)
-            else:  # its Δmin and Δmax are of the vocabulary, and take minutes
+            else:  # its Δmin and Δmax are of the vocabulary alone, and take longer than what is measured
                 made.listed[:] = False
             before, _ = limit_of(name, made, vectors, ids[:1000], budgets, rng) if name in NOISY else (0.0, "")
             done, spent = run(made, ids, budgets, rng, seconds)
