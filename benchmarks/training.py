@@ -4,6 +4,10 @@
 
 Same text, same settings, same run, one epoch; vocabulary building is left out, because it is the same in both. The
 variants take turns and the best of each is kept, since others may use the machine. CPU seconds are of all threads.
+
+There are two iterators: gensim's own over the segmented file, and the one whoever has no such file writes, which
+tokenizes and segments each document in Python, epoch after epoch. To the file's time that of making it (stage
+segment_corpus) is added once for the second comparison.
 """
 
 from __future__ import annotations
@@ -11,21 +15,45 @@ from __future__ import annotations
 import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
 
 import argparse
+import contextlib
 import json
 import sys
 import time
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.segmented import ROOT, segmented_corpus
-from tasks.io.params import EmbeddingParams, load_params
+import pyarrow.parquet as pq
 
-VARIANTS = {
-    "corpus_file, 1 worker": (True, 1),
-    "iterator, 1 worker": (False, 1),
-    "corpus_file, 2 workers": (True, 2),
-    "iterator, 2 workers": (False, 2),
-}
+from benchmarks.per_sentence import tidy_gst
+from benchmarks.segmented import ROOT, segmented_corpus
+from tasks import segment_corpus
+from tasks.io import paths
+from tasks.io.params import EmbeddingParams, load_params
+from tasks.text.tokenize import sentences
+
+FILE, LINES, DOCUMENTS = "corpus_file", "iterator", "segmenting iterator"
+VARIANTS = [(FILE, 1), (LINES, 1), (FILE, 2), (LINES, 2), (DOCUMENTS, 1)]
+
+
+class Segmenting:
+    """Sentences of the sample, tokenized and cut by GST in Python, as often as they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sample = folder / paths.SAMPLE
+        self.known: list[dict[tuple[str, ...], float]] = []
+        for name, size in (("bigrams", 2), ("trigrams", 3)):
+            table = pq.read_table(folder / paths.COLLOCATIONS / f"{name}.parquet").to_pydict()
+            grams = zip(*(table[f"{which}_word"] for which in ("first", "second", "third")[:size]), strict=True)
+            self.known.append(dict(zip(grams, table["pmi_bits"], strict=True)))
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for batch in pq.ParquetFile(self.sample).iter_batches(batch_size=500, columns=["text"]):
+            for text in batch.column("text").to_pylist():
+                for words in sentences(text):
+                    ends = list(accumulate(tidy_gst(words, *self.known), initial=0))
+                    yield ["_".join(words[start:end]) for start, end in pairwise(ends)]
 
 
 def main() -> None:
@@ -40,19 +68,34 @@ def main() -> None:
     result: dict[str, Any] = {"dimensions": settings.dimensions, "min_count": settings.min_count}
     with segmented_corpus(arguments.corpus, "gst", arguments.documents) as corpus:
         for skip_gram in (True, False):
-            runs: dict[str, list[dict[str, float]]] = {name: [] for name in VARIANTS}
+            runs: dict[str, list[dict[str, float]]] = {named(*variant): [] for variant in VARIANTS}
             for _ in range(arguments.repeat):
-                for name, (by_file, workers) in VARIANTS.items():
-                    runs[name].append(measure(corpus, settings, skip_gram, by_file, workers))
-                    print(f"skip_gram {skip_gram}, {name}: {runs[name][-1]}", file=sys.stderr, flush=True)
-            result["skip-gram" if skip_gram else "cbow"] = summary(runs)
+                for variant in VARIANTS:
+                    one = measure(corpus, settings, skip_gram, *variant)
+                    runs[named(*variant)].append(one)
+                    print(f"skip_gram {skip_gram}, {named(*variant)}: {one}", file=sys.stderr, flush=True)
+            result["skip-gram" if skip_gram else "cbow"] = summary(runs, segmenting(corpus))
     text = json.dumps(result, indent=1)
     print(text)
     if arguments.json:
         arguments.json.write_text(text + "\n", encoding="utf-8")
 
 
-def measure(corpus: Path, settings: EmbeddingParams, skip_gram: bool, by_file: bool, workers: int) -> dict[str, float]:
+def named(source: str, workers: int) -> str:
+    """A variant in the output."""
+    return f"{source}, {workers} worker{'s' * (workers > 1)}"
+
+
+def segmenting(corpus: Path) -> dict[str, float]:
+    """CPU and wall seconds of making the file anew from the numbered tokens."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    with contextlib.chdir(corpus.parents[2]), contextlib.redirect_stdout(sys.stderr):
+        sys.argv = ["segment_corpus", corpus.stem]
+        segment_corpus.main()
+    return {"cpu_s": time.process_time() - cpu, "s": time.perf_counter() - wall}
+
+
+def measure(corpus: Path, settings: EmbeddingParams, skip_gram: bool, source: str, workers: int) -> dict[str, float]:
     """Train one epoch; tokens per CPU second and per second of wall time."""
     from gensim.models import Word2Vec
     from gensim.models.word2vec import LineSentence
@@ -67,23 +110,31 @@ def measure(corpus: Path, settings: EmbeddingParams, skip_gram: bool, by_file: b
         seed=1,
     )
     model.build_vocab(corpus_file=str(corpus))
-    source = {"corpus_file": str(corpus)} if by_file else {"corpus_iterable": LineSentence(str(corpus))}
+    text: dict[str, Any] = {"corpus_file": str(corpus)}
+    if source != FILE:
+        text = {"corpus_iterable": LineSentence(str(corpus)) if source == LINES else Segmenting(corpus.parents[2])}
     n_tokens = model.corpus_total_words
     cpu, wall = time.process_time(), time.perf_counter()
-    model.train(**source, total_examples=model.corpus_count, total_words=n_tokens, epochs=1)
+    model.train(**text, total_examples=model.corpus_count, total_words=n_tokens, epochs=1)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     return {"tokens": n_tokens, "tokens_per_cpu_s": round(n_tokens / cpu), "tokens_per_s": round(n_tokens / wall)}
 
 
-def summary(runs: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """The best of each variant, and how many times the iterator's rate it is at the same number of workers."""
+def summary(runs: dict[str, list[dict[str, float]]], made: dict[str, float]) -> dict[str, Any]:
+    """The best of each variant, and how many times as fast the file is as each iterator with as many workers.
+
+    Args:
+        made: seconds of making the file, added to those of the epoch against the iterator that makes its own sentences.
+    """
     rates = ("tokens_per_cpu_s", "tokens_per_s")
     best = {name: {rate: max(run[rate] for run in many) for rate in rates} for name, many in runs.items()}
-    for name, one in best.items():
-        other = best[name.replace("corpus_file", "iterator")]
-        one |= {rate.replace("tokens", "times_iterator"): round(one[rate] / other[rate], 2) for rate in rates}
-        one |= {"times_1_worker_per_s": round(one["tokens_per_s"] / best["corpus_file, 1 worker"]["tokens_per_s"], 2)}
-    return best
+    n_tokens = runs[named(FILE, 1)][0]["tokens"]
+    for source, workers in VARIANTS:
+        file, one = best[named(FILE, workers)], best[named(source, workers)]
+        for rate in rates if source != FILE else ():
+            seconds = n_tokens / file[rate] + (made[rate.removeprefix("tokens_per_")] if source == DOCUMENTS else 0)
+            one[rate.replace("tokens", "file_is_times")] = round(n_tokens / one[rate] / seconds, 2)
+    return {"segmenting": made, **best}
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 -- How often each run of three adjacent words occurs in the corpus.
 --
 -- reads    counted (key, count): the results of trigram_counts.sql, one after another
--- params   $min_count: rarer trigrams are left out
+-- params   $first_key, $last_key: those between the two are added up, both included
+--          $min_count: rarer trigrams are left out
 -- key      (first_id, second_id, third_id)
 -- ordered  by key, because row order is part of the file hash that DVC compares
 with counts as (
     select key, sum(count)::bigint as count
     from counted
+    where key between $first_key and $last_key
     group by key
     having sum(count) >= $min_count
 )

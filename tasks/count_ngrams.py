@@ -1,13 +1,14 @@
 """Count words, bigrams and trigrams: corpus/{tokens,words}.parquet -> ngrams/{words,bigrams,trigrams}.parquet.
 
 DuckDB counts the corpus shard by shard: an n-gram is one integer, and the counts of a shard are written to a file. A
-shard that is done is kept if the stage is interrupted. At the end the files are added up. What does not fit into
-``machine.memory_limit`` goes to disk. Where shards are cut changes no total.
+shard that is done is kept if the stage is interrupted. At the end the files are added up, one range of keys after
+another, so that memory does not grow with the corpus. Where shards and ranges are cut changes no byte.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,14 +25,17 @@ from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import atomic_directory, read_json, read_table, require, write_json
 from tasks.io.work import check_disk, kept_work
 
-NAMES = ("bigrams", "trigrams")
-QUERIES = ("shard_totals", "bigram_counts", "trigram_counts")  # what decides the files of a shard
+COUNTED_BY = {"bigrams": "bigram_counts", "trigrams": "trigram_counts"}
+NAMES = tuple(COUNTED_BY)
+QUERIES = ("shard_totals", *COUNTED_BY.values())  # what decides the files of a shard
 MAX_WORDS = 2**21  # a trigram's key packs three word numbers into 63 bits
+LAST_KEY = 2**63 - 1
 SHARD_TOKENS = 2**22  # tokens of a shard, about; fewer if the memory limit asks for it
 TOKEN_BYTES = 128  # memory that counting a token takes, at most
 ROWS = 2**18  # of a row group of the output; also what is scored at a time
+SHARD_ROWS = 2**15  # of a row group of a shard's counts: whoever wants a range of keys reads about one too many of each
 ROW_BYTES = 6  # of a counted n-gram in the file of a shard
-MERGE_BYTES = 32  # of a counted n-gram that is added up on disk
+RANGE_BYTES = 1024  # memory that adding up a counted n-gram takes, at most
 
 
 class Shard(NamedTuple):
@@ -100,8 +104,8 @@ def count_shard(con: duckdb.DuckDBPyConnection, shard: Shard, words: Range) -> d
     """Write the counts of one shard and return its totals."""
     con.register("shard", pq.ParquetFile(shard.tokens).read_row_groups(shard.groups, columns=["sentence_id", "ids"]))
     totals: dict[str, int] = con.sql(duck.text("shard_totals")).to_arrow_table().to_pylist()[0]
-    duck.materialize(con, "bigram_counts", shard.counts("bigrams"), **words._asdict())
-    duck.materialize(con, "trigram_counts", shard.counts("trigrams"), **words._asdict())
+    for name in NAMES:
+        duck.materialize(con, COUNTED_BY[name], shard.counts(name), group_rows=SHARD_ROWS, **words._asdict())
     con.unregister("shard")
     write_json(totals, shard.totals())
     return totals
@@ -125,8 +129,27 @@ def count_shards(con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Ran
     return totals
 
 
+def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
+    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files together, by their statistics.
+
+    A range is never smaller than a key, nor cut finer than the row groups: each file may add one to it.
+    """
+    ends: list[tuple[int, int]] = []
+    for file in files:
+        meta = pq.read_metadata(file)
+        groups = (meta.row_group(number) for number in range(meta.num_row_groups))
+        ends += [(group.column(0).statistics.max, group.num_rows) for group in groups if group.num_rows]
+    first = n = 0
+    for last, group_rows in sorted(ends):
+        n += group_rows
+        if n >= rows and first <= last < LAST_KEY:
+            yield first, last
+            first, n = last + 1, 0
+    yield first, LAST_KEY
+
+
 def disk(words: pa.Table, used: Range) -> tuple[float, float]:
-    """Bytes that the counts of shards, and adding them up, take on disk: expected, and at most.
+    """Bytes that the counts of shards take on disk: expected, and at most.
 
     As if words were independent, a pair counts with probability p^2 and a triple with p^3, p the share of tokens that
     count; neither can exceed p. Every one is taken to be different from all others in its shard.
@@ -134,10 +157,7 @@ def disk(words: pa.Table, used: Range) -> tuple[float, float]:
     n_tokens = pc.sum(words.column("count")).as_py() or 0
     n_used = pc.sum(words.column("count").slice(used.first_id, used.end_id - used.first_id)).as_py() or 0
     share = n_used / max(n_tokens, 1)
-    # Bigrams and trigrams are added up one after the other.
-    pairs, triples = n_used * share, n_used * share**2
-    expected = ROW_BYTES * (pairs + triples) + MERGE_BYTES * max(pairs, triples)
-    return expected, (2 * ROW_BYTES + MERGE_BYTES) * n_used
+    return ROW_BYTES * n_used * (share + share**2), 2 * ROW_BYTES * n_used
 
 
 def count(tokens: Path, words: Path, out: Path, min_count: int, machine: MachineParams) -> dict[str, int]:
@@ -166,10 +186,13 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
         shutil.copyfile(words, folder / "words.parquet")  # the numbers below mean nothing without it
         for name in NAMES:
             print(f"adding up the {name} of {len(shards)} shards", flush=True)
-            duck.view(con, "counted", *(shard.counts(name) for shard in shards))
-            rows = duck.materialize(
-                con, f"merge_{name}", folder / f"{name}.parquet", group_rows=ROWS, min_count=min_count
-            )
+            files = [shard.counts(name) for shard in shards]
+            duck.view(con, "counted", *files)
+            ranges = [
+                {"first_key": first, "last_key": last, "min_count": min_count}
+                for first, last in key_ranges(files, duck.memory_bytes(machine) // RANGE_BYTES)
+            ]
+            rows = duck.materialize_parts(con, f"merge_{name}", folder / f"{name}.parquet", ranges, group_rows=ROWS)
             totals[f"n_{name}"] = rows
             print(f"counted {name}: {rows:,} occur at least {min_count} times", flush=True)
     return totals | {"n_words": table.num_rows}

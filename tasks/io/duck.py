@@ -6,17 +6,19 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tasks.errors import ParameterError
 from tasks.io import paths
 from tasks.io.params import MachineParams
-from tasks.io.tables import atomic_file
+from tasks.io.tables import PARQUET, atomic_file
 
 SPILL = "lexveil-duckdb"
 
@@ -119,6 +121,42 @@ def materialize(
         row = con.fetchone()
     assert row is not None
     return int(row[0])
+
+
+def materialize_parts(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    out: Path,
+    parts: Sequence[Mapping[str, object]],
+    *,
+    group_rows: int,
+) -> int:
+    """Write the results of sql/NAME.sql for several parameters, one after another, to one Parquet file.
+
+    Args:
+        parts: parameters of each result, at least one; where results are cut changes no byte of the file.
+        group_rows: rows of a row group.
+
+    Returns:
+        How many rows there are.
+    """
+    rows = 0
+    with atomic_file(out) as partial, ExitStack() as stack:
+        writer = waiting = None
+        for parameters in parts:
+            reader = con.sql(text(name), params=parameters).to_arrow_reader(group_rows)
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(partial, reader.schema, **PARQUET))
+                waiting = reader.schema.empty_table()
+            for batch in reader:
+                rows += batch.num_rows
+                waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
+                if n_full := waiting.num_rows - waiting.num_rows % group_rows:
+                    writer.write_table(waiting.slice(0, n_full), row_group_size=group_rows)
+                    waiting = waiting.slice(n_full)
+        if writer is not None and waiting:
+            writer.write_table(waiting, row_group_size=group_rows)
+    return rows
 
 
 def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:

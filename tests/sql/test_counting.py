@@ -167,9 +167,12 @@ def test_the_largest_numbers_stand_in_a_key() -> None:
     assert rows_of("trigram_counts", [[last] * 3, [last + 1] * 3], first_id=0, end_id=last + 1) == [(2**63 - 1, 1)]
     with duck.session() as con:
         con.register("counted", pa.table({"key": [2**63 - 1, 2**63 - 1, 5], "count": [1, 2, 1]}))
-        assert duck.run(con, "merge_trigrams", min_count=2).fetchall() == [(last, last, last, 3)]
+        every = {"first_key": 0, "last_key": 2**63 - 1}
+        assert duck.run(con, "merge_trigrams", min_count=2, **every).fetchall() == [(last, last, last, 3)]
         con.register("counted", pa.table({"key": [2**42 - 1, (7 << 21) + 9, (7 << 21) + 9], "count": [1, 2, 1]}))
-        assert duck.run(con, "merge_bigrams", min_count=1).fetchall() == [(7, 9, 3), (last, last, 1)]
+        assert duck.run(con, "merge_bigrams", min_count=1, **every).fetchall() == [(7, 9, 3), (last, last, 1)]
+        some = {"first_key": (7 << 21) + 9, "last_key": 2**42 - 2}
+        assert duck.run(con, "merge_bigrams", min_count=1, **some).fetchall() == [(7, 9, 3)]
 
 
 LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]
@@ -183,10 +186,26 @@ def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeyp
     expected = counted(LINES, whole)
     monkeypatch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)  # every row group is a shard of its own
     assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
+    monkeypatch.setattr("tasks.count_ngrams.RANGE_BYTES", 2**60)  # and every key a range of its own
+    monkeypatch.setattr("tasks.count_ngrams.SHARD_ROWS", 1)
+    assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
     for name in ("bigrams", "trigrams"):
         written = [(folder / "ngrams" / f"{name}.parquet").read_bytes() for folder in (whole, cut)]
         assert written[0] == written[1]
     assert not (cut / "w" / "count_ngrams").exists()
+
+
+def test_ranges_hold_every_key_once_and_about_as_many_rows_as_asked_for(tmp_path: Path) -> None:
+    files = [tmp_path / "one.parquet", tmp_path / "other.parquet", tmp_path / "empty.parquet"]
+    for file, keys in zip(files, ([1, 2, 3, 4, 9, 2**63 - 1], [2, 2, 6, 7], []), strict=True):
+        table = pa.table({"key": pa.array(keys, pa.int64()), "count": pa.array([1] * len(keys), pa.int32())})
+        pq.write_table(table, file, row_group_size=2)
+    end = 2**63 - 1
+    assert list(count_ngrams.key_ranges(files, 100)) == [(0, end)]
+    # Row groups end at 2, 2, 4, 7 and at the last key.
+    assert list(count_ngrams.key_ranges(files, 4)) == [(0, 2), (3, 7), (8, end)]
+    assert list(count_ngrams.key_ranges(files, 1)) == [(0, 2), (3, 4), (5, 7), (8, end)]
+    assert list(count_ngrams.key_ranges(files[2:], 1)) == [(0, end)]
 
 
 def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
