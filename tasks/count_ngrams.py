@@ -130,9 +130,9 @@ def count_shards(con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Ran
 
 
 def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
-    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files together, by their statistics.
+    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files together.
 
-    A range is never smaller than a key, nor cut finer than the row groups: each file may add one to it.
+    They are cut where row groups end, by the statistics of the files; each file may add a row group to a range.
     """
     ends: list[tuple[int, int]] = []
     for file in files:
