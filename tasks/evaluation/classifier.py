@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
+
+from tasks.evaluation.back_end import NEURAL, BackEnd
 
 SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
 
@@ -74,7 +76,26 @@ class Linear:
         return [str(name) for name in self._model.predict(features)]
 
 
-CLASSIFIERS: dict[str, Callable[[int], Classifier]] = {Linear.name: Linear}
+def _fasttext(seed: int) -> Classifier:
+    """FastText, from a seed."""
+    from tasks.evaluation.fasttext import FastText
+
+    return FastText(seed)
+
+
+def _transformer(seed: int, folder: str) -> Classifier:
+    """Transformer, from a seed and the folder of its model."""
+    from tasks.evaluation.transformer import Transformer
+
+    return Transformer(seed, folder)
+
+
+# Each is made from a seed.
+CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
+    "linear": BackEnd(Linear),
+    "fasttext": BackEnd(_fasttext),
+    "transformer": BackEnd(_transformer, NEURAL, "transformer_model"),
+}
 
 
 def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from tasks.errors import ParameterError
+from tasks.evaluation.back_end import NEURAL, BackEnd
 from tasks.space.word_space import Vectors
 from tasks.text.encode import Lexicon, encode
 
@@ -95,6 +96,17 @@ class TfidfMean:
         counts = csr_array((ones, (tokens.text_of[known], tokens.rows[known])), shape=shape)
         counts.sum_duplicates()
         return counts
+
+
+def _minilm(*_: object) -> Encoder:
+    """MiniLm, from nothing; what TfidfMean is made from may be given, so that whoever makes one need not ask which."""
+    from tasks.evaluation.minilm import MiniLm
+
+    return MiniLm()
+
+
+# Each is made from words, vectors and clean texts, as TfidfMean.fit takes them.
+ENCODERS: dict[str, BackEnd[Encoder]] = {"tfidf_mean": BackEnd(TfidfMean.fit), "minilm": BackEnd(_minilm, NEURAL)}
 
 
 @dataclass(frozen=True, slots=True)

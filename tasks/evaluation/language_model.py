@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tasks.errors import ParameterError
-from tasks.evaluation.kneser_ney import KneserNey
+from tasks.evaluation.back_end import NEURAL, BackEnd
+from tasks.evaluation.kneser_ney import KneserNey, train
 from tasks.text.fast_tokenize import tokenize_texts
 
 Ids = npt.NDArray[np.int64]
@@ -112,3 +113,22 @@ class NgramModel:
             np.bincount(text_of, sizes + 1, n_texts).astype(np.int64),
             np.bincount(np.repeat(text_of, sizes)[ids < 0], minlength=n_texts),
         )
+
+
+def _kneser_ney(ids: Ids, offsets: Ids, words: Sequence[str]) -> LanguageModel:
+    """NgramModel, trained on sentences of word numbers as ``kneser_ney.train`` takes them, and the words' names."""
+    return NgramModel(train(ids, offsets, len(words)), words)
+
+
+def _gpt2(*_: object, folder: str) -> LanguageModel:
+    """Gpt2, from the folder of its model; the corpus may be given, so that whoever makes one need not ask which."""
+    from tasks.evaluation.gpt2 import Gpt2
+
+    return Gpt2(folder)
+
+
+# Each is made from sentences and words, as _kneser_ney takes them.
+LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
+    "kneser_ney": BackEnd(_kneser_ney),
+    "gpt2": BackEnd(_gpt2, NEURAL, "gpt2_model"),
+}

@@ -203,15 +203,20 @@ class DeniabilityParams:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationParams:
-    """Utility and attacks: the classifier, how often it is trained, and on what.
+    """Utility and attacks: the classifier, how often it is trained, and on what; what texts are compared with.
 
-    ``train_share``: of the train split, chosen anew for each training; ``max_classes``: of an attribute.
+    ``train_share``: of the train split, chosen anew for each training; ``max_classes``: of an attribute;
+    ``transformer_model`` and ``gpt2_model``: folders of this machine that hold these models.
     """
 
-    classifier: Literal["linear"]
+    classifier: Literal["linear", "fasttext", "transformer"]
     shuffles: int
     train_share: float
     max_classes: int
+    encoder: Literal["tfidf_mean", "minilm"] = "tfidf_mean"
+    language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
+    transformer_model: str | None = None
+    gpt2_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +313,15 @@ def parse_params(raw: object, source: str = "params") -> Params:
             f"{source}: collocations.min_count is {params.collocations.min_count}, but count.min_count stores no "
             f"n-gram rarer than {params.count.min_count}; raise the first or lower the second"
         )
+    for key, chosen, folder in (
+        ("classifier", "transformer", "transformer_model"),
+        ("language_model", "gpt2", "gpt2_model"),
+    ):
+        if getattr(params.evaluation, key) == chosen and not getattr(params.evaluation, folder):
+            raise ParameterError(
+                f"{source}: evaluation.{key} is {chosen}, but evaluation.{folder} names no folder of its model; "
+                "no model is fetched"
+            )
     for key, name in [("embeddings.word_model", params.embeddings.word_model)] + [
         (f"lists.models[{i}]", name) for i, name in enumerate(params.lists.models)
     ]:

@@ -11,7 +11,7 @@ BAD = [f"a dreadful film number {i} , really" for i in range(8)]
 TEXTS, CLASSES = GOOD + BAD, ["good"] * 8 + ["bad"] * 8
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", ["linear", "fasttext"])
 def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: str) -> None:
     model = CLASSIFIERS[name](0).fit(TEXTS, CLASSES)
     assert model.name == name
@@ -42,7 +42,7 @@ def test_texts_that_share_no_feature_give_the_most_frequent_class(texts: list[st
     assert model.predict(["a b", "f", ""]) == ["y"] * 3
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", ["linear", "fasttext"])
 def test_learning_again_gives_the_same(name: str) -> None:
     texts = [" ".join(f"w{(7 * i + j * j) % 90}" for j in range(30)) for i in range(60)]
     classes = [str(i % 3) for i in range(60)]

@@ -54,6 +54,14 @@ def test_the_committed_file_is_valid() -> None:
         ("collocations.min_llr", "high", r"collocations\.min_llr is 'high'; it must be a number"),
         ("machine.temp_directory", 3, r"machine\.temp_directory is 3; it must be text"),
         ("evaluation.classifier", "lineal", r"evaluation\.classifier is 'lineal'; it must be one of linear"),
+        (
+            "evaluation.classifier",
+            "transformer",
+            r"is transformer, but evaluation\.transformer_model names no",
+        ),
+        ("evaluation.encoder", "minilmm", r"evaluation\.encoder is 'minilmm'.*nearest: minilm"),
+        ("evaluation.language_model", "gpt2", r"language_model is gpt2, but evaluation\.gpt2_model names no folder"),
+        ("evaluation.gpt2_model", 2, r"evaluation\.gpt2_model is 2; it must be text"),
         ("evaluation.shuffles", 0, r"evaluation\.shuffles is 0; it must lie between 1 and 1000"),
         ("evaluation.train_share", 1.1, r"evaluation\.train_share is 1\.1; it must lie between 0\.01 and 1"),
         ("evaluation.max_classes", 1, r"evaluation\.max_classes is 1; it must lie between 2 and 100000"),
@@ -89,6 +97,23 @@ def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
 def test_vickrey_takes_a_number_or_a_list() -> None:
     assert parse_params(changed("mechanisms.vickrey.t", 0.5)).mechanisms.vickrey.t == 0.5
     assert parse_params(changed("mechanisms.vickrey.t", [0.5, 0.5, 2.0])).mechanisms.vickrey.t == [0.5, 0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("key", "chosen", "folder"),
+    [("classifier", "transformer", "transformer_model"), ("language_model", "gpt2", "gpt2_model")],
+)
+def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folder: str) -> None:
+    raw = changed(f"evaluation.{key}", chosen)
+    with pytest.raises(ParameterError, match=folder):
+        parse_params(raw | {"evaluation": raw["evaluation"] | {folder: ""}})
+    parsed = parse_params(raw | {"evaluation": raw["evaluation"] | {folder: "models/one"}})
+    assert getattr(parsed.evaluation, folder) == "models/one"
+
+
+def test_back_ends_of_the_evaluation_may_be_left_out() -> None:
+    for key in ("encoder", "language_model", "transformer_model", "gpt2_model"):
+        assert parse_params(changed(f"evaluation.{key}", None)) == parse_params(GOOD)
 
 
 def test_a_whole_number_may_stand_for_a_decimal() -> None:

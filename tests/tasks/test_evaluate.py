@@ -192,7 +192,7 @@ def test_wrong_arguments(arguments: list[str]) -> None:
 def test_params_name_the_classifiers_there_are() -> None:
     raw = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
     for name in CLASSIFIERS:
-        raw["evaluation"]["classifier"] = name
+        raw["evaluation"] |= {"classifier": name, "transformer_model": "models/one"}
         assert parse_params(raw).evaluation.classifier == name
     assert load_params().evaluation.shuffles == 3
     assert set(SETTINGS["utility"]) == {"private", "clean"}
