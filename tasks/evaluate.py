@@ -1,6 +1,7 @@
-"""Score one run, what a task and an attacker get from its texts: private/**/documents.parquet -> evaluation/**.json.
+"""Score one run: private/**/documents.parquet, spaces/word, language_model -> evaluation/**.json.
 
-Every data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
+What a task and an attacker get from its texts, how similar they are to the originals, and how natural they read. Every
+data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
 other: its scores are what the report compares the others with. What is learnt from, and in which order, is the same for
 all runs, so that runs differ by their texts only.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,14 @@ import pyarrow.compute as pc
 
 from tasks.errors import RequestError
 from tasks.evaluation.classifier import CLASSIFIERS, joined
+from tasks.evaluation.encoder import Encoder, TfidfMean, similarity
 from tasks.evaluation.evaluate import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
+from tasks.evaluation.language_model import LanguageModel
+from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
 from tasks.io import paths
+from tasks.io.language_model import load_language_model
 from tasks.io.params import Params, load_params
+from tasks.io.spaces import load_space
 from tasks.io.stage import stage_main
 from tasks.io.tables import read_table, write_json
 from tasks.privacy.rng import stream
@@ -42,20 +48,30 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
     return read_table(file, made_by, [*KEPT, "text", "text_b"])
 
 
-def by_dataset(clean: pa.Table, private: pa.Table) -> Iterator[tuple[str, pa.Table, list[str], list[str]]]:
-    """Name, documents, clean texts and rewritten texts of each data set."""
-    for dataset in sorted(clean.column("dataset").unique().to_pylist()):
-        one, other = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
-        texts = (joined(*(table.column(name).to_pylist() for name in ("text", "text_b"))) for table in (one, other))
-        yield dataset, one, *texts
+def both(documents: pa.Table) -> tuple[list[str], list[str | None]]:
+    """The text of each document, and the second of a pair."""
+    return documents.column("text").to_pylist(), documents.column("text_b").to_pylist()
 
 
-def evaluate(clean: pa.Table, private: pa.Table, params: Params) -> dict[str, Any]:
-    """Utility and attack of every data set, by its name.
+def load_encoder() -> Callable[[Sequence[str]], Encoder]:
+    """What makes the encoder of a data set from clean texts of it."""
+    space = load_space("word")
+    return lambda texts: TfidfMean.fit(space.tokens, space.vectors, texts)
+
+
+def evaluate(
+    clean: pa.Table,
+    private: pa.Table,
+    params: Params,
+    encoder_of: Callable[[Sequence[str]], Encoder],
+    language_model: LanguageModel,
+) -> dict[str, Any]:
+    """All measures of every data set, by its name.
 
     Args:
         clean: documents as they were given: dataset, doc_id, split, label, attribute, text, text_b.
         private: the same, with rewritten texts, in the same order.
+        encoder_of: makes the encoder of a data set from clean texts of it.
 
     Raises:
         RequestError: if the two are not of the same documents.
@@ -64,41 +80,71 @@ def evaluate(clean: pa.Table, private: pa.Table, params: Params) -> dict[str, An
         raise RequestError(
             "the run and the clean baseline are not of the same documents; `lexveil run` makes anew what is out of date"
         )
+    results: dict[str, Any] = {}
+    for dataset in sorted(clean.column("dataset").unique().to_pylist()):
+        one, other = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
+        results[dataset] = learnt(dataset, one, other, params) | read(
+            dataset, one, other, params, encoder_of, language_model
+        )
+    return results
+
+
+def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> dict[str, Any]:
+    """Utility and attack: what is learnt from the texts of one data set."""
     settings = params.evaluation
     make = CLASSIFIERS[settings.classifier]
-    results: dict[str, Any] = {}
-    for dataset, documents, clean_texts, private_texts in by_dataset(clean, private):
-        results[dataset] = {}
-        for name, measure, max_classes in (("utility", utility, None), ("attack", attack, settings.max_classes)):
-            target = TARGET_OF[name]
-            splits, classes = (documents.column(column).to_pylist() for column in ("split", target))
-            problem = problem_of(target, splits, classes, max_classes)
-            if isinstance(problem, LeftOut):
-                results[dataset][name] = {"left_out": problem.reason}
-                continue
-            rngs = [stream(params.seed, STAGE, dataset, target, str(number)) for number in range(settings.shuffles)]
-            shuffles = shuffles_of(problem, rngs, settings.train_share)
-            measured = measure(clean_texts, private_texts, problem, shuffles, make)
-            results[dataset][name] = entry(problem, shuffles, measured)
-    return results
+    clean_texts, private_texts = joined(*both(clean)), joined(*both(private))
+    made: dict[str, Any] = {}
+    for name, measure, max_classes in (("utility", utility, None), ("attack", attack, settings.max_classes)):
+        target = TARGET_OF[name]
+        splits, classes = (clean.column(column).to_pylist() for column in ("split", target))
+        problem = problem_of(target, splits, classes, max_classes)
+        if isinstance(problem, LeftOut):
+            made[name] = {"left_out": problem.reason}
+            continue
+        rngs = [stream(params.seed, STAGE, dataset, target, str(number)) for number in range(settings.shuffles)]
+        shuffles = shuffles_of(problem, rngs, settings.train_share)
+        made[name] = entry(problem, shuffles, measure(clean_texts, private_texts, problem, shuffles, make))
+    return made
+
+
+def read(
+    dataset: str,
+    clean: pa.Table,
+    private: pa.Table,
+    params: Params,
+    encoder_of: Callable[[Sequence[str]], Encoder],
+    language_model: LanguageModel,
+) -> dict[str, Any]:
+    """Similarity and perplexity: of some texts of one data set, the same in all runs."""
+    n_texts = [1 + (second is not None) for second in both(clean)[1]]
+    rows = drawn(n_texts, params.evaluation.max_texts, stream(params.seed, STAGE, dataset, "texts"))
+    original, rewritten = texts_of(*both(clean), rows), texts_of(*both(private), rows)
+    return {
+        "similarity": similarity_entry(similarity(encoder_of(original), original, rewritten)),
+        "perplexity": perplexity_entry(language_model.score(rewritten)),
+    }
 
 
 def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path) -> dict[str, Any]:
     """Write the scores of one run to ``out`` and return them.
 
     Raises:
-        MissingArtifact: if the run or the clean baseline was not made.
+        MissingArtifact: if the run, the clean baseline or one of the models was not made.
         RequestError: if the two are not of the same documents.
     """
     private = read_run(mechanism, strategy, epsilon)
     clean = private if mechanism == "none" else read_run(*CLEAN)
+    language_model = load_language_model()
     record = {
         "mechanism": mechanism,
         "strategy": strategy,
         "epsilon": epsilon,
         "classifier": params.evaluation.classifier,
+        "encoder": TfidfMean.name,
+        "language_model": language_model.name,
         "shuffles": params.evaluation.shuffles,
-        "datasets": evaluate(clean, private, params),
+        "datasets": evaluate(clean, private, params, load_encoder(), language_model),
     }
     write_json(record, out)
     return record
@@ -117,13 +163,19 @@ def main() -> None:
     made = run(mechanism, strategy, epsilon, load_params(), paths.evaluation(mechanism, strategy, epsilon))
     for dataset, one in made["datasets"].items():
         for name, result in one.items():
-            if result["left_out"] is not None:
-                print(f"{dataset}, {name}: left out, {result['left_out']}")
-                continue
-            scores = ", ".join(
-                f"{setting} {score['macro_f1']['mean']:.3f}" for setting, score in result["scores"].items()
-            )
-            print(f"{dataset}, {name}: macro F1 {scores}; majority {result['majority']['macro_f1']:.3f}")
+            print(f"{dataset}, {name}: {in_words(name, result)}")
+
+
+def in_words(name: str, result: Mapping[str, Any]) -> str:
+    """One line of what was measured."""
+    if result["left_out"] is not None:
+        return f"left out, {result['left_out']}"
+    if name == "similarity":
+        return f"mean cosine {result['mean']:.3f} of {result['n_compared']:,} texts"
+    if name == "perplexity":
+        return f"mean {result['mean']:,.1f} of {result['n_texts']:,} texts, {result['corpus']:,.1f} of all as one"
+    scores = ", ".join(f"{setting} {score['macro_f1']['mean']:.3f}" for setting, score in result["scores"].items())
+    return f"macro F1 {scores}; majority {result['majority']['macro_f1']:.3f}"
 
 
 if __name__ == "__main__":

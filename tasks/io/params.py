@@ -203,9 +203,10 @@ class DeniabilityParams:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationParams:
-    """Utility and attacks: the classifier, how often it is trained, and on what; what texts are compared with.
+    """Utility and attacks: the classifier, how often it is trained, and on what. Similarity and perplexity: of what.
 
     ``train_share``: of the train split, chosen anew for each training; ``max_classes``: of an attribute;
+    ``max_texts``: of a data set, drawn at random, None for all; ``language_model_tokens``: of the corpus, at most;
     ``transformer_model`` and ``gpt2_model``: folders of this machine that hold these models.
     """
 
@@ -217,6 +218,8 @@ class EvaluationParams:
     language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
     transformer_model: str | None = None
     gpt2_model: str | None = None
+    max_texts: int | None = 1000
+    language_model_tokens: int = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +281,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "evaluation.shuffles": (1, 1000),
     "evaluation.train_share": (0.01, 1.0),
     "evaluation.max_classes": (2, 100_000),
+    "evaluation.max_texts": (1, 2**31),
+    "evaluation.language_model_tokens": (1, 10**9),
     "checks.min_coverage": (0.0, 1.0),
 }
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,13 @@ from tasks import evaluate as stage
 from tasks.errors import CheckFailed, MissingArtifact, RequestError
 from tasks.evaluation.classifier import CLASSIFIERS
 from tasks.evaluation.evaluate import SETTINGS
+from tasks.evaluation.kneser_ney import train
+from tasks.evaluation.language_model import NgramModel
+from tasks.io import paths
+from tasks.io.language_model import write_language_model
 from tasks.io.params import load_params, parse_params
+from tasks.io.spaces import write_space
+from tasks.space.word_space import WordSpace
 from tests.conftest import run_stage
 
 ROOT = Path(__file__).parents[2]
@@ -45,11 +52,24 @@ def put_run(rows: list[dict[str, Any]], mechanism: str = "none", strategy: str =
     pq.write_table(pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in NAMES])), file)
 
 
+WORDS = ["it", "was", "fine", "poor", "there", "."]
+
+
+def put_models() -> None:
+    """Orthogonal vectors, except that fine and poor are opposite; a language model of one sentence."""
+    vectors = np.eye(len(WORDS), dtype=np.float32)
+    vectors[3] = -vectors[2]
+    write_space(WordSpace(WORDS, vectors, np.ones(len(WORDS), dtype=np.int64)), paths.space("word"))
+    model = train(np.array([0, 1, 2, 5]), np.array([0, 4]), len(WORDS))
+    write_language_model(model, WORDS, {}, paths.LANGUAGE_MODEL)
+
+
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     put_run(documents())
+    put_models()
 
 
 def change(**evaluation: Any) -> None:
@@ -76,7 +96,7 @@ def test_clean_texts_that_tell_everything() -> None:
     assert macro(letters["attack"]) == {"static": 1.0, "adaptive": 1.0}
     assert macro(duets["utility"]) == {"private": 1.0, "clean": 1.0}  # by the second text
     assert duets["attack"] == {"left_out": "no document has a value in column attribute"}
-    assert {one["left_out"] for one in notes.values()} == {
+    assert {notes[name]["left_out"] for name in ("utility", "attack")} == {
         "no document has a value in column label",
         "no document has a value in column attribute",
     }
@@ -98,6 +118,43 @@ def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does
     assert max(macro(spoilt["duets"]["utility"]).values()) < 0.6
 
 
+def test_similarity_and_perplexity_of_texts_made_by_hand() -> None:
+    """One word in each note, so that weights do not matter: opposite, the same, and two that cannot be compared."""
+    original, rewritten = ["fine", "fine", "was", SECRET], ["poor", "fine", SECRET, "it"]
+    for texts, run in ((original, ("none", "none", "0.0")), (rewritten, ("tem", "S1", "1.0"))):
+        rows = [("notes", f"n{i}", "all", text, None, None, None) for i, text in enumerate(texts)]
+        put_run([dict(zip(NAMES, row, strict=True)) for row in rows], *run)
+    record = made("tem", "S1", "1.0")
+    notes = record["datasets"]["notes"]
+    assert (record["encoder"], record["language_model"]) == ("tfidf_mean", "kneser_ney")
+    assert notes["similarity"] == {
+        "left_out": None, "n_texts": 4, "n_compared": 2, "n_original_unknown": 1, "n_private_unknown": 1,
+        "mean": 0.0, "sd": pytest.approx(2**0.5),
+    }  # fmt: skip
+    p = NgramModel(train(np.array([0, 1, 2, 5]), np.array([0, 4]), len(WORDS)), WORDS)
+    expected = p.score(rewritten)
+    assert notes["perplexity"] == {
+        "left_out": None, "n_texts": 4, "n_tokens": 8, "n_unknown": 1,
+        "mean": pytest.approx(expected.perplexity().mean()), "corpus": pytest.approx(expected.corpus_perplexity()),
+    }  # fmt: skip
+    clean = made()["datasets"]["notes"]["similarity"]
+    assert (clean["mean"], clean["sd"], clean["n_compared"]) == (pytest.approx(1), pytest.approx(0, abs=1e-9), 3)
+
+
+def test_texts_without_a_known_word_are_left_out_of_similarity_and_of_pairs_each_text_counts() -> None:
+    datasets = made()["datasets"]
+    assert datasets["notes"]["similarity"] == {
+        "left_out": "no text and its rewriting both have a word that the encoder knows"
+    }
+    assert (datasets["notes"]["perplexity"]["n_texts"], datasets["notes"]["perplexity"]["n_unknown"]) == (4, 4)
+    assert datasets["duets"]["perplexity"]["n_texts"] == 40
+    change(max_texts=7)
+    datasets = made()["datasets"]
+    assert [datasets[name]["perplexity"]["n_texts"] for name in ("duets", "letters", "notes")] == [6, 7, 4]
+    change(max_texts=None)
+    assert made()["datasets"]["letters"]["similarity"]["n_texts"] == 36
+
+
 def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
     run_stage("evaluate", "none", "none", "0.0")
     file = Path("artifacts/evaluation/none/none/0.0.json")
@@ -111,7 +168,8 @@ def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
 def test_parameters_are_followed() -> None:
     change(shuffles=2, max_classes=2, train_share=0.75)
     letters = made()["datasets"]["letters"]
-    assert all(len(one["macro_f1"]["each"]) == 2 for entry in letters.values() for one in entry["scores"].values())
+    entries = [letters[name] for name in SETTINGS]
+    assert all(len(one["macro_f1"]["each"]) == 2 for entry in entries for one in entry["scores"].values())
     assert (letters["attack"]["n_classes"], letters["attack"]["n_train"], letters["attack"]["n_left_out"]) == (
         2,
         16,

@@ -1,0 +1,90 @@
+"""Train the language model that perplexities are taken from: corpus/{tokens,words}.parquet -> language_model/.
+
+It learns from the public corpus, never from the documents that are rewritten. Documents of the sample lie in the order
+of their ids, which are hashes of their texts, so that the first ones are a random part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tasks.evaluation.kneser_ney import train
+from tasks.evaluation.language_model import NgramModel
+from tasks.io import paths
+from tasks.io.language_model import write_language_model
+from tasks.io.params import load_params
+from tasks.io.stage import stage_main
+from tasks.io.tables import read_table, require
+
+Ids = npt.NDArray[np.int64]
+
+ORDER = 3
+
+
+def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:
+    """The first sentences that have at most ``max_tokens`` tokens together, at least one sentence.
+
+    No more of the file is read than that takes.
+
+    Returns:
+        (n,) word numbers, and (s + 1,) where each of s sentences starts among them.
+    """
+    parts, n_tokens = [], 0
+    for batch in pq.ParquetFile(require(file, "sample_corpus")).iter_batches(columns=["ids"]):
+        parts.append(batch.column("ids"))
+        n_tokens += len(parts[-1].flatten())
+        if n_tokens >= max_tokens:
+            break
+    sentences = pa.chunked_array(parts, pa.list_(pa.int32()))
+    ends = np.cumsum(pc.list_value_length(sentences).to_numpy(), dtype=np.int64)
+    n_sentences = max(int(np.searchsorted(ends, max_tokens, side="right")), min(len(ends), 1))
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends[:n_sentences]])
+    ids = pc.list_flatten(sentences.slice(0, n_sentences)).to_numpy().astype(np.int64)
+    return ids, offsets
+
+
+def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[str, Any]:
+    """Write the model into folder ``out`` and return what it was made from.
+
+    Its words are those of the sentences it learns from; all others are unknown to it.
+
+    Args:
+        words: of the corpus, by number.
+        max_tokens: to learn from, at most.
+
+    Raises:
+        ParameterError: if the corpus has no sentence.
+    """
+    ids, offsets = read_sentences(tokens, max_tokens)
+    known, numbers = np.unique(ids, return_inverse=True)
+    model = train(numbers, offsets, len(known), ORDER)
+    about = {
+        "language_model": NgramModel.name,
+        "order": ORDER,
+        "n_tokens": len(ids),
+        "n_sentences": len(offsets) - 1,
+        "n_ngrams": [len(order.keys) for order in model.orders],
+    }
+    write_language_model(model, [words[number] for number in known.tolist()], about, out)
+    return about
+
+
+def main() -> None:
+    """Run the stage."""
+    params = load_params()
+    words = read_table(paths.WORDS, "sample_corpus", ["word"]).column("word").to_pylist()
+    made = run(paths.TOKENS, words, params.evaluation.language_model_tokens, paths.LANGUAGE_MODEL)
+    n_ngrams = ", ".join(f"{n:,}" for n in made["n_ngrams"])
+    print(f"language model: {made['n_tokens']:,} tokens; n-grams of length 1 to {ORDER}: {n_ngrams}")
+
+
+if __name__ == "__main__":
+    stage_main(main)

@@ -1,0 +1,85 @@
+"""The stage that trains the language model: how much it reads, that what it wrote is what it trained, and its words."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks import train_language_model as stage
+from tasks.errors import MissingArtifact, ParameterError
+from tasks.evaluation.kneser_ney import train
+from tasks.evaluation.language_model import NgramModel
+from tasks.io import paths
+from tasks.io.language_model import load_language_model
+from tasks.sample_corpus import TOKENS
+from tests.conftest import run_stage
+
+WORDS = [".", "the", "rare", "cat", "sat"]
+SENTENCES = [[1, 3, 4, 0], [1, 3, 0], [3], [1, 2, 3, 4, 0]]  # 4, 3, 1 and 5 tokens
+
+
+@pytest.fixture
+def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"doc_id": f"d{i // 2}", "sentence_id": i % 2, "ids": ids} for i, ids in enumerate(SENTENCES)]
+    paths.TOKENS.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, TOKENS), paths.TOKENS, row_group_size=2)
+    return paths.TOKENS
+
+
+@pytest.mark.parametrize(("limit", "taken"), [(13, 4), (12, 3), (8, 3), (7, 2), (4, 1), (1, 1), (10**9, 4)])
+def test_as_many_sentences_as_the_limit_allows_and_at_least_one(tokens: Path, limit: int, taken: int) -> None:
+    ids, offsets = stage.read_sentences(tokens, limit)
+    assert ids.tolist() == [one for sentence in SENTENCES[:taken] for one in sentence]
+    assert np.diff(offsets).tolist() == [len(sentence) for sentence in SENTENCES[:taken]]
+
+
+def test_what_is_loaded_is_what_was_trained(tokens: Path) -> None:
+    stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
+    direct = NgramModel(train(*stage.read_sentences(tokens, 13), len(WORDS)), WORDS)
+    texts = ["The cat sat.", "the dog sat", "", "cat. rare the"]
+    assert np.array_equal(load_language_model().score(texts).log_sum, direct.score(texts).log_sum)
+
+
+def test_words_that_were_not_learnt_from_are_unknown(tokens: Path) -> None:
+    stage.run(tokens, WORDS, 8, paths.LANGUAGE_MODEL)
+    model = load_language_model()
+    assert model.model.n_words == 4
+    assert model.score(["the cat", "the rare cat"]).n_unknown.tolist() == [0, 1]
+    # The same numbers as a model that never heard of the word.
+    own = train(np.array([1, 2, 3, 0, 1, 2, 0, 2]), np.array([0, 4, 7, 8]), 4)
+    direct = NgramModel(own, [".", "the", "cat", "sat"])
+    assert model.score(["the cat", "sat the."]).log_sum == pytest.approx(direct.score(["the cat", "sat the."]).log_sum)
+
+
+def test_same_bytes_again(tokens: Path) -> None:
+    made = []
+    for _ in range(2):
+        stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
+        made.append({file.name: file.read_bytes() for file in paths.LANGUAGE_MODEL.iterdir()})
+    assert made[0] == made[1] and len(made[0]) == 11
+    about = json.loads(made[0]["meta.json"])
+    assert (about["n_tokens"], about["n_sentences"], about["n_words"], about["n_ngrams"][0]) == (13, 4, 5, 7)
+
+
+def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
+    pq.write_table(TOKENS.empty_table(), tokens)
+    with pytest.raises(ParameterError, match="no sentence to learn from"):
+        stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
+    assert not paths.LANGUAGE_MODEL.exists()
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingArtifact, match=r"stage train_language_model\)"):
+        load_language_model()
+
+
+def test_the_stage_in_a_project(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paths, "LANGUAGE_MODEL", tmp_path / "model")
+    run_stage("train_language_model")
+    in_clear, unknown = load_language_model().score(["The man said that he had come.", "zyx zyx zyx zyx"]).perplexity()
+    assert 1 < in_clear < unknown
