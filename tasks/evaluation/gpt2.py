@@ -70,7 +70,7 @@ class Gpt2:
             return []
         step = self._window // 2
         starts = range(0, max(n_ids - self._window, 0) + step, step)
-        return [(start, 1 if start == 0 else self._window - step) for start in starts if start < n_ids - 1]
+        return [(start, 1 if start == 0 else self._window - step) for start in starts]
 
     def _log_sums(self, batch: list[tuple[int, list[int], int]]) -> Any:
         torch = self._torch

@@ -9,6 +9,18 @@ from tasks.errors import RequestError
 from tasks.evaluation.back_end import load
 
 
+def load_transformers(what: str) -> Any:
+    """The library, which ``what`` needs; it warns of nothing and draws no bars.
+
+    Raises:
+        RequestError: naming the command that installs it, if it is not installed.
+    """
+    transformers = load("transformers", what)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return transformers
+
+
 def read_model(kind: str, folder: str, parameter: str, what: str, **settings: Any) -> tuple[Any, Any]:
     """Tokenizer and model, of float32 weights on the processor; nothing is fetched and no code of the folder is run.
 
@@ -24,8 +36,7 @@ def read_model(kind: str, folder: str, parameter: str, what: str, **settings: An
     Raises:
         RequestError: if the libraries are not installed, or the folder holds no such model.
     """
-    transformers, torch = load("transformers", what), load("torch", what)
-    transformers.logging.set_verbosity_error()
+    transformers, torch = load_transformers(what), load("torch", what)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         if not os.path.isdir(folder):  # noqa: PTH112  # a name that is no folder would be taken for one of the hub's

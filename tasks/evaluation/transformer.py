@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from tasks.evaluation.back_end import load, one_thread
 from tasks.evaluation.classifier import SEPARATOR
-from tasks.evaluation.local_model import read_model
+from tasks.evaluation.local_model import load_transformers, read_model
 
 LONGEST = 256  # tokens of a text, or of both of a pair
 BATCH = 8
@@ -40,8 +40,8 @@ class Transformer:
             RequestError: if the libraries are not installed, or the folder holds no such model.
         """
         what = f"classifier {self.name}"
-        transformers = load("transformers", what)
-        load("accelerate", what)
+        transformers, torch = load_transformers(what), load("torch", what)
+        load("accelerate", what)  # which the Trainer asks for late, in words of its own
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}
         transformers.set_seed(self.seed)  # the layer of the classes starts at random
@@ -68,10 +68,12 @@ class Transformer:
                     logging_strategy="no",
                     report_to="none",
                     disable_tqdm=True,
+                    dataloader_pin_memory=torch.cuda.is_available(),
                 ),
                 train_dataset=examples,
                 data_collator=transformers.DataCollatorWithPadding(self._tokenizer),
             )
+            self._trainer.remove_callback(transformers.PrinterCallback)  # it would write to the run's log
             self._trainer.train()
         return self
 

@@ -1,10 +1,22 @@
 """The classifiers: what they learn, that nothing else decides, and what they do when there is nothing to learn."""
 
+import stat
+import sys
+import tempfile
+import typing
+from pathlib import Path
+
+import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tasks.errors import RequestError
 from tasks.evaluation.classifier import CLASSIFIERS, SEPARATOR, joined
+from tasks.evaluation.encoder import ENCODERS
+from tasks.evaluation.fasttext import FastText
+from tasks.evaluation.language_model import LANGUAGE_MODELS
+from tasks.io.params import EvaluationParams
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]
@@ -69,3 +81,66 @@ def test_pairs_are_joined_by_a_token_of_its_own() -> None:
     pairs = joined(["left"] * 4 + ["right"] * 4, ["right"] * 4 + ["left"] * 4)
     model = CLASSIFIERS["linear"](0).fit(pairs, ["one"] * 4 + ["other"] * 4)
     assert model.predict(joined(["left", "right"], ["right", "left"])) == ["one", "other"]
+
+
+@pytest.mark.parametrize(
+    ("key", "table"), [("classifier", CLASSIFIERS), ("encoder", ENCODERS), ("language_model", LANGUAGE_MODELS)]
+)
+def test_params_and_tables_name_the_same(key: str, table: dict) -> None:
+    hints = typing.get_type_hints(EvaluationParams)
+    assert list(typing.get_args(hints[key])) == list(table)
+    for one in table.values():
+        assert one.parameter is None or one.parameter in hints
+        assert one.extra is not None or one.parameter is None  # what is always there brings its model with it
+
+
+def test_a_maker_hands_on_the_folder_that_the_parameters_name() -> None:
+    settings = EvaluationParams("transformer", 1, 1.0, 2, transformer_model="models/one")
+    model = CLASSIFIERS["transformer"].maker(settings)(7)
+    assert (model.seed, model.folder) == (7, "models/one")  # type: ignore[attr-defined]
+    assert CLASSIFIERS["linear"].maker(settings)(7).seed == 7  # type: ignore[attr-defined]
+
+
+def test_fasttext_sees_pairs_of_neighbours() -> None:
+    """Each word stands in both classes, so only order tells."""
+    texts, classes = ["not bad good", "bad not good"] * 40, ["one", "other"] * 40
+    model = FastText(0).fit(texts, classes)
+    assert model.predict(["not bad good", "bad not good"]) == ["one", "other"]
+
+
+def vectors(seed: int) -> np.ndarray:
+    return FastText(seed).fit(TEXTS, CLASSES)._model.get_input_matrix()[:40]
+
+
+def test_fasttext_repeats_by_its_seed() -> None:
+    assert np.array_equal(vectors(3), vectors(3)) and not np.array_equal(vectors(3), vectors(4))
+
+
+def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:
+    """Marks of classes in texts, as the library writes them by default and as we do; names that it could not hold."""
+    names = ["a class\nof two lines", "#=0"]
+    texts = ["lovely __label__0 #=0 #=1 </s>\n #=1"] * 20 + ["dreadful __label__1 #=1 #=0\n\n#=0 \0"] * 20
+    model = FastText(0).fit(texts, [names[0]] * 20 + [names[1]] * 20)
+    assert model.predict(["lovely", "dreadful\n__label__0", texts[0], texts[-1]]) == [*names, *names]
+    assert len(model.predict(["", "\n", "unseen"])) == 3 and model.predict([]) == []
+
+
+def test_fasttext_keeps_its_texts_from_others_and_removes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    model, seen = FastText(0), []
+
+    def train(**given):
+        file = Path(given["input"])
+        seen.append((file.parent, stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="utf-8").count("\n")))
+        raise RuntimeError
+
+    monkeypatch.setattr(model._library, "train_supervised", train)
+    with pytest.raises(RuntimeError):
+        model.fit(TEXTS, CLASSES)
+    assert seen == [(tmp_path, 0o600, 16)] and list(tmp_path.iterdir()) == []
+
+
+def test_fasttext_without_its_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "floret", None)
+    with pytest.raises(RequestError, match=r"fasttext needs the package floret.*evaluation\.classifier"):
+        FastText(0)
