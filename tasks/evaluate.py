@@ -20,13 +20,14 @@ import pyarrow.compute as pc
 
 from tasks.errors import RequestError
 from tasks.evaluation.classifier import CLASSIFIERS, joined
-from tasks.evaluation.encoder import Encoder, TfidfMean, similarity
+from tasks.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
 from tasks.evaluation.evaluate import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
-from tasks.evaluation.language_model import LanguageModel
+from tasks.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
+from tasks.evaluation.ngrams import Counted
 from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
 from tasks.io import paths
 from tasks.io.language_model import load_language_model
-from tasks.io.params import Params, load_params
+from tasks.io.params import EvaluationParams, Params, load_params
 from tasks.io.spaces import load_space
 from tasks.io.stage import stage_main
 from tasks.io.tables import read_table, write_json
@@ -53,10 +54,21 @@ def both(documents: pa.Table) -> tuple[list[str], list[str | None]]:
     return documents.column("text").to_pylist(), documents.column("text_b").to_pylist()
 
 
-def load_encoder() -> Callable[[Sequence[str]], Encoder]:
+def load_encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
     """What makes the encoder of a data set from clean texts of it."""
-    space = load_space("word")
-    return lambda texts: TfidfMean.fit(space.tokens, space.vectors, texts)
+    back_end = ENCODERS[settings.encoder]
+    if settings.encoder == TfidfMean.name:
+        space = load_space("word")
+        return lambda texts: back_end(space.tokens, space.vectors, texts)
+    encoder = back_end.maker(settings)()  # a model that was made elsewhere is the same for all
+    return lambda _: encoder
+
+
+def load_reader(settings: EvaluationParams) -> LanguageModel:
+    """The language model that perplexities are taken from."""
+    if settings.language_model == NgramModel.name:
+        return load_language_model()
+    return LANGUAGE_MODELS[settings.language_model].maker(settings)()
 
 
 def evaluate(
@@ -92,8 +104,8 @@ def evaluate(
 def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> dict[str, Any]:
     """Utility and attack: what is learnt from the texts of one data set."""
     settings = params.evaluation
-    make = CLASSIFIERS[settings.classifier]
-    clean_texts, private_texts = joined(*both(clean)), joined(*both(private))
+    make = CLASSIFIERS[settings.classifier].maker(settings)
+    clean_texts, private_texts = Counted.each(joined(*both(clean)), joined(*both(private)))
     made: dict[str, Any] = {}
     for name, measure, max_classes in (("utility", utility, None), ("attack", attack, settings.max_classes)):
         target = TARGET_OF[name]
@@ -135,16 +147,17 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     """
     private = read_run(mechanism, strategy, epsilon)
     clean = private if mechanism == "none" else read_run(*CLEAN)
-    language_model = load_language_model()
+    settings = params.evaluation
+    encoder_of, language_model = load_encoder(settings), load_reader(settings)
     record = {
         "mechanism": mechanism,
         "strategy": strategy,
         "epsilon": epsilon,
-        "classifier": params.evaluation.classifier,
-        "encoder": TfidfMean.name,
-        "language_model": language_model.name,
-        "shuffles": params.evaluation.shuffles,
-        "datasets": evaluate(clean, private, params, load_encoder(), language_model),
+        "classifier": settings.classifier,
+        "encoder": settings.encoder,
+        "language_model": settings.language_model,
+        "shuffles": settings.shuffles,
+        "datasets": evaluate(clean, private, params, encoder_of, language_model),
     }
     write_json(record, out)
     return record

@@ -1,7 +1,8 @@
 """Train the language model that perplexities are taken from: corpus/{tokens,words}.parquet -> language_model/.
 
 It learns from the public corpus, never from the documents that are rewritten. Documents of the sample lie in the order
-of their ids, which are hashes of their texts, so that the first ones are a random part of it.
+of their ids, which are hashes of their texts, so that the first ones are a random part of it. Where params.yaml:
+evaluation.language_model names a model that was made elsewhere, nothing is trained, and meta.json says so.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tasks.io import paths
 from tasks.io.language_model import write_language_model
 from tasks.io.params import load_params
 from tasks.io.stage import stage_main
-from tasks.io.tables import read_table, require
+from tasks.io.tables import atomic_directory, read_table, require, write_json
 
 Ids = npt.NDArray[np.int64]
 
@@ -68,6 +69,7 @@ def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[
     model = train(numbers, offsets, len(known), ORDER)
     about = {
         "language_model": NgramModel.name,
+        "is_trained": True,
         "order": ORDER,
         "n_tokens": len(ids),
         "n_sentences": len(offsets) - 1,
@@ -79,9 +81,15 @@ def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[
 
 def main() -> None:
     """Run the stage."""
-    params = load_params()
+    settings = load_params().evaluation
+    if settings.language_model != NgramModel.name:
+        about = {"language_model": settings.language_model, "is_trained": False}
+        with atomic_directory(paths.LANGUAGE_MODEL) as folder:
+            write_json(about, folder / "meta.json")
+        print(f"language model {settings.language_model}: made elsewhere, nothing to train")
+        return
     words = read_table(paths.WORDS, "sample_corpus", ["word"]).column("word").to_pylist()
-    made = run(paths.TOKENS, words, params.evaluation.language_model_tokens, paths.LANGUAGE_MODEL)
+    made = run(paths.TOKENS, words, settings.language_model_tokens, paths.LANGUAGE_MODEL)
     n_ngrams = ", ".join(f"{n:,}" for n in made["n_ngrams"])
     print(f"language model: {made['n_tokens']:,} tokens; n-grams of length 1 to {ORDER}: {n_ngrams}")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from tasks.evaluation.back_end import NEURAL, BackEnd
+from tasks.evaluation.linear import TfidfLogistic
+from tasks.evaluation.ngrams import Counted, Ngrams
 
 SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
 
@@ -35,45 +37,33 @@ class Linear:
     because a policy may keep it, and then it tells about the author. Layout and capitals are not: rewritten texts have
     none of their own, so what a classifier learnt of them from clean texts would mislead it.
 
-    Loss: multinomial logistic with an L2 penalty (C = 1), by L-BFGS from 0, to a gradient of 1e-4 or 1000 steps. It has
-    one minimum, so order and seed move scores by rounding only.
-
-    Memory grows with features × classes; texts that share no feature at all give the most frequent class.
+    Its loss has one minimum, so order and seed move scores by rounding only. Memory grows with features × classes;
+    texts that share no feature at all give the most frequent class. Texts that are ``Counted`` are not counted again.
     """
 
     name: ClassVar[str] = "linear"
 
     def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self._vectorizer: Any = None
-        self._model: Any = None
+        self._ngrams: Ngrams | None = None
+        self._model = TfidfLogistic(seed)
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
         """Learn from n texts and the class of each; at least two different classes."""
-        from sklearn.dummy import DummyClassifier
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.linear_model import LogisticRegression
-        from threadpoolctl import threadpool_limits
-
-        self._vectorizer = TfidfVectorizer(
-            lowercase=True, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), min_df=2, sublinear_tf=True
-        )
-        try:
-            features = self._vectorizer.fit_transform(texts)
-        except ValueError:  # nothing occurs in two texts: there is no vocabulary
-            self._vectorizer, features = None, [[0.0]] * len(texts)
-            self._model = DummyClassifier(strategy="most_frequent")
+        if isinstance(texts, Counted):
+            self._ngrams, counts = texts.ngrams, texts.counts
         else:
-            self._model = LogisticRegression(C=1.0, tol=1e-4, max_iter=1000, random_state=self.seed)
-        # Sums over many features are cut up by threads, and rounded differently by each number of them.
-        with threadpool_limits(limits=1):
-            self._model.fit(features, classes)
+            self._ngrams, counts = Ngrams.counted(texts)
+        self._model.fit(counts, classes)
         return self
 
     def predict(self, texts: Sequence[str]) -> list[str]:
         """Return the class of each of n texts."""
-        features = [[0.0]] * len(texts) if self._vectorizer is None else self._vectorizer.transform(texts)
-        return [str(name) for name in self._model.predict(features)]
+        assert self._ngrams is not None
+        if isinstance(texts, Counted) and texts.ngrams is self._ngrams:
+            counts = texts.counts
+        else:
+            counts = self._ngrams.count(texts)
+        return [str(name) for name in self._model.predict(counts)]
 
 
 def _fasttext(seed: int) -> Classifier:

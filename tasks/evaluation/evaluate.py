@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasks.evaluation.classifier import Classifier
+from tasks.evaluation.ngrams import take
 from tasks.evaluation.scores import DIGITS, NAMES, Scores, majority, score, spread
 
 Rows = npt.NDArray[np.int64]
@@ -177,9 +178,9 @@ def _trained(
     truth = problem.of(problem.test)
     measured: Measured = {setting: [] for setting in asked}
     for one in shuffles:
-        model = make(one.seed).fit([learnt[row] for row in one.order.tolist()], problem.of(one.order))
+        model = make(one.seed).fit(take(learnt, one.order), problem.of(one.order))
         for setting, texts in asked.items():
-            predicted = model.predict([texts[row] for row in problem.test.tolist()])
+            predicted = model.predict(take(texts, problem.test))
             measured[setting].append(score(truth, predicted))
     return measured
 

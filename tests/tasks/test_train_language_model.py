@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from tasks import train_language_model as stage
 from tasks.errors import MissingArtifact, ParameterError
@@ -17,6 +18,7 @@ from tasks.io.language_model import load_language_model
 from tasks.sample_corpus import TOKENS
 from tests.conftest import run_stage
 
+ROOT = Path(__file__).parents[2]
 WORDS = [".", "the", "rare", "cat", "sat"]
 SENTENCES = [[1, 3, 4, 0], [1, 3, 0], [3], [1, 2, 3, 4, 0]]  # 4, 3, 1 and 5 tokens
 
@@ -76,6 +78,17 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingArtifact, match=r"stage train_language_model\)"):
         load_language_model()
+
+
+def test_nothing_is_trained_for_a_model_made_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params["evaluation"] |= {"language_model": "gpt2", "gpt2_model": "somewhere"}
+    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    run_stage("train_language_model")
+    assert [file.name for file in paths.LANGUAGE_MODEL.iterdir()] == ["meta.json"]
+    about = json.loads((paths.LANGUAGE_MODEL / "meta.json").read_text(encoding="utf-8"))
+    assert about == {"language_model": "gpt2", "is_trained": False}
 
 
 def test_the_stage_in_a_project(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
