@@ -1,6 +1,6 @@
 """Score one run: private/**/documents.parquet, spaces/word, language_model -> evaluation/**.json.
 
-What a task and an attacker get from its texts, how similar they are to the originals, and how natural they read. Every
+What a task and attackers get from its texts, how similar they are to the originals, and how natural they read. Every
 data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
 other: its scores are what the report compares the others with. What is learnt from, and in which order, is the same for
 all runs, so that runs differ by their texts only.
@@ -23,6 +23,7 @@ from tasks.evaluation.classifier import CLASSIFIERS, joined
 from tasks.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
 from tasks.evaluation.evaluate import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
 from tasks.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
+from tasks.evaluation.membership import attacked, membership_entry
 from tasks.evaluation.ngrams import Counted
 from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
 from tasks.io import paths
@@ -102,10 +103,11 @@ def evaluate(
 
 
 def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> dict[str, Any]:
-    """Utility and attack: what is learnt from the texts of one data set."""
+    """Utility, attack and membership inference: what is learnt from the texts of one data set."""
     settings = params.evaluation
     make = CLASSIFIERS[settings.classifier].maker(settings)
     clean_texts, private_texts = Counted.each(joined(*both(clean)), joined(*both(private)))
+    labels = clean.column(TARGET_OF["utility"]).to_pylist()
     made: dict[str, Any] = {}
     for name, measure, max_classes in (("utility", utility, None), ("attack", attack, settings.max_classes)):
         target = TARGET_OF[name]
@@ -117,6 +119,9 @@ def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> 
         rngs = [stream(params.seed, STAGE, dataset, target, str(number)) for number in range(settings.shuffles)]
         shuffles = shuffles_of(problem, rngs, settings.train_share)
         made[name] = entry(problem, shuffles, measure(clean_texts, private_texts, problem, shuffles, make))
+    rngs = [stream(params.seed, STAGE, dataset, "membership", str(number)) for number in range(settings.shuffles)]
+    results = attacked(clean_texts.counts, private_texts.counts, labels, rngs)
+    made["membership"] = membership_entry(results, len(set(labels) - {None}))
     return made
 
 
@@ -187,6 +192,9 @@ def in_words(name: str, result: Mapping[str, Any]) -> str:
         return f"mean cosine {result['mean']:.3f} of {result['n_compared']:,} texts"
     if name == "perplexity":
         return f"mean {result['mean']:,.1f} of {result['n_texts']:,} texts, {result['corpus']:,.1f} of all as one"
+    if name == "membership":
+        auc = result["auc"]["mean"]
+        return f"AUC {auc:.3f} ± {result['standard_error']:.3f}, {result['n_in']:,} in and {result['n_out']:,} out"
     scores = ", ".join(f"{setting} {score['macro_f1']['mean']:.3f}" for setting, score in result["scores"].items())
     return f"macro F1 {scores}; majority {result['majority']['macro_f1']:.3f}"
 

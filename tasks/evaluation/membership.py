@@ -7,24 +7,34 @@ where TR1 is in and TR2 is out. Its AUC is the result: 0.5 is guessing.
 
 The paper's attacker sees the outputs only. Shokri's also knows each text's label, and so how well the classifier fits
 it, which tells more: ``known_labels``.
+
+The paper's classifier is FastText; here it is that of ``linear.TfidfLogistic``, whatever ``evaluation.classifier`` is,
+for its outputs are probabilities and it is trained six times for each data set and run.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
 from tasks.errors import ParameterError
+from tasks.evaluation.linear import TfidfLogistic
+from tasks.evaluation.scores import DIGITS, mean_sd
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+
+EPOCHS = 20  # of the attack model
+MIN_PART = 8  # texts in each of the four parts: with fewer, an AUC says nothing
 
 
 class Classifier(Protocol):
@@ -61,17 +71,18 @@ class Membership:
     n_out: int
 
 
-def quarters(n: int, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]:
-    """Split n rows at random into four parts that share none and differ by one row at most; ascending each.
+def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]:
+    """Split n rows at random into four parts that share none; ascending each.
 
-    They serve as members, others, shadow members and shadow others.
+    They serve as members, others, shadow members and shadow others. Their sizes differ by one at most, and so do their
+    numbers of texts of each label.
 
-    Raises:
-        ParameterError: if a part would have fewer than two rows.
+    Args:
+        labels: (n,) 0 to c - 1.
     """
-    if n < 8:
-        raise ParameterError(f"membership inference needs at least 8 labelled texts, and there are {n}")
-    first, second, third, fourth = (np.sort(part) for part in np.array_split(rng.permutation(n), 4))
+    order = rng.permutation(len(labels))
+    dealt = order[np.argsort(labels[order], kind="stable")]
+    first, second, third, fourth = (np.sort(dealt[part::4]) for part in range(4))
     return first, second, third, fourth
 
 
@@ -154,18 +165,82 @@ class PaperAttacker:
     def __init__(self, seed: int) -> None:
         from sklearn.neural_network import MLPClassifier
 
-        self._model = MLPClassifier((64, 64), batch_size=64, max_iter=20, random_state=seed)
+        # No weight decay and no early end: the paper has neither.
+        self._model = MLPClassifier(
+            (64, 64), alpha=0.0, batch_size=64, max_iter=EPOCHS, n_iter_no_change=EPOCHS, random_state=seed
+        )
 
     def fit(self, features: Floats, labels: Ids) -> None:
-        """Train 20 epochs, on (n, c) outputs."""
+        """Train EPOCHS epochs, on (n, c) outputs."""
         from sklearn.exceptions import ConvergenceWarning
 
         self._model.set_params(batch_size=min(64, len(features)))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # 20 epochs are what the paper ran
+            warnings.simplefilter("ignore", ConvergenceWarning)  # as many epochs as the paper ran, and no more
             self._model.fit(features, labels)
 
     def predict_proba(self, features: Floats) -> Floats:
         """(n, 2) probabilities of out and in."""
         probability: Floats = self._model.predict_proba(features)
         return probability
+
+
+def attacked(
+    clean: csr_array, private: csr_array, classes: Sequence[str | None], rngs: Sequence[np.random.Generator]
+) -> list[Membership] | str:
+    """Attack classifiers that were trained on rewritten texts, once for each generator, or say why that cannot be.
+
+    All texts that have a class take part, whatever their split. The paper's four parts are from two files of one
+    source; here they are drawn anew for each generator. Members are asked about in clear: whoever suspects that a text
+    was in has the text, and not its rewriting.
+
+    Args:
+        clean: (n, m) counts of n-grams of n texts as they were given.
+        private: (n, m) of the same texts, rewritten; the same as ``clean`` for the baseline.
+        classes: (n,) None where there is none.
+    """
+    rows = np.array([row for row, name in enumerate(classes) if name is not None], dtype=np.int64)
+    names, labels = np.unique([str(classes[row]) for row in rows.tolist()], return_inverse=True)
+    if not len(rows):
+        return "no document has a value in column label"
+    if len(names) < 2:
+        return "all documents have the same value in column label"
+    if len(rows) < 4 * MIN_PART:
+        return f"{len(rows):,} documents have a value in column label, and four parts of {MIN_PART} are needed"
+    if np.bincount(labels).min() < 4:
+        return "a value in column label has fewer than 4 documents, and each of four parts needs one"
+    results = []
+    for rng in rngs:
+        members, others, shadow_members, shadow_others = quarters(labels, rng)
+        seed = int(rng.integers(2**31))
+
+        def of(counts: csr_array, part: Ids) -> Labelled:
+            return Labelled(counts[rows[part]], labels[part])
+
+        results.append(
+            membership(
+                partial(TfidfLogistic, seed),
+                partial(PaperAttacker, seed),
+                trained_on=of(private, members),
+                members=of(clean, members),
+                others=of(clean, others),
+                shadow_members=of(clean, shadow_members),
+                shadow_others=of(clean, shadow_others),
+            )
+        )
+    return results
+
+
+def membership_entry(results: Sequence[Membership] | str, n_classes: int) -> dict[str, Any]:
+    """What is written of the attacks on one data set, as JSON values; ``standard_error`` is the mean of theirs."""
+    if isinstance(results, str):
+        return {"left_out": results}
+    return {
+        "left_out": None,
+        "n_in": results[0].n_in,
+        "n_out": results[0].n_out,
+        "n_classes": n_classes,
+        "known_labels": False,
+        "auc": mean_sd([one.auc for one in results]),
+        "standard_error": round(fmean(one.standard_error for one in results), DIGITS),
+    }

@@ -52,14 +52,16 @@ def majority(learnt: Sequence[str], truth: Sequence[str]) -> Scores:
 
 def spread(scores: Sequence[Scores]) -> dict[str, dict[str, Any]]:
     """Mean, sample standard deviation (None for a single one) and values of each score, as JSON values."""
-    values = {name: [round(getattr(one, name), DIGITS) for one in scores] for name in NAMES}
+    return {name: mean_sd([getattr(one, name) for one in scores]) for name in NAMES}
+
+
+def mean_sd(values: Sequence[float]) -> dict[str, Any]:
+    """Mean, sample standard deviation (None for a single one) and values of one score, as JSON values."""
+    each = [round(value, DIGITS) for value in values]
     return {
-        name: {
-            "mean": round(statistics.fmean(each), DIGITS),
-            "sd": round(statistics.stdev(each), DIGITS) if len(each) > 1 else None,
-            "each": each,
-        }
-        for name, each in values.items()
+        "mean": round(statistics.fmean(each), DIGITS),
+        "sd": round(statistics.stdev(each), DIGITS) if len(each) > 1 else None,
+        "each": each,
     }
 
 

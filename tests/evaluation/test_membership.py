@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from tasks.errors import ParameterError
-from tasks.evaluation.membership import Labelled, PaperAttacker, auc, membership, quarters
+from tasks.evaluation import membership as module
+from tasks.evaluation.membership import (
+    Labelled,
+    Membership,
+    PaperAttacker,
+    attacked,
+    auc,
+    membership,
+    membership_entry,
+    quarters,
+)
+from tasks.evaluation.ngrams import Counted
 
 SIZE = 400  # texts in each of four parts
 
@@ -65,7 +76,7 @@ def parts(seed: int = 1) -> list[Labelled]:
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((4 * SIZE, 5))
     labels = (features[:, 0] > 0).astype(np.int64)
-    return [Labelled(features[rows], labels[rows]) for rows in quarters(4 * SIZE, rng)]
+    return [Labelled(features[rows], labels[rows]) for rows in np.split(rng.permutation(4 * SIZE), 4)]
 
 
 def attack(make: Any, attacker: Any, seed: int = 1, trained_on: Labelled | None = None, **options: Any) -> Any:
@@ -143,12 +154,20 @@ def test_same_seed_same_attacker() -> None:
     assert np.array_equal(scores(3), scores(3)) and not np.array_equal(scores(3), scores(4))
 
 
-def test_quarters_share_nothing() -> None:
-    made = quarters(11, np.random.default_rng(1))
-    assert sorted(np.concatenate(made).tolist()) == list(range(11)) and {len(part) for part in made} == {2, 3}
+def test_quarters_share_nothing_and_have_the_same_of_each_label() -> None:
+    labels = np.array([0] * 18 + [1] * 9 + [2] * 4)
+    made = quarters(labels, np.random.default_rng(1))
+    assert sorted(np.concatenate(made).tolist()) == list(range(31)) and {len(part) for part in made} == {7, 8}
     assert all((np.diff(part) > 0).all() for part in made)
-    with pytest.raises(ParameterError, match="there are 7"):
-        quarters(7, np.random.default_rng(1))
+    shares = np.array([np.bincount(labels[part], minlength=3) for part in made])
+    assert (shares.max(axis=0) - shares.min(axis=0)).tolist() == [1, 1, 0]
+
+
+def test_quarters_are_drawn_at_random() -> None:
+    labels, times = np.arange(40) % 2, np.zeros(40)
+    for seed in range(2000):
+        times[quarters(labels, np.random.default_rng(seed))[0]] += 1
+    assert (abs(times - 500) < 6 * np.sqrt(2000 * 3 / 16)).all()
 
 
 def test_what_cannot_be_attacked_is_refused() -> None:
@@ -156,3 +175,72 @@ def test_what_cannot_be_attacked_is_refused() -> None:
         auc(np.zeros(0), np.zeros(1))
     with pytest.raises(ParameterError, match="has 2 classes and the labels 3"):
         attack(Constant, Surest, trained_on=Labelled(np.zeros((3, 5)), np.array([0, 1, 2])))
+
+
+def letters(n: int) -> tuple[list[str], list[str | None]]:
+    """Texts in which nothing tells the label but what is learnt by heart, and none of which is like another."""
+    rng = np.random.default_rng(5)
+    texts = [" ".join(f"w{one}" for one in rng.integers(0, 400, 20)) for _ in range(n)]
+    return texts, [f"c{one}" for one in rng.integers(0, 2, n)]
+
+
+def rngs(n: int = 3) -> list[np.random.Generator]:
+    return [np.random.default_rng(number) for number in range(n)]
+
+
+def test_members_are_found_where_they_were_trained_on_in_clear_and_not_where_rewriting_kept_nothing() -> None:
+    texts, labels = letters(400)
+    clean, blank = Counted.each(texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts])
+    found, hidden = (attacked(clean.counts, one.counts, labels, rngs()) for one in (clean, blank))
+    assert all(one.auc > 0.7 for one in found) and len({one.auc for one in found}) == 3
+    assert all(abs(one.auc - 0.5) < 4 * one.standard_error for one in hidden)
+    assert [one.auc for one in attacked(clean.counts, clean.counts, labels, rngs())] == [one.auc for one in found]
+
+
+def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[dict[str, Any]] = []
+    monkeypatch.setattr(module, "membership", lambda *_, **parts: given.append(parts) or Membership(0.5, 0.1, 1, 1))
+    texts, labels = letters(64)
+    labels[3] = labels[40] = None
+    clean, private = Counted.each(texts, [text.upper() + " x x" for text in texts])
+    attacked(clean.counts, private.counts, labels, rngs(1))
+    (parts,) = given
+    row_of = {tuple(row): number for number, row in enumerate(clean.counts.toarray())}
+    rows = {name: [row_of.get(tuple(row)) for row in part.features.toarray()] for name, part in parts.items()}
+    assert rows.pop("trained_on") == [None] * len(rows["members"])  # no such text is there in clear
+    assert (parts["trained_on"].features != private.counts[rows["members"]]).nnz == 0
+    assert sorted(row for part in rows.values() for row in part) == [row for row in range(64) if row not in (3, 40)]
+    for name, part in parts.items():
+        assert part.labels.tolist() == [int(labels[row][1]) for row in rows.get(name, rows["members"])]
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([None] * 40, "no document has a value in column label"),
+        (["a"] * 40, "all documents have the same value"),
+        (["a", "b"] * 15 + ["a", None], "31 documents have a value in column label, and four parts of 8"),
+        (["a"] * 40 + ["b"] * 3, "fewer than 4 documents"),
+    ],
+)
+def test_a_data_set_that_cannot_be_attacked_says_why(labels: list[str | None], reason: str) -> None:
+    counts = Counted.each([f"a b {i}" for i in range(len(labels))])[0].counts
+    found = attacked(counts, counts, labels, rngs())
+    assert isinstance(found, str) and reason in found
+    assert membership_entry(found, 2) == {"left_out": found}
+
+
+def test_as_few_texts_as_can_be_attacked() -> None:
+    counts = Counted.each([f"a b {i}" for i in range(32)])[0].counts
+    found = attacked(counts, counts, ["a"] * 28 + ["b"] * 4, rngs(1))
+    assert not isinstance(found, str) and (found[0].n_in, found[0].n_out) == (8, 8)
+
+
+def test_entry_by_hand() -> None:
+    made = membership_entry([Membership(0.5, 0.1, 9, 8), Membership(0.7, 0.2, 9, 8)], 3)
+    assert made == {
+        "left_out": None, "n_in": 9, "n_out": 8, "n_classes": 3, "known_labels": False,
+        "auc": {"mean": 0.6, "sd": 0.141421356, "each": [0.5, 0.7]}, "standard_error": 0.15,
+    }  # fmt: skip

@@ -96,6 +96,10 @@ def test_clean_texts_that_tell_everything() -> None:
     assert macro(letters["attack"]) == {"static": 1.0, "adaptive": 1.0}
     assert macro(duets["utility"]) == {"private": 1.0, "clean": 1.0}  # by the second text
     assert duets["attack"] == {"left_out": "no document has a value in column attribute"}
+    assert notes["membership"]["left_out"] == "no document has a value in column label"
+    assert "20 documents" in duets["membership"]["left_out"]
+    assert (letters["membership"]["n_in"], letters["membership"]["n_out"]) == (9, 9)
+    assert len(letters["membership"]["auc"]["each"]) == 3
     assert {notes[name]["left_out"] for name in ("utility", "attack")} == {
         "no document has a value in column label",
         "no document has a value in column attribute",
