@@ -13,7 +13,7 @@ import pyarrow as pa
 from tasks.io import duck, paths
 from tasks.io.docs import DataDocs
 from tasks.io.documents import load_documents
-from tasks.io.params import GridParams, MachineParams, load_params
+from tasks.io.params import CLEAN, GridParams, MachineParams, load_params
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import read_json, require, write_json
 from tasks.privacy.budget import SEGMENTATION_OF
@@ -42,11 +42,12 @@ class Run:
 
 def runs_of(grid: GridParams) -> list[Run]:
     """The clean baseline, then every run that params.yaml names; what another grid left behind is not looked at."""
-    sizes = {
+    sizes: dict[str, int] = {
         strategy: int(read_json(paths.space(SEGMENTATION_OF[strategy]) / "meta.json", "train_embeddings")["n_tokens"])
         for strategy in grid.strategies
     }
-    baseline = Run("none/none/0.0", "baseline", require(paths.private("none", "none", 0.0), "baseline"), None, 0)
+    clean = require(paths.private(*CLEAN), "baseline")
+    baseline = Run("/".join(map(str, CLEAN)), "baseline", clean, None, 0)
     return [baseline] + [
         Run(
             f"{mechanism}/{strategy}/{epsilon}",
@@ -55,9 +56,7 @@ def runs_of(grid: GridParams) -> list[Run]:
             require(paths.plan(strategy, epsilon), "plan_budgets"),
             sizes[strategy],
         )
-        for mechanism in grid.mechanisms
-        for strategy in grid.strategies
-        for epsilon in grid.epsilons
+        for mechanism, strategy, epsilon in grid.runs()
     ]
 
 

@@ -28,7 +28,7 @@ from tasks.evaluation.ngrams import Counted
 from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
 from tasks.io import paths
 from tasks.io.language_model import load_language_model
-from tasks.io.params import EvaluationParams, Params, load_params
+from tasks.io.params import CLEAN, EvaluationParams, Params, load_params
 from tasks.io.spaces import load_space
 from tasks.io.stage import stage_main
 from tasks.io.tables import read_table, write_json
@@ -36,7 +36,6 @@ from tasks.privacy.rng import stream
 
 STAGE = "evaluate"  # the name of its streams
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
-CLEAN = ("none", "none", 0.0)
 
 
 def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:

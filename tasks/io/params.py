@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import types
 import typing
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
+
+CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 Keep = Literal["perturb", "keep", "drop", "sample"]
 
@@ -191,6 +194,14 @@ class GridParams:
     ]
     strategies: list[Literal["S1", "S2", "S3", "S4"]]
     epsilons: list[float]
+
+    def runs(self) -> list[tuple[str, str, float]]:
+        """Mechanism, strategy and base epsilon of every run, in the order of params.yaml."""
+        return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
+
+    def runs_and_clean(self) -> list[tuple[str, str, float]]:
+        """The clean baseline, then ``runs``."""
+        return [CLEAN, *self.runs()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tasks.errors import ParameterError
-from tasks.io.params import load_params, parse_params
+from tasks.io.params import GridParams, load_params, parse_params
 
 ROOT = Path(__file__).parents[2]
 GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
@@ -130,3 +130,10 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str)
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no such file"):
         load_params(tmp_path / "params.yaml")
+
+
+def test_runs_of_the_grid() -> None:
+    grid = GridParams(["tem", "madlib"], ["S3", "S1"], [2.0, 1.0])
+    assert grid.runs()[:3] == [("tem", "S3", 2.0), ("tem", "S3", 1.0), ("tem", "S1", 2.0)]
+    assert len(set(grid.runs())) == 8
+    assert grid.runs_and_clean() == [("none", "none", 0.0), *grid.runs()]
