@@ -39,6 +39,15 @@ def evaluation_suite() -> gx.ExpectationSuite:
             AGAIN,
             high=TOLERANCE,
         ),
+        between(
+            "below_majority",
+            "Who learns from clean texts is not worse than the most frequent class, by more than chance",
+            f"{{unexpected:,}} of {{checked:,}} {ROWS} are worse in clear than the most frequent class (data set "
+            "{dataset}, {setting}: macro F1 {worst:.3f} further below than the number of documents asked about "
+            "explains, limit {limit:g})",
+            "The split that is asked about has other labels than split train; split the documents at random",
+            high=0,
+        ),
     ]
     return suite_of("evaluation", ROWS, rules, AGAIN)
 
@@ -51,7 +60,16 @@ COUNTED = (
         "What is scored or left out is so in all runs, on the same numbers of documents and classes",
         "are scored where the clean baseline is left out, the other way round, or on other documents",
     ),
-    ("n_outside", "Every score lies in [0, 1]", "have scores that do not lie in [0, 1] (up to {worst:.0f})"),
+    (
+        "is_of_another",
+        "All runs are measured by the back ends that params.yaml: evaluation names",
+        "are measured by another back end than params.yaml: evaluation names",
+    ),
+    (
+        "n_outside",
+        "F1, accuracy and AUC lie in [0, 1], cosines in [-1, 1], and perplexities are finite and at least 1",
+        "have scores that do not lie in their range (up to {worst:.0f})",
+    ),
     (
         "n_shuffles_off",
         "Every classifier was trained as often as params.yaml: evaluation.shuffles says",

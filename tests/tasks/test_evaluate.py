@@ -235,12 +235,14 @@ def test_the_check_holds_for_what_the_stage_wrote_and_stops_when_a_run_is_of_few
         run_stage("evaluate", *run)
     run_stage("check_evaluation")
     record = json.loads(Path("artifacts/checks/evaluation.json").read_text(encoding="utf-8"))
-    # Two settings of utility and two of attack: letters have all, duets have no author, notes have nothing.
-    assert record["summary"] == {"n_runs": 2, "n_cells": 24, "n_scored": 12}
+    # Two settings of utility, two of attack, three other measures: letters have all, duets neither authors, nor enough
+    # labels to be attacked, nor a word that the encoder knows, notes perplexity only.
+    summary = {"n_runs": 2, "n_cells": 42, "n_scored": 22, "not_above_majority": []}
+    assert record["summary"] == summary
     change(shuffles=2)
     run_stage("evaluate", "madlib", "S1", "1.0")
     change(shuffles=3)
-    with pytest.raises(CheckFailed, match=r"6 of 24 cells .*off by up to 1\); run madlib/S1/1\.0"):
+    with pytest.raises(CheckFailed, match=r"7 of 42 cells .*off by up to 1\); run madlib/S1/1\.0"):
         run_stage("check_evaluation")
     assert not Path("artifacts/checks/evaluation.json").exists()
 
