@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import ParameterError, RequestError
-from tasks.evaluation.inference import GRID, Tradeoff, exact, measure, sampled, select
+from tasks.evaluation.inference import GRID, Tradeoff, doubling, exact, measure, measure_together, sampled, select
 from tasks.privacy.diffractor import DiffractorGeometric
 from tasks.privacy.madlib import Madlib
 from tasks.privacy.rng import stream
@@ -142,25 +142,79 @@ def test_algorithm_2_step_by_step() -> None:
         asked.append((t, epsilon))
         return Tradeoff(epsilon, 0.3 + t * (1.2 - t), 0.8 / epsilon + 0.08 * t, 0, 0, 0)
 
-    got = select(measured, 0.25, 1.0)
+    got = select(measured, 0.25, doubling(1.0))
     assert asked == [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0), *((t, 4.0) for t in GRID)]
     assert (got.t, got.chosen.epsilon) == (0.6, 4.0)
     assert got.chosen.utility_loss <= 0.25 and len(got.tried) == 23
     # t = 0.6 costs 0.248; where 0.22 is allowed, 0.25 is the last that fits.
-    assert select(measured, 0.22, 1.0).t == 0.25
-    assert select(measured, 0.2001, 1.0).t == 0.0
+    assert select(measured, 0.22, doubling(1.0)).t == 0.25
+    assert select(measured, 0.2001, doubling(1.0)).t == 0.0
     # At exactly C the loss is not yet small enough.
-    assert select(measured, 0.2, 1.0).chosen.epsilon == 8.0
-    assert select(measured, 0.25, 1.0, grid=()).t == 0.0
+    assert select(measured, 0.2, doubling(1.0)).chosen.epsilon == 8.0
+    assert select(measured, 0.25, doubling(1.0), grid=()).t == 0.0
+
+
+def test_algorithm_2_takes_any_rising_row() -> None:
+    def measured(t: float, epsilon: float) -> Tradeoff:
+        return Tradeoff(epsilon, 0.5, 1 / epsilon, 0, 0, 0)
+
+    assert select(measured, 0.25, [3.0, 4.0, 5.0, 6.0], grid=()).chosen.epsilon == 5.0
+    assert list(doubling(3.0, 20.0)) == [3.0, 6.0, 12.0]
 
 
 def test_algorithm_2_gives_up() -> None:
+    def always(t: float, epsilon: float) -> Tradeoff:
+        return Tradeoff(epsilon, 0.5, 0.5, 0, 0, 0)
+
     with pytest.raises(
         RequestError, match=r"from 1 to 64 keeps the utility loss below 0\.1; the smallest loss was 0\.5"
     ):
-        select(lambda t, epsilon: Tradeoff(epsilon, 0.5, 0.5, 0, 0, 0), 0.1, 1.0, max_epsilon=64)
+        select(always, 0.1, doubling(1.0, 64))
     with pytest.raises(ParameterError, match="greater than 0"):
-        select(lambda t, epsilon: Tradeoff(epsilon, 0.5, 0.5, 0, 0, 0), 0.0, 1.0)
+        select(always, 0.0, doubling(1.0))
+    for first, last in ((0.0, 1.0), (2.0, 1.0)):
+        with pytest.raises(ParameterError, match="first epsilon"):
+            list(doubling(first, last))
+
+
+def test_each_t_on_shared_noise_is_what_it_is_alone() -> None:
+    """The same generator gives the same draws, whether the other t are there or not."""
+    rng = np.random.default_rng(6)
+    vectors, labels = rng.standard_normal((80, 5)).astype(np.float32), rng.integers(0, 3, 80)
+    family = [Vickrey(vectors, t=t) for t in (0.0, 0.4, 1.0)]
+    finished: list[int] = []
+    together = measure_together(family, 6.0, labels, stream(1, "shared"), n_draws=30, n_runs=2, advance=finished.append)
+    alone = [measure(one, 6.0, labels, stream(1, "shared"), n_draws=30, n_runs=2) for one in family]
+    assert together == alone and finished == [1, 1]
+    assert together[0].inference_error < together[1].inference_error and together[0].utility_loss < 0.6
+    assert together[0] != measure(family[0], 6.0, labels, stream(2, "shared"), n_draws=30, n_runs=2)
+
+
+@pytest.mark.parametrize("case", ["other vectors", "other k", "input left out", "no Vickrey"])
+def test_noise_is_not_shared_where_candidates_differ(case: str) -> None:
+    """The first is measured as alone; the second goes on from the generator that the first left."""
+    rng = np.random.default_rng(7)
+    vectors, labels = rng.standard_normal((40, 3)).astype(np.float32), rng.integers(0, 2, 40)
+    first = Vickrey(vectors, t=0.5)
+    second: Any = {
+        "other vectors": Vickrey(vectors + 1, t=0.5),
+        "other k": Vickrey(vectors, t=[1.0, 1.0, 1.0], k=3),
+        "input left out": Vickrey(vectors, t=0.5, exclude_input=True),
+        "no Vickrey": Madlib(vectors),
+    }[case]
+    together = measure_together([first, second], 5.0, labels, stream(1, "two"), n_draws=10, n_runs=1)
+    going_on = stream(1, "two")
+    for one, got in zip((first, second), together, strict=True):
+        alone = measure(one, 5.0, labels, going_on, n_draws=10, n_runs=1)
+        assert (got.inference_error, got.utility_loss) == (alone.inference_error, alone.utility_loss)
+
+
+def test_known_laws_stand_among_drawn_ones_in_order() -> None:
+    made = measure_together([Known(LAW), Loaded(LAW), Known(np.eye(3))], 1.0, LABELS, stream(1, "m"), PRIOR, 50, 3)
+    assert [one.n_runs for one in made] == [0, 3, 0]
+    assert (made[0].inference_error, made[0].utility_loss) == pytest.approx(by_hand())
+    assert (made[2].inference_error, made[2].utility_loss) == pytest.approx((0, 0))
+    assert made[1].utility_loss == pytest.approx(0.15, abs=0.1)
 
 
 def test_wrong_lists_are_refused() -> None:
