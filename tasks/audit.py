@@ -12,7 +12,7 @@ It looks at four places, all with the mechanism and the code that a run uses:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from scipy.special import gammaln
 
 from tasks.errors import ParameterError, RequestError
 from tasks.io import paths
-from tasks.io.mechanisms import prepare
+from tasks.io.mechanisms import build_over, prepare
 from tasks.io.params import MechanismParams, load_params
 from tasks.io.spaces import load_space
 from tasks.io.stage import Progress
@@ -48,7 +48,7 @@ from tasks.privacy.budget import (
     epsilon_per_token,
 )
 from tasks.privacy.gumbel import TruncatedGumbel
-from tasks.privacy.mechanism import MECHANISMS, ON_LISTS, ClosedForm, Kernel, Mechanism, build_mechanism
+from tasks.privacy.mechanism import MECHANISMS, ClosedForm, Kernel, Mechanism
 from tasks.privacy.rng import release_generator, stream
 from tasks.privacy.statistics import choose_words
 from tasks.rewrite.rewrite import Rewritten, Vocabulary, rewrite
@@ -69,18 +69,6 @@ TEXTS = 2_000  # texts rewritten at a time
 Generators = Callable[[str, int], Callable[[int], np.random.Generator]]
 # texts and their generators -> the rewritten batch
 Rewriter = Callable[[list[str], Callable[[int], np.random.Generator]], Rewritten]
-
-
-def build(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
-    """The mechanism as params.yaml describes it, over these vectors; its lists are built on them."""
-    given = asdict(params)
-    own, orders = dict(given.get(name, {})), None
-    if name in ON_LISTS:
-        from tasks.space.lists import SETS, greedy_orders
-
-        per_model, _ = SETS[own.pop("lists")]
-        orders = greedy_orders(vectors, [start % len(vectors) for start in range(0, -per_model, -1)])
-    return build_mechanism(name, vectors, given | {name: own}, orders)
 
 
 def toy_vectors(shape: str, epsilon: float) -> Vectors:
@@ -307,7 +295,7 @@ def audit(
         rows += _audit_kernel(f"toy: {shape} of {len(vectors)} words", kernel, epsilon, samples, part, generators)
 
     rows += _audit_law(f"vocabulary: {len(chosen):,} of {real.size:,} words", real, chosen, epsilon)
-    kernel = build(mechanism, np.ascontiguousarray(vocabulary.vectors[chosen]), params.mechanisms)
+    kernel = build_over(mechanism, np.ascontiguousarray(vocabulary.vectors[chosen]), params.mechanisms)
     generators = _kernel_generators(mode, params.seed, *names, "vocabulary")
     rows += _audit_kernel(f"vocabulary of {len(chosen):,} words", kernel, epsilon, samples, part, generators)
 
@@ -364,7 +352,7 @@ def _accepted(name: str, vectors: Vectors, params: MechanismParams, epsilon: flo
     """Build on a toy, stretched as far as the mechanism needs to accept epsilon. ``vectors`` is stretched in place."""
     for _ in range(STRETCHES):
         try:
-            mechanism = build(name, vectors, params)
+            mechanism = build_over(name, vectors, params)
             mechanism.noise(np.full(1, epsilon), stream(0, "audit", "does it accept"))
         except ParameterError as error:
             refusal = error

@@ -15,8 +15,8 @@ from tasks.io.params import MechanismParams
 from tasks.privacy.budget import Policy
 from tasks.privacy.mechanism import ON_LISTS, Kernel, build_mechanism
 from tasks.rewrite.rewrite import Vocabulary
-from tasks.space.lists import Orders
-from tasks.space.word_space import WordSpace
+from tasks.space.lists import SETS, Orders, greedy_orders
+from tasks.space.word_space import Vectors, WordSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,16 @@ def prepare(name: str, segmentation: str, space: WordSpace, policy: Policy, para
         raise RequestError(f"{paths.space(segmentation)} holds no word to replace words by; enlarge the corpus")
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
     return Prepared(mechanism, vocabulary, shown, files)
+
+
+def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
+    """The mechanism as params.yaml describes it over any words, (W, p); its lists are built on their vectors."""
+    given = asdict(params)
+    own, orders = dict(given.get(name, {})), None
+    if name in ON_LISTS:
+        per_model, _ = SETS[own.pop("lists")]
+        orders = greedy_orders(vectors, [start % len(vectors) for start in range(0, -per_model, -1)])
+    return build_mechanism(name, vectors, given | {name: own}, orders)
 
 
 def over_lists(segmentation: str, name: str, space: WordSpace, vocabulary: Vocabulary) -> tuple[Vocabulary, Orders]:

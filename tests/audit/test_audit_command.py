@@ -72,7 +72,7 @@ def test_an_experiment_is_repeatable_and_a_release_is_not(root: Path) -> None:
 def test_a_violation_is_exit_code_1(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(task, "build", half_noise)
+    monkeypatch.setattr(task, "build_over", half_noise)
     assert main(["audit", *SMALL]) == 1
     out = capsys.readouterr().out
     assert "VIOLATED" in out and "a violation of the claimed ε was found" in out
