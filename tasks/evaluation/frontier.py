@@ -56,10 +56,33 @@ class Estimate:
             return cls(float(values[0]))
         return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values) - 1)
 
+    def asked_of(self, n: int) -> Estimate:
+        """The same with the error that ``n`` documents to be asked about bring, which repetitions do not show.
+
+        The two errors are independent and add up as squares, their degrees of freedom as Welch and Satterthwaite say.
+        """
+        documents = share_error(self.mean, n)
+        variance = self.standard_error**2 + documents**2
+        if not self.standard_error:
+            return Estimate(self.mean, documents)
+        return Estimate(self.mean, float(np.sqrt(variance)), float(variance**2 / self.standard_error**4 * self.degrees))
+
     @property
     def margin(self) -> float:
         """How far the true value may lie on one side of the mean, at CONFIDENCE."""
         return float(_quantile(np.array(self.degrees)) * self.standard_error)
+
+
+def share_error(share: float, n: int) -> float:
+    """Standard error of a share seen in n documents; 1.96 of them are half of Agresti and Coull's (1998) 95% interval.
+
+    Macro F1 is taken for a share of right answers, which it is nearly where classes are of one size. Unlike
+    √(p(1-p)/n) it is no certainty where all answers were right.
+    """
+    if n < 1 or not 0 <= share <= 1:
+        raise ParameterError(f"{share} of {n} documents is no share")
+    moved = (share * n + 2) / (n + 4)
+    return float(np.sqrt(moved * (1 - moved) / (n + 4)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +118,38 @@ def standings(points: Sequence[Point]) -> list[Standing]:
     ]
 
 
+def indistinguishable(points: Sequence[Point]) -> Flags:
+    """(n, n): whether chance alone may explain the differences of two points, in utility as in attack.
+
+    Welch's t at CONFIDENCE for each comparison. Runs that are asked about the same documents share much of that error,
+    so some pairs that are told apart by a paired test are not told apart here.
+    """
+    same = np.ones((len(points), len(points)), dtype=np.bool_)
+    for estimates in ([one.utility for one in points], [one.attack for one in points]):
+        same &= np.abs(_differences([one.mean for one in estimates])) <= _margins(estimates)
+    return same
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """What fits the limits.
 
     Attributes:
-        point: the run to take; None if no run surely keeps the limits.
-        fitting: all that keep them, the recommended first.
-        nearest: if none does, the run that misses them by least; a statement, not advice.
-        shortfall: by how much ``nearest`` misses them, margins included, the two limits added up; else 0.
+        fitting: all whose means keep them, the best first.
+        sure: those of ``fitting`` that keep them with their margins of error too, in the same order.
+        nearest: if none fits, the run that misses the limits by least; a statement, not advice.
+        shortfall: by how much the means of ``nearest`` miss them, the two limits added up; else 0.
     """
 
-    point: Point | None
     fitting: tuple[Point, ...]
+    sure: tuple[Point, ...]
     nearest: Point | None
     shortfall: float
+
+    @property
+    def point(self) -> Point | None:
+        """The run to take: the best of those that surely keep the limits, else of those that do by their means."""
+        return next(iter(self.sure + self.fitting), None)
 
 
 def recommend(
@@ -117,9 +157,8 @@ def recommend(
 ) -> Recommendation:
     """Choose a run within limits.
 
-    A run keeps a limit if it does so with its margin of error. Of those that keep all limits, the one with the lowest
-    attack is recommended; if only attack is limited, the one with the highest utility. Ties go to the better other
-    measure, then to the first label.
+    Of the runs that keep all limits, that with the lowest attack is best; if only attack is limited, that with the
+    highest utility. Ties go to the better other measure, then to the first label.
 
     Args:
         points: the runs.
@@ -134,10 +173,11 @@ def recommend(
     if not points:
         raise ParameterError("there is no run to recommend; measure utility and attacks first")
 
-    def missing(point: Point) -> float:
-        low = 0.0 if min_utility is None else min_utility - (point.utility.mean - point.utility.margin)
-        high = 0.0 if max_attack is None else point.attack.mean + point.attack.margin - max_attack
-        return max(low, 0.0) + max(high, 0.0)
+    def missing(point: Point, margins: float = 0) -> float:
+        utility = point.utility.mean - margins * point.utility.margin
+        attack = point.attack.mean + margins * point.attack.margin
+        low = 0.0 if min_utility is None else max(min_utility - utility, 0.0)
+        return low + (0.0 if max_attack is None else max(attack - max_attack, 0.0))
 
     def rank(point: Point) -> tuple[float, float, str]:
         utility, attack = -point.utility.mean, point.attack.mean
@@ -145,9 +185,9 @@ def recommend(
 
     fitting = tuple(sorted((point for point in points if missing(point) == 0), key=rank))
     if fitting:
-        return Recommendation(fitting[0], fitting, None, 0.0)
+        return Recommendation(fitting, tuple(point for point in fitting if missing(point, 1) == 0), None, 0.0)
     nearest = min(points, key=lambda point: (missing(point), *rank(point)))
-    return Recommendation(None, (), nearest, missing(nearest))
+    return Recommendation((), (), nearest, missing(nearest))
 
 
 def _differences(values: Sequence[float]) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import ParameterError
-from tasks.evaluation.frontier import Estimate, Point, recommend, standings
+from tasks.evaluation.frontier import Estimate, Point, indistinguishable, recommend, share_error, standings
 
 
 def point(label: str, utility: float, attack: float, error: float = 0.0, degrees: float = 2) -> Point:
@@ -72,11 +72,43 @@ def test_recommended_within_limits(limits: dict[str, float], chosen: str) -> Non
     assert recommend(RUNS[::-1], **limits).point is got.point
 
 
-def test_a_margin_of_error_must_fit_too() -> None:
-    """0.72 with error 0.01 of two degrees of freedom may be 0.691."""
+def test_what_keeps_limits_with_its_margin_of_error_goes_first() -> None:
+    """0.72 with error 0.01 of two degrees of freedom may be 0.691; it is better, and less sure."""
     runs = [point("unsure", 0.72, 0.3, 0.01), point("sure", 0.71, 0.4)]
-    assert recommend(runs, min_utility=0.7).point is runs[1]
+    got = recommend(runs, min_utility=0.7)
+    assert got.point is runs[1] and got.sure == (runs[1],) and got.fitting == tuple(runs)
     assert recommend(runs, min_utility=0.69).point is runs[0]
+    # Where none is sure, the best by its mean is named.
+    assert recommend(runs[:1], min_utility=0.7).point is runs[0] and recommend(runs[:1], min_utility=0.7).sure == ()
+    assert recommend(runs[:1], max_attack=0.32).sure == () and recommend(runs[:1], max_attack=0.33).sure != ()
+
+
+def test_shares_by_hand() -> None:
+    """8 of 8: (8 + 2)/12 = 5/6, √(5/6·1/6/12) = 0.10758. Not one of 8 has the same error."""
+    assert [share_error(1.0, 8), share_error(0.0, 8)] == pytest.approx([0.1075829] * 2)
+    assert share_error(0.5, 10_000) == pytest.approx(0.005, rel=1e-3)
+    for share, n in ((1.1, 5), (float("nan"), 5), (0.5, 0)):
+        with pytest.raises(ParameterError, match="is no share"):
+            share_error(share, n)
+
+
+def test_documents_add_their_error() -> None:
+    """Errors of 0.1075829 and 0.1 add up to 0.1468806; its degrees are 0.1468806⁴/(0.1⁴/2) = 9.3088."""
+    made = Estimate(1.0, 0.1, 2).asked_of(8)
+    assert (made.mean, made.standard_error, made.degrees) == (
+        1.0,
+        pytest.approx(0.1468806, rel=1e-5),
+        pytest.approx(9.3088, rel=1e-4),
+    )
+    assert Estimate(1.0).asked_of(8) == Estimate(1.0, share_error(1.0, 8))
+
+
+@pytest.mark.parametrize(("utility", "attack", "same"), [(0.03, 0.03, True), (0.0303, 0, False), (0, -0.0303, False)])
+def test_differences_that_chance_explains(utility: float, attack: float, same: bool) -> None:
+    """As above: the margin is 0.03015. A difference in either is enough."""
+    points = [point("a", 0.8, 0.4, 0.01), point("b", 0.8 - utility, 0.4 + attack, 0.01)]
+    assert indistinguishable(points).tolist() == [[True, same], [same, True]]
+    assert indistinguishable([]).shape == (0, 0)
 
 
 def test_nothing_fits() -> None:
