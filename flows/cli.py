@@ -184,6 +184,52 @@ def _audit(arguments: argparse.Namespace) -> int:
     return 1 if result["violation"] else 0
 
 
+def _tune(arguments: argparse.Namespace) -> int:
+    words, out = (path and path.absolute() for path in (arguments.words, arguments.output))
+    _in_project()
+    from tasks import tune as task
+
+    with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
+        result = task.tune(
+            arguments.mechanism,
+            max_loss=arguments.max_loss,
+            compare=arguments.compare,
+            words=words,
+            space=arguments.space,
+            space_of=arguments.space_of,
+            epsilons=arguments.epsilons,
+            t=arguments.t,
+            n_runs=arguments.runs,
+            n_draws=arguments.draws,
+            seed=arguments.seed,
+            out=out,
+        )
+    if arguments.json:
+        _print(result, True)
+    else:
+        print("\n".join(task.as_table(result)))
+        if out:
+            print(f"written: {out}")
+    return 1 if any(one["none"] for one in result["chosen"].values()) else 0
+
+
+def _recommend(arguments: argparse.Namespace) -> int:
+    _in_project()
+    from tasks import recommend as task
+
+    result = task.recommend(
+        min_utility=arguments.min_utility,
+        max_attack=arguments.max_attack,
+        dataset=arguments.dataset,
+        setting=arguments.setting,
+    )
+    if arguments.json:
+        _print(result, True)
+    else:
+        print("\n".join(task.as_text(result)))
+    return 0 if any(one["fitting"] for one in result["datasets"].values()) else 1
+
+
 def _collocations(arguments: argparse.Namespace) -> int:
     _in_project()
     from tasks import collocations as task
@@ -294,6 +340,8 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "lineage": _lineage,
     "embeddings": _embeddings,
     "audit": _audit,
+    "tune": _tune,
+    "recommend": _recommend,
     "collocations": _collocations,
 }
 

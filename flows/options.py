@@ -56,6 +56,28 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return value
+
+
+def _positives(text: str) -> list[float]:
+    return sorted({_positive(one) for one in text.split(",")})
+
+
+def _shares(text: str) -> list[float]:
+    return sorted({_share(one) for one in text.split(",")})
+
+
+def _names(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",")]
+
+
 def _strategy(text: str) -> str:
     if text not in STRATEGIES:
         raise argparse.ArgumentTypeError(f"there is no strategy {text!r}; there are none, S1, S2, S3, S4")
@@ -302,6 +324,69 @@ def make_parser() -> Parser:
     )
     audit.add_argument("--json", action="store_true", help="machine-readable output")
     audit.add_argument("--out", type=Path, metavar="FILE", help="write the result to FILE as JSON")
+
+    tune = command(
+        "tune",
+        "choose epsilon and t on labelled words",
+        "Measures on a list of labelled words what an adversary gets wrong (inference error) and how often the label\n"
+        "changes (utility loss), and chooses the epsilon and, of vickrey, the t with the largest error that keeps the\n"
+        "loss (Vickrey, Algorithm 2). The words are public and the noise is seeded: an experiment. Exit code 1 if\n"
+        "nothing keeps the loss. Needs an embedding: that of `lexveil run`, or one brought in.\n\n"
+        "  lexveil tune --max-loss 0.1 --words opinion.csv -o tuning\n"
+        "  lexveil tune --compare madlib,vickrey,mahalanobis --t 0.25,0.5,0.75,1 --words opinion.csv -o figure-2",
+    )
+    tune.add_argument("--max-loss", type=_share, metavar="C", help="the largest utility loss, a share of 1")
+    tuned = tune.add_mutually_exclusive_group()
+    tuned.add_argument("--mechanism", default="vickrey", metavar="M", help="which mechanism (default: vickrey)")
+    tuned.add_argument(
+        "--compare", type=_names, default=[], metavar="M,M", help="several, in one figure; --max-loss can be left out"
+    )
+    tune.add_argument(
+        "--words",
+        type=Path,
+        metavar="FILE",
+        help="csv, tsv, jsonl or parquet with columns word (or text) and label (default: a document set of such words)",
+    )
+    space = tune.add_mutually_exclusive_group()
+    space.add_argument("--space", choices=("word", "gst", "mst"), default="word", help="embedding (default: word)")
+    space.add_argument("--space-of", metavar="NAME", help="a model of `lexveil embeddings list` instead")
+    tune.add_argument(
+        "--epsilons",
+        type=_positives,
+        default=[],
+        metavar="E,E",
+        help="to measure (default: 5, each twice the one before, around the first that keeps the loss)",
+    )
+    tune.add_argument(
+        "--t", type=_shares, default=[], metavar="T,T", help="of vickrey (default: 0.05 to 1); 0 is always tried"
+    )
+    tune.add_argument("--runs", type=_count, default=5, metavar="N", help="what deviations are over (default: 5)")
+    tune.add_argument("--draws", type=_count, default=20, metavar="N", help="of each word in a run (default: 20)")
+    tune.add_argument("--seed", type=_seed, metavar="N", help="of the noise (default: that of params.yaml)")
+    tune.add_argument("--json", action="store_true", help="machine-readable output")
+    tune.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="write tuning.json, tuning.html, frontier.csv and two SVGs"
+    )
+
+    recommend = command(
+        "recommend",
+        "which runs of the grid keep a limit of utility or attack",
+        "Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the\n"
+        "limits, how sure that is, and which of them cannot be told apart. Ends with exit code 1 if none keeps them.\n"
+        "Needs the artifacts of `lexveil run` with documents that have a label and an attribute.\n\n"
+        "  lexveil recommend --min-utility 0.8\n"
+        "  lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json",
+    )
+    recommend.add_argument("--min-utility", type=_share, metavar="U", help="the smallest utility, macro F1")
+    recommend.add_argument(
+        "--max-attack", type=_share, metavar="A", help="the largest success of the adaptive attacker, macro F1"
+    )
+    recommend.add_argument("--dataset", metavar="NAME", help="only this data set (default: all that have both scores)")
+    recommend.add_argument(
+        "--setting", choices=("private", "clean"), default="private",
+        help="utility on rewritten texts (default) or on clean ones",
+    )  # fmt: skip
+    recommend.add_argument("--json", action="store_true", help="machine-readable output")
 
     collocations = command(
         "collocations",

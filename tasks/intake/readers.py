@@ -61,12 +61,12 @@ def place(source: Source, line: int) -> str:
 
 
 @contextmanager
-def open_table(source: Source, text_column: str, wanted: Collection[str] | None = None) -> Iterator[Table]:
+def open_table(source: Source, text_column: str | None, wanted: Collection[str] | None = None) -> Iterator[Table]:
     """Open ``source``, which must have at least one row and the column ``text_column``.
 
     Args:
         source: the file.
-        text_column: the column that holds the texts.
+        text_column: the column that holds the texts; None asks for none.
         wanted: columns to read beside ``text_column``, where that saves work (Parquet); all of them if None.
 
     Raises:
@@ -80,7 +80,7 @@ def open_table(source: Source, text_column: str, wanted: Collection[str] | None 
             yield table_of(stream, source, text_column)
 
 
-def table_of(stream: IO[bytes], source: Source, text_column: str) -> Table:
+def table_of(stream: IO[bytes], source: Source, text_column: str | None) -> Table:
     """The same of a stream that is open already (standard input); ``source`` gives its kind and name."""
     where = shown(source.path)
     lines = _lines(stream, where)
@@ -89,7 +89,8 @@ def table_of(stream: IO[bytes], source: Source, text_column: str) -> Table:
         first = next(rows, None)
         table = Table(source, list(first.values) if first else [], itertools.chain([first] if first else [], rows))
     elif source.kind == "txt":
-        table = Table(source, [text_column], _text_rows(lines, text_column))
+        column = text_column or "text"
+        table = Table(source, [column], _text_rows(lines, column))
     else:
         table = Table(source, *_delimited(lines, where, "\t" if source.kind == "tsv" else ","))
     return _checked(table, text_column)
@@ -115,10 +116,10 @@ class _Unzipped(gzip.GzipFile):
         self.plain.close()
 
 
-def _checked(table: Table, text_column: str) -> Table:
+def _checked(table: Table, text_column: str | None) -> Table:
     where = shown(table.source.path)
     first = next(table.rows, None)
-    if (first is not None or table.columns) and text_column not in table.columns:
+    if text_column is not None and (first is not None or table.columns) and text_column not in table.columns:
         raise RequestError(
             f"{where}: there is no column {name(text_column)}; the columns are {names(table.columns)}; "
             "choose one with --text-column"
@@ -237,7 +238,7 @@ def _delimited_rows(fields: Iterator[tuple[int, list[str]]], header: list[str], 
         yield Row(number, at, dict(zip(header, values, strict=True)))
 
 
-def _parquet_table(stream: IO[bytes], source: Source, text_column: str, wanted: Collection[str] | None) -> Table:
+def _parquet_table(stream: IO[bytes], source: Source, text_column: str | None, wanted: Collection[str] | None) -> Table:
     where = shown(source.path)
     try:
         file = pq.ParquetFile(stream)

@@ -1,0 +1,186 @@
+"""`lexveil recommend`: which runs it names, what it says of their uncertainty, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from flows.cli import main
+from tasks.errors import MissingArtifact, RequestError
+from tasks.io import paths
+from tasks.io.tables import write_json
+from tasks.recommend import as_text, recommend
+
+N_TEST = 10_000  # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    monkeypatch.chdir(tmp_path)
+    with mock.patch.dict(os.environ):
+        yield tmp_path
+
+
+def scores(mean: float, spread: float) -> dict[str, Any]:
+    return {"macro_f1": {"mean": mean, "sd": spread, "each": [mean - spread, mean, mean + spread]}}
+
+
+def entry(settings: dict[str, float], spread: float, n_test: int) -> dict[str, Any]:
+    return {
+        "left_out": None,
+        "n_test": n_test,
+        "majority": {"macro_f1": 0.1},
+        "scores": {name: scores(mean, spread) for name, mean in settings.items()},
+    }
+
+
+def write(
+    run: tuple[str, str, float],
+    utility: float | None,
+    attack: float | None,
+    *,
+    spread: float = 0.0,
+    n_test: int = N_TEST,
+    dataset: str = "reviews",
+) -> None:
+    mechanism, strategy, epsilon = run
+    file = paths.evaluation(*run)
+    record = json.loads(file.read_text()) if file.exists() else {"datasets": {}}
+    absent = {"left_out": "no document has a value"}
+    record |= {"mechanism": mechanism, "strategy": strategy, "epsilon": epsilon}
+    record["datasets"][dataset] = {
+        "utility": absent if utility is None else entry({"private": utility, "clean": 1 - utility}, spread, n_test),
+        "attack": absent if attack is None else entry({"static": 0.99, "adaptive": attack}, spread, n_test),
+    }
+    write_json(record, file)
+
+
+CLEAN, LOW, MIDDLE, HIGH, WORSE = (
+    ("none", "none", 0.0), ("madlib", "S1", 1.0), ("madlib", "S1", 10.0), ("tem", "S3", 50.0), ("tem", "S1", 10.0)
+)  # fmt: skip
+
+
+@pytest.fixture
+def grid(root: Path) -> None:
+    write(CLEAN, 0.95, 0.9)
+    for run, utility, attack in ((LOW, 0.5, 0.2), (MIDDLE, 0.7, 0.5), (HIGH, 0.9, 0.8), (WORSE, 0.65, 0.6)):
+        write(run, utility, attack)
+
+
+@pytest.mark.parametrize(
+    ("limits", "fitting"),
+    [
+        ({"min_utility": 0.6}, ["madlib S1 ε 10", "tem S3 ε 50"]),  # by attack; tem S1 keeps it too, and is beaten
+        ({"max_attack": 0.6}, ["madlib S1 ε 10", "madlib S1 ε 1"]),  # by utility
+        ({"min_utility": 0.6, "max_attack": 0.6}, ["madlib S1 ε 10"]),
+        ({"min_utility": 0.0, "max_attack": 1.0}, ["madlib S1 ε 1", "madlib S1 ε 10", "tem S3 ε 50"]),
+    ],
+)
+def test_runs_on_the_frontier_within_limits(grid: None, limits: dict[str, float], fitting: list[str]) -> None:
+    found = recommend(**limits)["datasets"]["reviews"]
+    assert found["fitting"] == found["sure"] == fitting and found["recommended"] == fitting[0]
+    assert {row["run"]: row["standing"] for row in found["runs"]}["tem S1 ε 10"] == "dominated"
+    assert found["nearest"] is None and found["clean"]["utility"]["mean"] == pytest.approx(0.95)
+    assert len(found["runs"]) == 4  # the clean baseline is no run to recommend
+
+
+def test_utility_on_clean_texts_is_another_frontier(grid: None) -> None:
+    """There utility is turned round: the first run is best in both."""
+    found = recommend(min_utility=0.4, setting="clean")["datasets"]["reviews"]
+    assert found["fitting"] == ["madlib S1 ε 1"]
+    assert recommend(min_utility=0.6, setting="clean")["datasets"]["reviews"]["recommended"] is None
+
+
+def test_uncertainty_by_hand(root: Path) -> None:
+    """Trainings 0.78, 0.8, 0.82: sd 0.02. 48 documents: (38.4 + 2)/52 = 0.77692, 1.96·√(0.77692·0.22308/52) = 0.11316.
+
+    Standard error √(0.02²/3 + 0.05773²) = 0.05888, hardly of trainings, so the normal 1.645: 0.8 may be 0.703.
+    """
+    write(MIDDLE, 0.8, 0.3, spread=0.02, n_test=48)
+    found = recommend(min_utility=0.7)["datasets"]["reviews"]
+    (row,) = found["runs"]
+    assert row["utility"] == {
+        "mean": pytest.approx(0.8), "sd": pytest.approx(0.02), "half_width": pytest.approx(0.11316, abs=1e-5)
+    }  # fmt: skip
+    assert found["sure"] == ["madlib S1 ε 10"] and found["clean"] is None
+    found = recommend(min_utility=0.71)["datasets"]["reviews"]
+    assert found["fitting"] == ["madlib S1 ε 10"] and found["sure"] == []
+    assert any("by its mean alone" in line for line in as_text(recommend(min_utility=0.71)))
+    assert not any("by its mean" in line for line in as_text(recommend(min_utility=0.7)))
+
+
+@pytest.mark.parametrize(("n_test", "alike"), [(20, True), (N_TEST, False)])
+def test_runs_that_cannot_be_told_apart_are_named(root: Path, n_test: int, alike: bool) -> None:
+    """0.70 against 0.75, 0.40 against 0.45: 20 documents do not tell, 10,000 do."""
+    write(LOW, 0.70, 0.40, n_test=n_test)
+    write(MIDDLE, 0.75, 0.45, n_test=n_test)
+    result = recommend(min_utility=0.5)
+    expected = {
+        "madlib S1 ε 1": ["madlib S1 ε 10"] if alike else [],
+        "madlib S1 ε 10": ["madlib S1 ε 1"] if alike else [],
+    }
+    assert result["datasets"]["reviews"]["alike"] == expected
+    said = "madlib S1 ε 1 cannot be told apart from madlib S1 ε 10"
+    assert any(said in line for line in as_text(result)) == alike
+    assert any("differs from every other run" in line for line in as_text(result)) != alike
+
+
+def test_nothing_keeps_the_limits(grid: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """0.7 at 0.5 misses 0.8 by 0.1 and 0.4 by 0.1; 0.9 at 0.8 misses 0.4; 0.5 at 0.2 misses 0.3."""
+    assert main(["recommend", "--min-utility", "0.8", "--max-attack", "0.4"]) == 1
+    out = capsys.readouterr().out
+    assert "no run keeps utility ≥ 0.8 and attack ≤ 0.4; madlib S1 ε 10 comes nearest and misses by 0.200" in out
+    assert "tem S3 ε 50 has the highest utility and madlib S1 ε 1 the lowest attack" in out
+    assert "recommended" not in out
+
+
+def test_the_command_prints_the_same_as_json(grid: None, capsys: pytest.CaptureFixture[str]) -> None:
+    write(LOW, 0.6, None, dataset="news")
+    assert main(["recommend", "--min-utility", "0.6"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "reviews: utility ≥ 0.6"
+    assert lines[1].split() == "run utility attack keeps the limits".split()
+    assert lines[2].split() == "madlib S1 ε 10 0.700 ± 0.000 [0.01] 0.500 ± 0.000 [0.01] surely".split()
+    assert "  recommended: madlib S1 ε 10" in lines
+    assert "not weighed: news (no attack)" in lines
+    assert main(["recommend", "--min-utility", "0.6", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == recommend(min_utility=0.6)
+    assert main(["recommend", "--min-utility", "0.6", "--dataset", "reviews"]) == 0
+    assert "not weighed" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "--min-utility, --max-attack or both"),
+        (["--min-utility", "1.5"], "between 0 and 1"),
+        (["--max-attack", "nan"], "between 0 and 1"),
+        (["--max-attack", "low"], "not a number"),
+        (["--min-utility", "0.5", "--dataset", "absent"], "there are news, reviews"),
+        (["--min-utility", "0.5", "--dataset", "news"], "news (no attack)"),
+        (["--min-utility", "0.5", "--setting", "static"], "--setting"),
+    ],
+)
+def test_wrong_requests(grid: None, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+    write(LOW, 0.6, None, dataset="news")
+    try:
+        code = main(["recommend", *arguments])
+    except SystemExit as end:
+        code = int(end.code or 0)
+    shown = capsys.readouterr()
+    assert code == 2 and shown.out == "" and says in shown.err and shown.err.count("\n") == 1
+
+
+def test_no_scores(root: Path) -> None:
+    with pytest.raises(MissingArtifact, match="lexveil run"):
+        recommend(min_utility=0.5)
+    write(CLEAN, 0.9, 0.9)  # the baseline alone is nothing to choose from
+    with pytest.raises(RequestError, match="no data set has both"):
+        recommend(min_utility=0.5)
