@@ -50,7 +50,7 @@ from tasks.text.tokenize import normal_form
 Ids = npt.NDArray[np.int64]
 
 RUNS, DRAWS = 5, 20
-STEPS = 5  # ε in a row that is looked for
+STEPS = 4  # ε in a row that is looked for
 USUAL_LOSS = 0.05  # where such a row goes if no largest loss is asked for
 FEWEST, MOST = 2.0**-20, 2.0**20  # ε that are looked at
 COLUMNS = (
@@ -187,7 +187,7 @@ class Candidate:
     @property
     def label(self) -> str:
         """What a legend says."""
-        return self.mechanism if self.t is None or self.mechanism == "madlib" else f"t = {self.t:g}"
+        return self.mechanism if self.t is None or self.mechanism == "madlib" else f"{self.mechanism} t = {self.t:g}"
 
 
 def families(
@@ -295,6 +295,15 @@ def choose(rows: Sequence[Row], max_loss: float) -> tuple[Row | None, str | None
     return by_t[selected.t, selected.chosen.epsilon], None
 
 
+def of_largest_error(rows: Sequence[Row], max_loss: float) -> Row | None:
+    """The row of largest inference error among those that keep the loss, whatever its ε; None if none keeps it.
+
+    Algorithm 2 does not look beyond the smallest ε that keeps the loss at t = 0, where another t may do better.
+    """
+    keeping = [row for row in rows if row[1].utility_loss <= max_loss]
+    return max(keeping, key=lambda row: row[1].inference_error, default=None)
+
+
 def tune(
     mechanism: str = "vickrey",
     *,
@@ -327,7 +336,8 @@ def tune(
         out: folder for tuning.json, tuning.html, frontier.csv, frontier.svg and epsilon.svg.
 
     Returns:
-        What tuning.json holds: ``words``, ``space``, ``frontier`` (rows of COLUMNS), ``chosen`` by mechanism.
+        What tuning.json holds: ``words``, ``space``, ``frontier`` (rows of COLUMNS); by mechanism ``chosen``, with the
+        reason in ``none`` if nothing is, and ``of_largest_error``.
 
     Raises:
         RequestError: if the request is wrong, words or embedding are missing, or the words cannot be told apart.
@@ -377,6 +387,11 @@ def tune(
         "chosen": {
             name: {"none": why} if one is None else {**_as_row(*one), "none": None}
             for name, (one, why) in chosen.items()
+        },
+        "of_largest_error": {
+            name: None if best is None else _as_row(*best)
+            for name in chosen
+            for best in [of_largest_error(_rows_of(name, found), max_loss or 0.0)]
         },
     }
     if out is not None:
@@ -487,7 +502,7 @@ def _write(result: dict[str, Any], found: dict[str, list[Row]], chosen: Sequence
     ]
     style = (resources.files("tasks.reporting") / "page.css").read_text(encoding="utf-8")
     notes = [*_about(result), *_choices(result), *_warnings(result)]
-    html = page("Tuning", style, notes, list(zip(titles, figures, strict=True)), _cells(result["frontier"]))
+    html = page("Tuning", style, notes, list(zip(titles, figures, strict=True)), _cells(_few(result)))
     for file, text in (
         ("frontier.svg", standalone(figures[0])),
         ("epsilon.svg", standalone(figures[1])),
@@ -503,15 +518,20 @@ def _write(result: dict[str, Any], found: dict[str, list[Row]], chosen: Sequence
 
 
 def as_table(result: dict[str, Any]) -> list[str]:
-    """The result as lines for people; of many t those that a figure shows."""
-    chosen = {(row["mechanism"], row["t"]) for row in result["chosen"].values() if row["none"] is None}
-    rows = result["frontier"]
-    if len({(row["mechanism"], row["t"]) for row in rows}) > SHOWN:
-        rows = [row for row in rows if row["t"] is None or row["t"] in _FEW_T or (row["mechanism"], row["t"]) in chosen]
-    cells = _cells(rows)
+    """The result as lines for people."""
+    cells = _cells(_few(result))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
     return [*_about(result), *table, *_choices(result), *_warnings(result)]
+
+
+def _few(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the frontier that people are shown: of many t a few, and those that were chosen."""
+    rows: list[dict[str, Any]] = result["frontier"]
+    if len({(row["mechanism"], row["t"]) for row in rows}) <= SHOWN:
+        return rows
+    chosen = {(row["mechanism"], row["t"]) for row in result["chosen"].values() if row["none"] is None}
+    return [row for row in rows if row["t"] is None or row["t"] in _FEW_T or (row["mechanism"], row["t"]) in chosen]
 
 
 def _cells(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
@@ -554,6 +574,15 @@ def _choices(result: dict[str, Any]) -> list[str]:
             f"{name}: ε = {row['epsilon']:g}{t}, for a utility loss of at most {result['max_loss']:g}: inference error "
             f"{_mean_sd(row, 'inference_error')}, utility loss {_mean_sd(row, 'utility_loss')}"
         )
+        best = result["of_largest_error"][name]
+        if best["inference_error"] > row["inference_error"]:
+            t = "" if best["t"] is None or name == "madlib" else f", t = {best['t']:g}"
+            weaker = "weaker" if best["epsilon"] > row["epsilon"] else "stronger"
+            said.append(
+                f"{name}: of all that was measured the inference error is largest at ε = {best['epsilon']:g}{t}: "
+                f"{_mean_sd(best, 'inference_error')}, utility loss {_mean_sd(best, 'utility_loss')}; the guarantee "
+                f"there is {weaker}"
+            )
     return said
 
 

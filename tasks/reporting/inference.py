@@ -14,8 +14,8 @@ from tasks.reporting.figures import _STYLES, _epsilon_axis, _legend, _panel
 from tasks.reporting.svg import _VARIABLES, DIM, HEIGHT, INK, PAPER, WIDTH, drawing, to_svg
 
 SHOWN = len(_STYLES)  # more lines than styles cannot be told apart
-LOSS = "utility loss (share of words whose label changes)"
-ERROR = "inference error (share of wrong guesses)"
+LOSS = "utility loss (probability of another label)"
+ERROR = "inference error (probability)"
 _LEGEND_LINE = 18  # pixels
 
 
@@ -122,7 +122,7 @@ def _figure(
         )
         + said
     )
-    columns = min(3, max(len(lines), 1))
+    columns = min(2, max(len(lines), 1))
     extra = _LEGEND_LINE * (-(-len(lines) // columns) - 1)
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
@@ -143,7 +143,8 @@ def standalone(figure: Markup) -> str:
     text = re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], figure)
     box = re.search(r'viewBox="0 0 (\d+) (\d+)"', text)
     assert box is not None
-    root = f'<svg xmlns="http://www.w3.org/2000/svg" width="{box[1]}" height="{box[2]}" font-family="sans-serif" '
+    size = f'width="{2 * int(box[1])}" height="{2 * int(box[2])}"'  # of a screen; it scales to any
+    root = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" '
     paper = f'<rect width="{box[1]}" height="{box[2]}" fill="#ffffff"/>'
     # After the title and the description, which name the image only as its first children.
     text = text.replace("<svg ", root, 1).replace("</desc>", f"</desc>{paper}", 1)
