@@ -495,7 +495,7 @@ def _write(result: dict[str, Any], found: dict[str, list[Row]], chosen: Sequence
     """All files of the folder, each whole or not at all; what else is in it stays."""
     lines = _lines(found, _shown(found, chosen))
     rings = [(tradeoff.utility_loss, tradeoff.inference_error) for _, tradeoff in chosen]
-    titles = "Inference error over utility loss", "Inference error over ε"
+    titles = "Inference error over utility loss (larger points: larger ε)", "Inference error over ε"
     figures = [
         error_over_loss("frontier", titles[0], lines, max_loss=result["max_loss"], chosen=rings),
         error_over_epsilon("epsilon", titles[1], lines, unit=shared_unit(list(found))),
