@@ -12,10 +12,16 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True, slots=True)
 class MeanSd:
-    """A mean and the standard deviation around it, None if there is none. As raw text it is its mean."""
+    """A mean and the standard deviation around it. As raw text it is its mean.
+
+    Attributes:
+        sd: None if there is none.
+        error: standard error of the mean, None if it is not known.
+    """
 
     mean: float
     sd: float | None
+    error: float | None = None
 
     def __str__(self) -> str:
         return str(self.mean)
@@ -67,6 +73,13 @@ def mean_sd(value: MeanSd | None) -> str:
     if value is None:
         return MISSING
     return three(value.mean) if value.sd is None else f"{three(value.mean)} ± {three(value.sd)}"
+
+
+def mean_sd_one(value: MeanSd | None) -> str:
+    """1,342.1 ± 20.5, both with one decimal; without a deviation the mean alone."""
+    if value is None:
+        return MISSING
+    return one(value.mean) if value.sd is None else f"{one(value.mean)} ± {one(value.sd)}"
 
 
 def epsilon(value: float | None) -> str:
