@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata, resources
 from pathlib import Path
@@ -19,9 +19,24 @@ from tasks.io.spaces import load_words
 from tasks.io.stage import stage_main
 from tasks.io.tables import atomic_file, read_json, require, write_json
 from tasks.privacy.budget import SEGMENTATION_OF
-from tasks.reporting import budgets, checks, deniability, evaluation, figures, numbers, runs, units, vocabulary
+from tasks.reporting import (
+    budgets,
+    checks,
+    deniability,
+    evaluation,
+    figures,
+    numbers,
+    panel,
+    published,
+    runs,
+    shapes,
+    units,
+    vocabulary,
+)
+from tasks.reporting.evaluation import Key, Values
 from tasks.reporting.figures import Series
 from tasks.reporting.page import Sources, render
+from tasks.reporting.panel import Panel
 from tasks.reporting.table import Column, Table, to_csv
 from tasks.text.function_words import STOP_WORDS
 
@@ -36,6 +51,14 @@ LIBRARIES = (
     "dvc", "duckdb", "gensim", "great-expectations", "jinja2", "matplotlib", "numba", "numpy", "pandas", "prefect",
     "pyarrow", "pynndescent", "randomgen", "scikit-learn", "scipy",
 )  # fmt: skip
+
+
+def grid_keys(grid: GridParams) -> Iterator[Key]:
+    """Mechanism, strategy and epsilon of every run that params.yaml names, in the order of the page."""
+    for mechanism in grid.mechanisms:
+        for strategy in grid.strategies:
+            for epsilon in sorted(grid.epsilons):
+                yield mechanism, strategy, epsilon
 
 
 def read_plans(grid: GridParams, machine: MachineParams) -> list[budgets.PlanTotals]:
@@ -60,16 +83,8 @@ def read_runs(grid: GridParams, plans: Sequence[budgets.PlanTotals]) -> list[run
 
     return [
         *(
-            read(
-                mechanism,
-                strategy,
-                epsilon,
-                f"privatize@{mechanism}-{strategy}-{epsilon}",
-                budgets.budget_mean(plans, strategy, epsilon),
-            )
-            for mechanism in grid.mechanisms
-            for strategy in grid.strategies
-            for epsilon in sorted(grid.epsilons)
+            read(*key, f"privatize@{'-'.join(map(str, key))}", budgets.budget_mean(plans, *key[1:]))
+            for key in grid_keys(grid)
         ),
         read("none", "none", 0.0, "baseline", None),
     ]
@@ -88,29 +103,44 @@ def read_deniability(grid: GridParams) -> list[deniability.Measured]:
 
 
 def read_evaluation(grid: GridParams) -> tuple[evaluation.Evaluated, list[evaluation.Evaluated]]:
-    """The scores of the clean baseline, and those of the runs that params.yaml names."""
+    """What was measured of the clean baseline, and of the runs that params.yaml names."""
     clean = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")
     return evaluation.Evaluated(clean), [
-        evaluation.Evaluated(
-            read_json(paths.evaluation(mechanism, strategy, epsilon), f"evaluate@{mechanism}-{strategy}-{epsilon}")
-        )
-        for mechanism in grid.mechanisms
-        for strategy in grid.strategies
-        for epsilon in sorted(grid.epsilons)
+        evaluation.Evaluated(read_json(paths.evaluation(*key), f"evaluate@{'-'.join(map(str, key))}"))
+        for key in grid_keys(grid)
     ]
 
 
 def relative_gains(
     clean: evaluation.Evaluated, evaluated: Sequence[evaluation.Evaluated]
-) -> dict[tuple[str, evaluation.Key], float | None]:
+) -> dict[tuple[str, Key], float | None]:
     """Relative gain of macro F1 against the adaptive attacker, by data set and run, where both scores are known."""
     gains = {}
     for dataset in evaluation.both_scored(clean):
-        attack_clean, utility_clean = evaluation.point(clean, dataset)
-        for one in evaluated:
-            attack_private, utility_private = evaluation.point(one, dataset)
-            gains[dataset, one.key] = relative_gain(utility_private, utility_clean, attack_private, attack_clean)
+        scores = [
+            (one, one.value(dataset, evaluation.UTILITY), one.value(dataset, evaluation.ADAPTIVE))
+            for one in (clean, *evaluated)
+        ]
+        (_, utility_clean, attack_clean), *rewritten = scores
+        for one, utility, attack in rewritten:
+            if utility and attack and utility_clean and attack_clean:
+                gains[dataset, one.key] = relative_gain(
+                    utility.mean, utility_clean.mean, attack.mean, attack_clean.mean
+                )
     return gains
+
+
+def class_counts(clean: evaluation.Evaluated) -> dict[str, dict[str, int | None]]:
+    """Classes and documents of label and attribute, by data set; see ``budgets.datasets_table``."""
+    return {
+        dataset: {
+            f"n_{name}{end}": entry[key]
+            for part, name in (("utility", "label"), ("attack", "attribute"))
+            if (entry := clean.entry(dataset, part)) is not None
+            for end, key in (("s", "n_classes"), ("_train", "n_train"), ("_test", "n_test"))
+        }
+        for dataset in clean.datasets
+    }
 
 
 def read_checks(grid: GridParams) -> dict[str, checks.Check]:
@@ -175,6 +205,11 @@ def read_collocations(machine: MachineParams) -> tuple[Rows, Rows, Rows]:
     return histogram, top, ranks
 
 
+def read_published() -> list[published.Published]:
+    """The figures of the papers."""
+    return published.parse((resources.files("tasks.reporting") / "published.csv").read_text(encoding="utf-8"))
+
+
 def read_page() -> Sources:
     """The template, and what is put inside it."""
     folder = resources.files("tasks.reporting")
@@ -213,91 +248,147 @@ def collocation_series(histogram: Sequence[tuple[str, float, int]]) -> list[Seri
     ]
 
 
-def result_figures(all_runs: Sequence[runs.Run], mechanisms: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+def result_figures(all_runs: Sequence[runs.Run], mechanisms: Sequence[str]) -> list[tuple[str, list[Panel]]]:
     """Two figures per mechanism: share unchanged, and mean cosine, over epsilon."""
     drawn = []
     for mechanism in mechanisms:
-        cosine = runs.series(all_runs, mechanism, "mean_cosine")
+        unchanged, cosine = (runs.series(all_runs, mechanism, name) for name in ("share_unchanged", "mean_cosine"))
         lowest = min((y for one in cosine for y in one.y), default=0.0)
-        drawn.append(
-            (
-                mechanism,
+        names = [f"unchanged-{mechanism}", f"cosine-{mechanism}"]
+        panels = [
+            Panel(
+                "Tokens that come back unchanged",
                 figures.over_epsilon(
-                    f"unchanged-{mechanism}",
+                    names[0],
                     f"{mechanism}: share of tokens that come back unchanged, over ε",
                     "unchanged (% of tokens with noise)",
-                    runs.series(all_runs, mechanism, "share_unchanged"),
+                    unchanged,
                     unit=units.unit(mechanism),
                     y_limits=(0, 1),
                     percent=True,
                 ),
+                panel.series_data(names[0], "strategy", "epsilon", "share_unchanged", unchanged),
+            ),
+            Panel(
+                "Mean cosine of replaced tokens",
                 figures.over_epsilon(
-                    f"cosine-{mechanism}",
+                    names[1],
                     f"{mechanism}: mean cosine of replaced tokens, over ε",
                     "mean cosine (1 = same direction)",
                     cosine,
                     unit=units.unit(mechanism),
                     y_limits=(min(0.0, lowest), 1),
                 ),
-            )
-        )
+                panel.series_data(names[1], "strategy", "epsilon", "mean_cosine", cosine),
+            ),
+        ]
+        drawn.append((mechanism, panels))
     return drawn
 
 
 def deniability_figures(
     measured: Sequence[deniability.Measured], grid: GridParams, n_draws: int
-) -> list[tuple[str, str, str]]:
+) -> list[tuple[str, list[Panel]]]:
     """Two figures per segmentation, N_w and S_w over epsilon, with their heading."""
     unit = units.shared_unit(grid.mechanisms)
 
-    def figure(segmentation: str, statistic: str, computed: str, what: str, y_label: str) -> str:
-        return figures.spread_over_epsilon(
-            f"{statistic.replace('_', '-')}-{segmentation}",
-            f"{segmentation}: {what}, over ε",
-            y_label,
-            deniability.series(measured, segmentation, statistic, computed),
-            unit=unit,
-            y_limits=(0, n_draws),
+    def drawn(segmentation: str, statistic: str, computed: str, title: str, what: str, y_label: str) -> Panel:
+        name = f"{statistic.replace('_', '-')}-{segmentation}"
+        series = deniability.series(measured, segmentation, statistic, computed)
+        svg = figures.spread_over_epsilon(
+            name, f"{segmentation}: {what}, over ε", y_label, series, unit=unit, y_limits=(0, n_draws)
         )
+        return Panel(title, svg, panel.spread_data(name, "mechanism", "epsilon", statistic, series))
 
     first = {one.segmentation: one for one in reversed(measured)}
     return [
         (
             deniability.heading(first[name], grid.strategies),
-            figure(name, "n_w", "n_w_exact", "how often a word comes out as itself", f"N_w (draws of {n_draws:,})"),
-            figure(name, "s_w", "s_w_expected", "how many words come out of one", "S_w (different words)"),
+            [
+                drawn(
+                    name,
+                    "n_w",
+                    "n_w_exact",
+                    "N_w: how often a word stays",
+                    "how often a word comes out as itself",
+                    f"N_w (draws of {n_draws:,})",
+                ),
+                drawn(
+                    name,
+                    "s_w",
+                    "s_w_expected",
+                    "S_w: how many words come out of one",
+                    "how many words come out of one",
+                    "S_w (different words)",
+                ),
+            ],
         )
         for name in vocabulary.SEGMENTATIONS
         if name in first
     ]
 
 
-def tradeoff_figures(
-    clean: evaluation.Evaluated, evaluated: Sequence[evaluation.Evaluated], mechanisms: Sequence[str]
-) -> Sequence[tuple[str, str]]:
-    """Heading and figure of every mechanism and data set of which utility and attack are known."""
+def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> list[Panel]:
+    """What is known of one data set and mechanism: utility, attack and cosine over epsilon, and utility over attack.
+
+    Args:
+        place: of the data set, from 1, for ids.
+    """
+    utility, adaptive, cosine = evaluation.UTILITY, evaluation.ADAPTIVE, evaluation.COSINE
+    forms = (
+        ("utility", utility, "utility", "utility on rewritten texts (macro F1, 0 to 1)"),
+        ("attack", adaptive, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),
+        ("similarity", cosine, "cosine of texts", "cosine of texts (1 = same direction)"),
+    )
     drawn = []
-    for place, dataset in enumerate(evaluation.both_scored(clean), 1):
-        majority = tuple(
-            entry["majority"][evaluation.METRIC]
-            for entry in (clean.entry(dataset, "attack"), clean.entry(dataset, "utility"))
-            if entry is not None
+    for name, measure, words, y_label in forms:
+        series = evaluation.series(of, measure, mechanism)
+        if not series:
+            continue
+        anchors = (("clean texts", evaluation.CLEAN), ("majority", evaluation.MAJORITY))
+        levels = {
+            label: of[measure.name, key].mean
+            for label, key in anchors
+            if (measure.name, key) in of and measure is not cosine
+        }
+        lowest = min(0.0, *(y for one in series for y in one.y))
+        own = f"{name}-{place}-{mechanism}"
+        svg = figures.over_epsilon(
+            own,
+            f"{dataset}, {mechanism}: {words} over ε",
+            y_label,
+            series,
+            unit=units.unit(mechanism),
+            y_limits=(lowest, 1),
+            levels=levels,
         )
-        for mechanism in mechanisms:
-            title = f"{dataset}, {mechanism}: utility over attack"
-            drawn.append(
-                (
-                    title,
-                    figures.tradeoff(
-                        f"tradeoff-{place}-{mechanism}",
-                        title,
-                        evaluation.tradeoff_series(evaluated, dataset, mechanism),
-                        clean=evaluation.point(clean, dataset),
-                        majority=(majority[0], majority[1]),
-                    ),
-                )
-            )
+        data = evaluation.figure_data(own, of, [measure], mechanism)
+        drawn.append(Panel(f"{dataset}, {mechanism}: {words} over ε", svg, data))
+    lines = evaluation.tradeoff_series(of, mechanism)
+    ends = [[of.get((one.name, key)) for one in (adaptive, utility)] for key in (evaluation.CLEAN, evaluation.MAJORITY)]
+    if lines and all(one is not None for end in ends for one in end):
+        clean, majority = ((x.mean, y.mean) for x, y in ends if x is not None and y is not None)
+        title, own = f"{dataset}, {mechanism}: utility over attack", f"tradeoff-{place}-{mechanism}"
+        svg = figures.tradeoff(own, title, lines, clean=clean, majority=majority)
+        drawn.append(Panel(title, svg, evaluation.figure_data(own, of, [adaptive, utility], mechanism)))
     return drawn
+
+
+def evaluated_datasets(
+    clean: evaluation.Evaluated,
+    values_of: Mapping[str, Values],
+    grid: GridParams,
+    printed: Sequence[published.Published],
+) -> list[tuple[str, list[Table], list[Panel]]]:
+    """Tables and figures of every data set of which anything was measured, by its name."""
+    keys = list(grid_keys(grid))
+    found = []
+    for place, (dataset, of) in enumerate(values_of.items(), 1):
+        tables = evaluation.dataset_tables(place, dataset, clean, of, keys, printed)
+        drawn = [one for mechanism in grid.mechanisms for one in evaluation_figures(place, dataset, of, mechanism)]
+        if tables:
+            found.append((dataset, tables, drawn))
+    return found
 
 
 def headline(
@@ -343,7 +434,11 @@ def run(params: Params, out: Path) -> None:
     n_draws = params.deniability.draws
     records = read_checks(grid)
     clean, evaluated = read_evaluation(grid)
+    evaluation.require_same_back_ends(clean, evaluated)
     gains = relative_gains(clean, evaluated)
+    values_of = {dataset: evaluation.values(clean, evaluated, dataset, gains) for dataset in clean.datasets}
+    keys = list(grid_keys(grid))
+    printed = read_published()
     coverage = records["coverage.json"].record["summary"]["coverage"]
     corpus = read_json(paths.METRICS / "ngrams.json", "count_ngrams")
     segmentations = vocabulary.SEGMENTATIONS
@@ -367,6 +462,10 @@ def run(params: Params, out: Path) -> None:
     top_collocations, thresholds = top_tables(top)
     bounded = runs.bounded(all_runs, units.EUCLIDEAN)
     settings = {name: value for name, value in asdict(params).items() if name != "machine"}
+    pmi = collocation_series(histogram)
+    outcomes = runs.outcome_shares(all_runs)
+    lengths = vocabulary.length_shares(segmented)
+    rank_line = Series("words", [rank for rank, _ in ranks], [n for _, n in ranks])
     view = {
         "version": all_runs[0].record["lexveil"],
         "n_runs": len(all_runs) - 1,
@@ -374,17 +473,26 @@ def run(params: Params, out: Path) -> None:
         "datasets": sorted(coverage),
         "promises": runs.promises(all_runs),
         "exposure": runs.exposure_table(all_runs),
-        "outcome_figure": figures.outcomes(
-            "outcomes", "Share of tokens by what happens to them, per strategy", runs.outcome_shares(all_runs)
+        "outcome_figure": Panel(
+            "What happens to the tokens",
+            figures.outcomes("outcomes", "Share of tokens by what happens to them, per strategy", outcomes),
+            panel.data(
+                "outcomes",
+                ["strategy", "outcome", "share"],
+                [(label, kind, share) for label, shares in outcomes.items() for kind, share in shares.items()],
+            ),
         ),
+        "glance": evaluation.glance_table(values_of, keys),
+        "shapes": shapes.shapes_table(shapes.shapes(values_of, measured)),
         "strategies": grid.strategies,
         "strategy_in_words": runs.STRATEGY_IN_WORDS,
         "result_figures": result_figures(all_runs, grid.mechanisms),
         "results": runs.results_table(all_runs),
         "tokens": runs.tokens_table(all_runs),
-        "score_tables": evaluation.score_tables(clean, evaluated, gains),
+        "average_tables": evaluation.average_tables(clean, values_of, keys, printed),
+        "evaluated": evaluated_datasets(clean, values_of, grid, printed),
         "left_out": evaluation.left_out(clean),
-        "tradeoff_figures": tradeoff_figures(clean, evaluated, grid.mechanisms),
+        "not_measured": evaluation.not_measured(clean),
         "any_gain": any(gain is not None for gain in gains.values()),
         "n_draws": n_draws,
         "epsilon_in_words": units.in_words(grid.mechanisms),
@@ -393,7 +501,8 @@ def run(params: Params, out: Path) -> None:
         "deniability_figures": deniability_figures(measured, grid, n_draws),
         "deniability": deniability.deniability_table(measured, n_draws),
         "refusals": deniability.refusals(measured),
-        "table_8": budgets.table_8(plans, grid.mechanisms),
+        "table_8": budgets.table_8(plans, grid.mechanisms, printed),
+        "data_sets": budgets.datasets_table(plans, class_counts(clean)),
         "per_token": budgets.per_token_table(plans),
         "spent": budgets.spent_table(plans),
         "bound": budgets.bound_table(plans, {name: nearest[SEGMENTATION_OF[name]] for name in grid.strategies}, bounded)
@@ -401,14 +510,24 @@ def run(params: Params, out: Path) -> None:
         else None,
         "coverage": vocabulary.coverage_table(coverage),
         "corpus": vocabulary.corpus_table(corpus, n_collocations["bigrams"], n_collocations["trigrams"]),
-        "pmi_figure": figures.pmi_histogram("pmi", "Collocations by PMI", collocation_series(histogram), BIN_BITS),
-        "length_figure": figures.token_lengths(
-            "lengths", "Share of tokens by length, per segmentation", vocabulary.length_shares(segmented)
+        "pmi_figure": Panel(
+            "PMI of the collocations",
+            figures.pmi_histogram("pmi", "Collocations by PMI", pmi, BIN_BITS),
+            panel.series_data("pmi", "ngrams", "pmi_bits", "n_collocations", pmi),
         ),
-        "rank_figure": figures.word_ranks(
-            "ranks",
-            "Occurrences of a word over its rank",
-            Series("words", [rank for rank, _ in ranks], [n for _, n in ranks]),
+        "length_figure": Panel(
+            "Token lengths",
+            figures.token_lengths("lengths", "Share of tokens by length, per segmentation", lengths),
+            panel.data(
+                "lengths",
+                ["segmentation", "words", "share"],
+                [(name, n, share) for name, shares in lengths.items() for n, share in enumerate(shares, 1)],
+            ),
+        ),
+        "rank_figure": Panel(
+            "Word frequencies",
+            figures.word_ranks("ranks", "Occurrences of a word over its rank", rank_line),
+            panel.series_data("ranks", "of", "rank", "occurrences", [rank_line]),
         ),
         "segmentations": vocabulary.segmentation_table(segmented, spaces, dimensions, nearest),
         "thresholds": thresholds,

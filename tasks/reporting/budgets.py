@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.errors import CheckFailed
+from tasks.privacy.budget import SEGMENTATION_OF
 from tasks.reporting import numbers, units
+from tasks.reporting.published import ANY, Published, beside
 from tasks.reporting.table import Column, Table
+from tasks.reporting.vocabulary import SEGMENTATIONS
 
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
 
@@ -18,7 +21,9 @@ class PlanTotals:
 
     Attributes:
         epsilon: base epsilon, in 1 / distance of the mechanism.
+        n_texts: of its documents; a pair has two.
         n_words: words of all its texts, punctuation not counted.
+        n_tokens: what the strategy cuts them into.
         n_perturbed: tokens that get noise.
         budget: of each of its texts.
         epsilon_planned: what all its texts together spend.
@@ -27,8 +32,10 @@ class PlanTotals:
     strategy: str
     epsilon: float
     dataset: str
+    n_documents: int
     n_texts: int
     n_words: int
+    n_tokens: int
     n_perturbed: int
     budget: float
     epsilon_planned: float
@@ -56,11 +63,12 @@ def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> 
     return round(sum(one.budget * one.n_texts for one in own) / n_texts, 9) if n_texts else 0.0
 
 
-def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str]) -> Table:
+def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: Sequence[Published]) -> Table:
     """Average words per text and the document budget at each base epsilon, per data set.
 
     Args:
         mechanisms: of the grid; the plans are the same for all, the unit of ε is not.
+        published: figures of the papers; those of the same data sets and epsilons stand below ours.
 
     Raises:
         CheckFailed: if two strategies were given different budgets for the same texts.
@@ -76,23 +84,74 @@ def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str]) -> Table:
                 f"{one.n_words:,} words; it must be one. Run `dvc repro --force plan_budgets`"
             )
     datasets = sorted({dataset for dataset, _ in found})
-    rows = []
+    rows: list[tuple[object, ...]] = []
+    quiet = set()
     for dataset in datasets:
         first = found[dataset, epsilons[0]]
         budgets = [found[dataset, epsilon].budget for epsilon in epsilons]
-        rows.append((dataset, first.n_texts, first.words_per_text, *budgets))
+        rows.append((dataset, "this project", first.n_texts, first.words_per_text, *budgets))
+        printed = (one.value for one in published if (one.dataset, one.measure) == (dataset, "words_per_text"))
+        words = next(printed, None)
+        for row in beside(published, [dataset], ["document_budget"], [(ANY, ANY)], epsilons):
+            quiet.add(len(rows))
+            at = [row.at[epsilon].mean if epsilon in row.at else None for epsilon in epsilons]
+            rows.append((dataset, f"published: {row.source}", None, words, *at))
+    note = " Rows marked published are as printed, slips too." if quiet else ""
     return Table(
         "budgets",
         "Document budget B = base ε × average words per text",
         [
             Column("dataset", "Data set"),
+            Column("figures", "Figures of"),
             Column("n_texts", "Texts", numbers.count),
             Column("words_per_text", "Avg. words / text", numbers.two),
             *(_at(f"budget_{one}", one, "Document budget B at base ε") for one in epsilons),
         ],
         rows,
         "The form of the paper's Table 8. Each text of a data set has the same budget. Punctuation marks are not "
-        f"counted as words. {units.in_words(mechanisms)}",
+        f"counted as words. {units.in_words(mechanisms)}{note}",
+        frozenset(quiet),
+    )
+
+
+def datasets_table(totals: Sequence[PlanTotals], classes: Mapping[str, Mapping[str, int | None]]) -> Table:
+    """How large each data set is, and what can be told from it.
+
+    Args:
+        classes: numbers of classes and documents by data set, under the names of the columns; None where unknown.
+    """
+    known: dict[str, dict[str, PlanTotals]] = {}
+    for one in totals:
+        known.setdefault(one.dataset, {}).setdefault(SEGMENTATION_OF[one.strategy], one)
+    segmentations = sorted({name for by_name in known.values() for name in by_name}, key=SEGMENTATIONS.index)
+    of_classes = {
+        "n_labels": ("Classes", "Label"),
+        "n_label_train": ("Train", "Label"),
+        "n_label_test": ("Held out", "Label"),
+        "n_attributes": ("Classes", "Attribute"),
+        "n_attribute_train": ("Train", "Attribute"),
+        "n_attribute_test": ("Held out", "Attribute"),
+    }
+    rows = []
+    for dataset, by_name in sorted(known.items()):
+        first = next(iter(by_name.values()))
+        cut = [by_name[name].n_tokens / first.n_texts if name in by_name else None for name in segmentations]
+        counted = (classes.get(dataset, {}).get(name) for name in of_classes)
+        rows.append((dataset, first.n_documents, first.n_texts, first.words_per_text, *cut, *counted))
+    return Table(
+        "datasets",
+        "The data sets",
+        [
+            Column("dataset", "Data set"),
+            Column("n_documents", "Documents", numbers.count),
+            Column("n_texts", "Texts", numbers.count),
+            Column("words_per_text", "Words", numbers.two, "Per text"),
+            *(Column(f"{name}_tokens", f"{name} tokens", numbers.two, "Per text") for name in segmentations),
+            *(Column(name, head, numbers.count, group) for name, (head, group) in of_classes.items()),
+        ],
+        rows,
+        "A pair of texts is one document and two texts. Tokens count punctuation marks, words do not. Train and held "
+        "out: documents of the splits that the classifiers learn from and are asked about.",
     )
 
 

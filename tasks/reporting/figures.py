@@ -41,16 +41,24 @@ _STYLES = [
     (RED, "X", (0, (3, 1))),
 ]
 
+_LEVELS = ("-", ":")  # of lines across, by place
+
 MARGIN = 1.25  # factor left free at both ends of an axis of epsilons
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line: n points and its name in the legend."""
+    """One line: n points and its name in the legend.
+
+    Attributes:
+        y_error, x_error: (n,) half the length of the bar at each point, None where there is none; empty for no bars.
+    """
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
+    y_error: Sequence[float | None] = ()
+    x_error: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +87,44 @@ def over_epsilon(
     unit: str,
     y_limits: tuple[float, float],
     percent: bool = False,
+    levels: Mapping[str, float] | None = None,
 ) -> Markup:
-    """One line per strategy over the base epsilon, on a logarithmic axis with a tick at every epsilon of the grid."""
+    """One line per strategy over the base epsilon, on a logarithmic axis with a tick at every epsilon of the grid.
+
+    Points with error bars stand side by side, so that no bar hides another.
+
+    Args:
+        levels: at most two values to compare with, by name, drawn as lines across.
+    """
     epsilons = sorted({x for one in series for x in one.x})
     description = f"{y_label}, one line per strategy. " + " ".join(
         f"{one.label}: " + ", ".join(f"{y:.1%}" if percent else f"{y:.3f}" for y in one.y) + "." for one in series
     )
     if epsilons:
         description += f" At base ε {', '.join(map(numbers.epsilon, epsilons))}."
+    description += "".join(f" {label.capitalize()}: {y:.3f}." for label, y in (levels or {}).items())
+    extra = 18 if levels else 0  # pixels of the legend's second line
     with drawing(name) as figure:
-        axes = _panel(figure, f"base ε per word ({unit}, log)", y_label)
+        figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
+        axes = _panel(figure, f"base ε per word ({unit}, log)", y_label, top=40 + extra)
+        _epsilon_axis(axes, epsilons)
+        has_bars = any(one.y_error for one in series)
+        shifts = side_by_side(len(series) if has_bars else 1, epsilons, WIDTH * 0.82)
         for place, one in enumerate(series):
             colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            shift = shifts[place % len(shifts)]
+            x = [epsilon * shift for epsilon in one.x]
+            _bars(axes, x, one, colour)
             axes.plot(
-                one.x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
+                x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
                 markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
             )  # fmt: skip
-        _epsilon_axis(axes, epsilons)
+        for dashes, (label, y) in zip(_LEVELS, (levels or {}).items(), strict=False):
+            axes.axhline(y, color=DIM, linestyle=dashes, linewidth=1.4, label=label, zorder=1)
         axes.set_ylim(*y_limits)
         if percent:
             axes.yaxis.set_major_formatter(FuncFormatter(_percent))
-        _legend(axes, len(series))
+        _legend(axes, len(series), first=len(series))
         return to_svg(figure, name, title, description)
 
 
@@ -180,6 +205,7 @@ def tradeoff(
         axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         for place, one in enumerate(series):
             colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            _bars(axes, one.x, one, colour)
             axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
             for step, at in enumerate(zip(one.x, one.y, strict=True)):
                 axes.plot(
@@ -194,6 +220,16 @@ def tradeoff(
         axes.set_ylim(0, 1)
         _legend(axes, len(series) + 1)
         return to_svg(figure, name, title, description)
+
+
+def _bars(axes: Axes, x: Sequence[float], one: Series, colour: str) -> None:
+    """Draw the error bars of a line whose points stand at ``x``; those without an error get none."""
+    for at, y, error in zip(x, one.y, one.y_error, strict=False):
+        if error:
+            axes.vlines(at, y - error, y + error, color=colour, linewidth=2.2, alpha=0.45, zorder=2)
+    for at, y, error in zip(x, one.y, one.x_error, strict=False):
+        if error:
+            axes.hlines(y, at - error, at + error, color=colour, linewidth=2.2, alpha=0.45, zorder=2)
 
 
 def side_by_side(n: int, epsilons: Sequence[float], width: float, distance: float = 4.0) -> list[float]:
@@ -361,14 +397,25 @@ def _epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _legend(axes: Axes, entries: int) -> None:
+def _legend(axes: Axes, columns: int, first: int | None = None) -> None:
+    """Name above the axes what is drawn.
+
+    Args:
+        columns: entries side by side.
+        first: how many of them come first; the others get a line of their own below. None: they are all alike.
+    """
     figure = axes.get_figure(root=True)
     assert figure is not None
     height = figure.get_size_inches()[1] * 72
-    axes.legend(
-        loc="upper left", bbox_to_anchor=(0.0, 1 - 4 / height, 1, 0), bbox_transform=figure.transFigure,
-        ncols=max(entries, 1), handlelength=2.6, columnspacing=1.6, handletextpad=0.6, borderaxespad=0, mode=None,
-    )  # fmt: skip
+    handles, _ = axes.get_legend_handles_labels()
+    for line, some in enumerate((handles[:first], handles[first:] if first is not None else [])):
+        if some:
+            legend = axes.legend(
+                handles=some, loc="upper left", bbox_to_anchor=(0.0, 1 - (4 + 18 * line) / height, 1, 0),
+                bbox_transform=figure.transFigure, ncols=max(columns, 1), handlelength=2.6, columnspacing=1.6,
+                handletextpad=0.6, borderaxespad=0, mode=None,
+            )  # fmt: skip
+            axes.add_artist(legend)
 
 
 def _bar_label(value: float) -> str:

@@ -52,7 +52,8 @@ class Table:
         name: a word for ids and file names, unique on the page.
         caption: what it shows, in one sentence.
         rows: raw values, one per column; None where there is none.
-        note: how to read it, below the caption.
+        note: how to read it, below the table.
+        quiet: places of the rows that are drawn aside from the others, as figures of somebody else.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]] = field(default_factory=list)
     note: str = ""
+    quiet: frozenset[int] = frozenset()
 
     @property
     def groups(self) -> list[tuple[str, int]]:

@@ -117,7 +117,13 @@ def put_deniability(mechanism: str, segmentation: str, rows: list[dict], words: 
 
 
 def macro_f1(mean: float, sd: float | None = 0.0625) -> dict:
-    return {"macro_f1": {"mean": mean, "sd": sd, "each": [mean] * 3}}
+    """Accuracy and micro F1 are 0.125 above macro F1."""
+    values = {"macro_f1": mean, "micro_f1": mean + 0.125, "accuracy": mean + 0.125}
+    return {name: {"mean": value, "sd": sd, "each": [value] * 3} for name, value in values.items()}
+
+
+def majority(macro: float) -> dict:
+    return {"macro_f1": macro, "micro_f1": macro + 0.125, "accuracy": macro + 0.125}
 
 
 def put_scores(
@@ -130,7 +136,7 @@ def put_scores(
         {"static": macro_f1(adaptive / 2, sd), "adaptive": macro_f1(adaptive, sd)},
     ]
     label, attribute = (
-        counts | {"n_classes": n, "n_test": n_test, "majority": {"macro_f1": low}, "scores": one}
+        counts | {"n_classes": n, "n_test": n_test, "majority": majority(low), "scores": one}
         for n, n_test, low, one in zip((2, 10), (100, 25), (0.375, 0.125), scores, strict=True)
     )
     neither = {name: {"left_out": f"no {name} because of {name}"} for name in ("utility", "attack")}
@@ -303,10 +309,11 @@ def page(html):
 def test_sections_stand_in_the_order_a_reader_needs(page):
     assert page.headings == [
         "What this is, and what it promises",
+        "What to read first",
         "Results per run",
         "Utility and attacks",
         "Plausible deniability",
-        "Budgets",
+        "Data sets and budgets",
         "Vocabulary coverage",
         "Corpus and n-grams",
         "Top collocations",
@@ -356,9 +363,9 @@ def test_results_per_run(page):
 
 
 def test_budgets_have_the_form_of_table_8(page):
-    assert page.tables["budgets"][1] == ["Data set", "Texts", "Avg. words / text", "1", "10"]
-    assert page.row("budgets", "alpha") == ["2", "4.00", "4.00", "40.00"]
-    assert page.row("budgets", "beta") == ["1", "7.00", "7.00", "70.00"]
+    assert page.tables["budgets"][1] == ["Data set", "Figures of", "Texts", "Avg. words / text", "1", "10"]
+    assert page.row("budgets", "alpha") == ["this project", "2", "4.00", "4.00", "40.00"]
+    assert page.row("budgets", "beta") == ["this project", "1", "7.00", "7.00", "70.00"]
     # S2: two texts, two tokens each, ε a token; so 2 ε a text, half of B.
     assert page.row("per-token", "S2", "alpha") == ["2.00", "1.00", "10.00"]
     assert page.row("spent", "S2", "alpha") == ["50.0%", "2.00", "20.00"]
@@ -395,18 +402,46 @@ def figure_of(html: str, name: str) -> ElementTree.Element:
 
 
 def test_scores_by_data_set(page):
-    assert page.tables["evaluation-1"][1] == ["Score", "Mechanism", "Strategy", "1", "10", "Clean texts", "Majority"]
-    assert page.row("evaluation-1", "utility on rewritten texts", "madlib", "S2") == [
+    """The layouts are tested in tests/reporting; here, that the page has them, of what was measured only."""
+    assert page.tables["attack-1"][1] == ["Mechanism", "Strategy", "Score", "1", "10", "Clean texts", "Majority"]
+    assert page.row("attack-1", "madlib", "S2", "utility F1") == [
         "0.375 ± 0.062", "0.625 ± 0.062", "0.875 ± 0.062", "0.375",
     ]  # fmt: skip
-    assert page.row("evaluation-1", "utility on clean texts", "madlib", "S1")[:2] == ["0.438 ± 0.062"] * 2
-    assert page.row("evaluation-1", "attack, static", "madlib", "S1") == [
+    assert page.row("attack-1", "madlib", "S1", "static F1") == [
         "0.125 ± 0.062", "0.250 ± 0.062", "0.312 ± 0.062", "0.125",
     ]  # fmt: skip
-    assert page.row("evaluation-1", "attack, adaptive", "madlib", "S1")[2:] == ["0.625 ± 0.062", "0.125"]
+    assert page.row("attack-1", "madlib", "S1", "adaptive F1")[2:] == ["0.625 ± 0.062", "0.125"]
     # 0.5/0.875 − 0.25/0.625 and 0.75/0.875 − 0.5/0.625
-    assert page.row("evaluation-1", "relative gain", "madlib", "S1") == ["0.171", "0.057", "–", "–"]
-    assert len(page.tables["evaluation-1"]) == 2 + 5 * 2 and "evaluation-2" not in page.tables
+    assert page.row("attack-1", "madlib", "S1", "relative gain") == ["0.171", "0.057", "–", "–"]
+    assert page.row("on-clean-1", "madlib", "S1")[:2] == ["0.562 ± 0.062"] * 2
+    named = {name for name in page.tables if re.fullmatch(r"(utility|on-clean|attack|static|cosine|mean-.*)-\d", name)}
+    assert named == {"utility-1", "on-clean-1", "attack-1", "static-1"}
+
+
+def test_what_to_read_first(page):
+    assert page.row("glance", "alpha", "clean texts")[3:] == ["0.875 ± 0.062", "0.625 ± 0.062", "–"]
+    assert page.row("glance", "alpha", "weakest adaptive attack")[:3] == ["madlib", "S1", "1"]
+    assert not [row for row in page.tables["glance"] if row[0] == "beta"]
+    verdicts = {row[0]: row[2] for row in page.tables["shapes"][2:]}
+    assert len(verdicts) == 7
+    assert verdicts["N_w, how often a word comes out as itself, rises with ε."] == "holds"
+    assert verdicts["Cosine similarity rises with ε for each strategy."] == "cannot be said"
+
+
+def test_published_budgets_stand_below_those_of_a_data_set_of_that_name(project):
+    for file in Path("artifacts/plans").rglob("*.parquet"):
+        table = pq.read_table(file)
+        pq.write_table(table.set_column(0, "dataset", pa.array(["cola", "cola", "beta"])), file)
+    report.main()
+    page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+    assert page.row("budgets", "cola", "published: CLMLDP Table 8") == ["–", "7.80", "7.80", "77.99"]
+    assert page.row("budgets", "cola", "this project") == ["2", "4.00", "4.00", "40.00"]
+
+
+def test_data_sets(page):
+    assert page.tables["datasets"][1][:6] == ["Data set", "Documents", "Texts", "Words", "word tokens", "gst tokens"]
+    assert page.row("datasets", "alpha") == ["2", "2", "4.00", "4.00", "4.00", "2", "300", "100", "10", "300", "25"]
+    assert page.row("datasets", "beta") == ["1", "1", "7.00", "7.00", "7.00"] + ["–"] * 6
 
 
 def test_scores_say_how_many_documents_they_are_of_and_what_is_left_out(html):
@@ -414,7 +449,8 @@ def test_scores_say_how_many_documents_they_are_of_and_what_is_left_out(html):
     # 1.96 · √(1/400) and 1.96 · √(1/100)
     assert "Label: 2 classes, learnt from 270 of 300 documents of split train, scored on 100 of split dev." in plain
     assert "is known to ± 0.10 (95%). Attribute: 10 classes" in plain and "is known to ± 0.20 (95%)." in plain
-    assert plain.count("7 documents of these splits are left out: their attribute is unknown or rare") == 1
+    assert plain.count("7 documents of these splits are left out: their attribute is unknown or rare") == 2
+    assert "Not measured in these runs: cosine similarity, perplexity and membership inference." in plain
     assert "their label is unknown" not in plain
     assert "<li>beta, utility: no utility because of utility</li><li>beta, attack: no attack" in plain
     assert (
@@ -424,11 +460,41 @@ def test_scores_say_how_many_documents_they_are_of_and_what_is_left_out(html):
 
 
 def test_scores_as_csv_are_means(html):
-    table = re.search(r'<table id="table-evaluation-1".*?</figure>', html, flags=re.DOTALL)[0]
-    assert 'data-raw="0.4375"' in table  # what sorting compares
+    table = re.search(r'<table id="table-attack-1".*?</figure>', html, flags=re.DOTALL)[0]
+    assert 'data-raw="0.3125"' in table  # what sorting compares
     lines = unquote(re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', table)[1]).splitlines()
-    assert lines[0] == "score,mechanism,strategy,epsilon_1,epsilon_10,clean,majority"
-    assert lines[1] == "utility on rewritten texts,madlib,S1,0.5,0.75,0.875,0.375"
+    assert lines[0] == "mechanism,strategy,score,epsilon_1,epsilon_10,clean,majority"
+    assert lines[1] == "madlib,S1,utility F1,0.5,0.75,0.875,0.375"
+
+
+def test_every_figure_has_its_numbers_as_csv(html):
+    figures = re.findall(r"<figure><figcaption>.*?</figure>", html, flags=re.DOTALL)
+    files = {}
+    for figure in figures:
+        (found,) = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)" download="([^"]*)"', figure)
+        files[found[1]] = unquote(found[0]).splitlines()
+    assert len(figures) == len(files) == html.count("<svg")
+    assert files["utility-1-madlib.csv"][0].endswith(
+        "utility_private_macro_f1_sd,utility_private_macro_f1_standard_error"
+    )
+    assert files["utility-1-madlib.csv"][1].startswith("madlib,S1,1.0,0.5,0.0625,0.080039053")
+    assert files["tradeoff-1-madlib.csv"][1].startswith("madlib,S1,1.0,0.25,0.0625,")
+    assert files["tradeoff-1-madlib.csv"][-1].startswith("none,none,0.0,0.625,0.0625,")
+    assert files["n-w-gst.csv"][1:] == ["madlib,1.0,2.5,2.0,3.0,", "madlib,10.0,60.5,60.0,61.0,"]
+    assert files["cosine-madlib.csv"][-1] == "S2,10.0,-0.125"
+    assert files["lengths.csv"][1] == "word,1,0.98" and files["outcomes.csv"][1] == "S1,noise,0.5"
+
+
+def test_error_bars_are_standard_errors(html):
+    bars = [
+        one
+        for one in figure_of(html, "utility-1-madlib").iter("path")
+        if "stroke-width: 2.2" in one.get("style", "") and "var(--c" in one.get("style", "")
+    ]
+    assert len(bars) == 4  # two strategies at two epsilons
+    # The axis from 0 to 1 is 295 + 18 − 58 − 50 pixels high; S1 at ε 1 is 0.5, standard error √(0.0625² + 0.25/100).
+    y = [float(number) for number in re.findall(r"[ML] \S+ (\S+)", bars[0].get("d"))]
+    assert abs(y[0] - y[1]) == pytest.approx(2 * np.hypot(0.0625, 0.05) * 205, rel=1e-3)
 
 
 def test_tradeoff_of_utility_and_attack(html):
@@ -441,9 +507,9 @@ def test_tradeoff_of_utility_and_attack(html):
 
 def test_one_table_has_the_rows_of_all_mechanisms(project):
     page = put_others()
-    rows = [row[:3] for row in page.tables["evaluation-1"][2:]]
+    rows = [row[:2] for row in page.tables["utility-1"][2:]]
     mechanisms = ("madlib", "tem", "diffractor_geometric")
-    assert rows[:3] == [["utility on rewritten texts", name, "S1"] for name in mechanisms] and len(rows) == 15
+    assert rows == [[name, "S1"] for name in mechanisms]
     html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
     assert all(f'id="tradeoff-1-{name}-title"' in html for name in mechanisms)
 
@@ -453,8 +519,8 @@ def test_no_deviation_of_one_training_and_no_gain_over_an_attack_that_never_work
     report.main()
     html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
     page = Page(html)
-    assert page.row("evaluation-1", "utility on rewritten texts", "madlib", "S1")[2:] == ["0.875", "0.375"]
-    assert not [row for row in page.tables["evaluation-1"] if row[0] == "relative gain"]
+    assert page.row("attack-1", "madlib", "S1", "utility F1")[2:] == ["0.875", "0.375"]
+    assert not [row for row in page.tables["attack-1"] if row[2] == "relative gain"]
     assert "Relative gain is" not in html
 
 
@@ -465,7 +531,7 @@ def test_nothing_scored_still_makes_a_page(project):
         file.write_text(json.dumps(record))
     report.main()
     page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
-    assert "evaluation-1" not in page.tables and "Utility and attacks" in page.headings
+    assert "attack-1" not in page.tables and "glance" not in page.tables and "Utility and attacks" in page.headings
     assert json.loads(Path("artifacts/report/metrics.json").read_text())["evaluation"]["madlib/S1/1.0"] == {"beta": {}}
 
 
@@ -624,6 +690,14 @@ def test_every_figure_is_labelled(html):
     labels = {
         "outcomes-title": {"share of the tokens of all texts (%)", "strategy"},
         "unchanged-madlib-title": {axis, "unchanged (% of tokens with noise)"},
+        "utility-1-madlib-title": {
+            axis,
+            "utility on rewritten texts (macro F1, 0 to 1)",
+            "clean texts",
+            "majority",
+            "S2",
+        },
+        "attack-1-madlib-title": {axis, "adaptive attack (macro F1, 0 to 1)", "clean texts", "majority", "S1"},
         "tradeoff-1-madlib-title": {
             "adaptive attack (macro F1)",
             "utility on rewritten texts (macro F1)",
