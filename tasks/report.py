@@ -336,7 +336,7 @@ def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> 
     """
     utility, adaptive, cosine = evaluation.UTILITY, evaluation.ADAPTIVE, evaluation.COSINE
     forms = (
-        ("utility", utility, "utility", "utility on rewritten texts (macro F1, 0 to 1)"),
+        ("utility", utility, "utility", "utility (macro F1, 0 to 1)"),
         ("attack", adaptive, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),
         ("similarity", cosine, "cosine of texts", "cosine of texts (1 = same direction)"),
     )

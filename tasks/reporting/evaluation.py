@@ -60,7 +60,9 @@ STATIC_ACCURACY = _score("attack", "static", "accuracy", "static accuracy", "att
 COSINE = Measure("cosine", "cosine", "similarity", (), ("cosine",))
 PERPLEXITY = Measure("perplexity", "perplexity", "perplexity", (), ("perplexity",))
 MEMBERSHIP = Measure("membership_auc", "AUC", "membership", ("auc",), ("membership_auc",))
-GAIN = Measure("relative_gain", "relative gain", "", (), ("relative_gain",))  # computed from the others
+# Computed from the others.
+GAIN = Measure("relative_gain", "relative gain", "", (), ("relative_gain",))
+LOSS = Measure("utility_loss", "utility loss", "utility", ())
 
 MEASURES = (
     UTILITY,
@@ -136,6 +138,10 @@ FORMS = (
     Form("cosine", "cosine of original and rewritten text", (COSINE,), "CLMLDP Table 1, 1-Diffractor Table 2"),
     Form("perplexity", "perplexity of the texts", (PERPLEXITY,), "CLMLDP Table 2"),
     Form("membership", "membership inference, AUC", (MEMBERSHIP,), "TEM Figure 1b"),
+)
+_AVERAGED = (
+    *(form for form in FORMS if form.name in ("cosine", "perplexity")),
+    Form("loss", "utility loss against clean texts, micro F1", (LOSS,), "CLMLDP and 1-Diffractor Figure 2"),
 )
 
 
@@ -248,10 +254,6 @@ def losses(of: Values) -> Values:
     }
 
 
-LOSS = Measure("utility_loss", "utility loss", "utility", ())
-_LOSS_FORM = Form("loss", "utility loss against clean texts, micro F1", (LOSS,), "CLMLDP and 1-Diffractor Figure 2")
-
-
 def keys_of(of: Values) -> list[Key]:
     """The runs that something is known of, by mechanism as they came, strategy and epsilon."""
     return [key for key in dict.fromkeys(key for _, key in of) if key not in (CLEAN, MAJORITY)]
@@ -278,9 +280,9 @@ def average_tables(
 ) -> list[Table]:
     """Means over the data sets of what the papers print so; over those of a paper too, where all of them are there."""
     tables = []
-    for form in (*(one for one in FORMS if one.measures[0] in (COSINE, PERPLEXITY)), _LOSS_FORM):
+    own = {name: {**of, **losses(of)} for name, of in values_of.items()}
+    for form in _AVERAGED:
         (measure,) = form.measures
-        own = {name: dict(of) | dict(losses(of)) for name, of in values_of.items()}
         measured = [name for name, of in own.items() if any(known == measure.name for known, _ in of)]
         sets = dict.fromkeys([tuple(measured)] if len(measured) > 1 else [])
         sets |= dict.fromkeys(
@@ -318,13 +320,23 @@ def _table(
             each = [of.get((measure.name, (mechanism, strategy, epsilon))) for epsilon in epsilons]
             if any(one is not None for one in each):
                 base, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
-                rows.append((mechanism, strategy, measure.words, OURS, *each, base, majority))
+                rows.append((mechanism, strategy, measure.words, OURS, base, majority, *each))
         for measure in form.measures:
             for row in printed.get(measure.name, ()) if rows else ():
                 if (row.mechanism, row.strategy) == (mechanism, strategy):
                     quiet.add(len(rows))
                     at = [row.at.get(epsilon) for epsilon in epsilons]
-                    rows.append((mechanism, strategy, measure.words, f"published: {row.source}", *at, row.clean, None))
+                    rows.append(
+                        (
+                            mechanism,
+                            strategy,
+                            measure.words,
+                            f"published, other models: {row.source}",
+                            row.clean,
+                            None,
+                            *at,
+                        )
+                    )
     if not any(row[3] == OURS for row in rows):
         return None
     columns = [
@@ -332,9 +344,9 @@ def _table(
         Column("strategy", "Strategy"),
         Column("score", "Score"),
         Column("figures", "Figures of"),
+        Column("clean", "Clean texts", show, "No rewriting"),
+        Column("majority", "Majority", show, "No rewriting"),
         *(Column(f"epsilon_{one:g}", numbers.epsilon(one), show, "Base ε") for one in epsilons),
-        Column("clean", "Clean texts", show, "To compare with"),
-        Column("majority", "Majority", show, "To compare with"),
     ]
     part = form.part
     dropped = [
@@ -360,7 +372,7 @@ def _table(
         f"{what}: {form.caption} ({back_end})",
         [columns[place] for place in kept],
         [tuple(row[place] for place in kept) for row in rows],
-        f"{note} The CSV has the means.",
+        note,
         frozenset(quiet),
     )
 
@@ -449,6 +461,7 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
         "Each data set at a glance: what can be learnt from clean texts, from none, and from the runs that stand out",
         [columns[place] for place in kept],
         [tuple(one[place] for place in kept) for one in rows],
+        "± is the standard deviation over trainings, of a cosine over texts. "
         f"The best of {len(grid):,} {'run' if len(grid) == 1 else 'runs'} looks better than it is: part of its lead is "
         "luck. Where clean texts are hardly above the majority, the task or the attack cannot be learnt from these "
         "documents at all, and nothing follows from its rows.",

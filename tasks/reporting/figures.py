@@ -211,8 +211,8 @@ def tradeoff(
                 axes.plot(
                     *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(one.x),
                     markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
-                    label=one.label if step + 1 == len(one.x) else None,
                 )  # fmt: skip
+            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=one.label)
         axes.plot(
             *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
         )
@@ -408,14 +408,17 @@ def _legend(axes: Axes, columns: int, first: int | None = None) -> None:
     assert figure is not None
     height = figure.get_size_inches()[1] * 72
     handles, _ = axes.get_legend_handles_labels()
-    for line, some in enumerate((handles[:first], handles[first:] if first is not None else [])):
-        if some:
-            legend = axes.legend(
-                handles=some, loc="upper left", bbox_to_anchor=(0.0, 1 - (4 + 18 * line) / height, 1, 0),
-                bbox_transform=figure.transFigure, ncols=max(columns, 1), handlelength=2.6, columnspacing=1.6,
-                handletextpad=0.6, borderaxespad=0, mode=None,
-            )  # fmt: skip
+    lines = [some for some in (handles[:first], handles[first:] if first is not None else []) if some]
+    for line, some in enumerate(lines):
+        if line:  # a further legend would take the place of the one before
+            legend = axes.get_legend()
+            assert legend is not None
             axes.add_artist(legend)
+        axes.legend(
+            handles=some, loc="upper left", bbox_to_anchor=(0.0, 1 - (4 + 18 * line) / height, 1, 0),
+            bbox_transform=figure.transFigure, ncols=max(columns, 1), handlelength=2.6, columnspacing=1.6,
+            handletextpad=0.6, borderaxespad=0, mode=None,
+        )  # fmt: skip
 
 
 def _bar_label(value: float) -> str:

@@ -22,7 +22,7 @@ WHERE = {
     "plans/STRATEGY/EPSILON.parquet": "what every text may spend",
     "private/MECHANISM/STRATEGY/EPSILON/": "the rewritten documents, their token ledger, record.json and metrics.json",
     "deniability/MECHANISM/SEGMENTATION.json": "plausible deniability statistics of a mechanism",
-    "evaluation/MECHANISM/STRATEGY/EPSILON.json": "scores of a task and of attackers on a run",
+    "evaluation/MECHANISM/STRATEGY/EPSILON.json": "scores, cosine, perplexity and membership inference of a run",
     "checks/": "what the expectations said, as JSON",
     "data_docs/": "the same as pages; they carry times, so DVC does not keep them",
     "metrics/": "numbers of the corpus, the segmentations and the embeddings",

@@ -135,7 +135,7 @@ def cosine_rises(values_of: Mapping[str, Values]) -> Shape:
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy in dict.fromkeys(key[:2] for key in keys_of(of)):
-            line = {key[2]: value for (name, key), value in of.items() if _is(name, key, mechanism, strategy)}
+            line = {key[2]: value for (name, key), value in of.items() if _is_cosine(name, key, mechanism, strategy)}
             comparisons += _rising(f"{dataset}, {mechanism}, {strategy}", line)
     return Shape(
         "Cosine similarity rises with ε for each strategy.",
@@ -198,7 +198,7 @@ def lists_are_similar(values_of: Mapping[str, Values]) -> Shape:
             at = {
                 key[2]: value
                 for (name, key), value in of.items()
-                if _is(name, key, mechanism, strategy) and low <= key[2] <= high
+                if _is_cosine(name, key, mechanism, strategy) and low <= key[2] <= high
             }
             if at:
                 epsilon = max(at)
@@ -276,7 +276,7 @@ def shapes_table(claims: Sequence[Shape]) -> Table:
     )
 
 
-def _is(name: str, key: Key, mechanism: str, strategy: str) -> bool:
+def _is_cosine(name: str, key: Key, mechanism: str, strategy: str) -> bool:
     return name == COSINE.name and key[:2] == (mechanism, strategy)
 
 

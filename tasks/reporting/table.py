@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tasks.reporting import numbers
+from tasks.reporting.numbers import MeanSd
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,25 @@ class Table:
 
     @property
     def csv(self) -> str:
-        """The raw values as CSV with one header line; empty where there is none."""
-        return to_csv([column.key for column in self.columns], self.rows)
+        """Raw values as CSV below one header, a mean and its deviation in two columns; empty where there is none."""
+        with_sd = [
+            any(isinstance(row[place], MeanSd) and row[place].sd is not None for row in self.rows)
+            for place in range(len(self.columns))
+        ]
+        header = [
+            key
+            for column, both in zip(self.columns, with_sd, strict=True)
+            for key in ([column.key, f"{column.key}_sd"] if both else [column.key])
+        ]
+        rows = [
+            [
+                part
+                for value, both in zip(row, with_sd, strict=True)
+                for part in ([value, value.sd if isinstance(value, MeanSd) else None] if both else [value])
+            ]
+            for row in self.rows
+        ]
+        return to_csv(header, rows)
 
     @property
     def csv_uri(self) -> str:

@@ -403,17 +403,17 @@ def figure_of(html: str, name: str) -> ElementTree.Element:
 
 def test_scores_by_data_set(page):
     """The layouts are tested in tests/reporting; here, that the page has them, of what was measured only."""
-    assert page.tables["attack-1"][1] == ["Mechanism", "Strategy", "Score", "1", "10", "Clean texts", "Majority"]
+    assert page.tables["attack-1"][1] == ["Mechanism", "Strategy", "Score", "Clean texts", "Majority", "1", "10"]
     assert page.row("attack-1", "madlib", "S2", "utility F1") == [
-        "0.375 ± 0.062", "0.625 ± 0.062", "0.875 ± 0.062", "0.375",
+        "0.875 ± 0.062", "0.375", "0.375 ± 0.062", "0.625 ± 0.062",
     ]  # fmt: skip
     assert page.row("attack-1", "madlib", "S1", "static F1") == [
-        "0.125 ± 0.062", "0.250 ± 0.062", "0.312 ± 0.062", "0.125",
+        "0.312 ± 0.062", "0.125", "0.125 ± 0.062", "0.250 ± 0.062",
     ]  # fmt: skip
-    assert page.row("attack-1", "madlib", "S1", "adaptive F1")[2:] == ["0.625 ± 0.062", "0.125"]
+    assert page.row("attack-1", "madlib", "S1", "adaptive F1")[:2] == ["0.625 ± 0.062", "0.125"]
     # 0.5/0.875 − 0.25/0.625 and 0.75/0.875 − 0.5/0.625
-    assert page.row("attack-1", "madlib", "S1", "relative gain") == ["0.171", "0.057", "–", "–"]
-    assert page.row("on-clean-1", "madlib", "S1")[:2] == ["0.562 ± 0.062"] * 2
+    assert page.row("attack-1", "madlib", "S1", "relative gain") == ["–", "–", "0.171", "0.057"]
+    assert page.row("on-clean-1", "madlib", "S1")[2:] == ["0.562 ± 0.062"] * 2
     named = {name for name in page.tables if re.fullmatch(r"(utility|on-clean|attack|static|cosine|mean-.*)-\d", name)}
     assert named == {"utility-1", "on-clean-1", "attack-1", "static-1"}
 
@@ -459,12 +459,15 @@ def test_scores_say_how_many_documents_they_are_of_and_what_is_left_out(html):
     )
 
 
-def test_scores_as_csv_are_means(html):
+def test_scores_as_csv_are_means_and_deviations(html):
     table = re.search(r'<table id="table-attack-1".*?</figure>', html, flags=re.DOTALL)[0]
     assert 'data-raw="0.3125"' in table  # what sorting compares
     lines = unquote(re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', table)[1]).splitlines()
-    assert lines[0] == "mechanism,strategy,score,epsilon_1,epsilon_10,clean,majority"
-    assert lines[1] == "madlib,S1,utility F1,0.5,0.75,0.875,0.375"
+    assert (
+        lines[0] == "mechanism,strategy,score,clean,clean_sd,majority,epsilon_1,epsilon_1_sd,epsilon_10,epsilon_10_sd"
+    )
+    assert lines[1] == "madlib,S1,utility F1,0.875,0.0625,0.375,0.5,0.0625,0.75,0.0625"
+    assert lines[4].startswith("madlib,S1,relative gain,,,,0.17") and lines[4].endswith(",")
 
 
 def test_every_figure_has_its_numbers_as_csv(html):
@@ -519,7 +522,7 @@ def test_no_deviation_of_one_training_and_no_gain_over_an_attack_that_never_work
     report.main()
     html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
     page = Page(html)
-    assert page.row("attack-1", "madlib", "S1", "utility F1")[2:] == ["0.875", "0.375"]
+    assert page.row("attack-1", "madlib", "S1", "utility F1")[:2] == ["0.875", "0.375"]
     assert not [row for row in page.tables["attack-1"] if row[2] == "relative gain"]
     assert "Relative gain is" not in html
 
@@ -692,7 +695,7 @@ def test_every_figure_is_labelled(html):
         "unchanged-madlib-title": {axis, "unchanged (% of tokens with noise)"},
         "utility-1-madlib-title": {
             axis,
-            "utility on rewritten texts (macro F1, 0 to 1)",
+            "utility (macro F1, 0 to 1)",
             "clean texts",
             "majority",
             "S2",
