@@ -483,6 +483,7 @@ def run(params: Params, out: Path) -> None:
             ),
         ),
         "glance": evaluation.glance_table(values_of, keys),
+        "unlearnt": evaluation.unlearnt(values_of),
         "shapes": shapes.shapes_table(shapes.shapes(values_of, measured)),
         "strategies": grid.strategies,
         "strategy_in_words": runs.STRATEGY_IN_WORDS,

@@ -463,9 +463,27 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
         [tuple(one[place] for place in kept) for one in rows],
         "± is the standard deviation over trainings, of a cosine over texts. "
         f"The best of {len(grid):,} {'run' if len(grid) == 1 else 'runs'} looks better than it is: part of its lead is "
-        "luck. Where clean texts are hardly above the majority, the task or the attack cannot be learnt from these "
-        "documents at all, and nothing follows from its rows.",
+        "luck.",
     )
+
+
+def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
+    """Tasks and attacks that clean texts do not show to be learnable: not above the majority by 1.96 standard errors.
+
+    Returns:
+        Each in words, with both numbers.
+    """
+    found = []
+    for dataset, of in values_of.items():
+        for measure, words in ((UTILITY, "utility"), (ADAPTIVE, "attack")):
+            clean, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
+            if clean is not None and majority is not None and clean.mean - 1.96 * (clean.error or 0.0) <= majority.mean:
+                error = numbers.three(1.96 * (clean.error or 0.0))
+                found.append(
+                    f"{dataset}, {words}: {numbers.three(clean.mean)} ± {error} (95%) on clean texts, majority "
+                    f"{numbers.three(majority.mean)}"
+                )
+    return found
 
 
 def left_out(clean: Evaluated) -> list[tuple[str, str]]:

@@ -41,6 +41,8 @@ _STYLES = [
     (RED, "X", (0, (3, 1))),
 ]
 
+# What is drawn alike wherever it is drawn, also where another strategy has no points.
+_PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}
 _LEVELS = ("-", ":")  # of lines across, by place
 
 MARGIN = 1.25  # factor left free at both ends of an axis of epsilons
@@ -111,7 +113,7 @@ def over_epsilon(
         has_bars = any(one.y_error for one in series)
         shifts = side_by_side(len(series) if has_bars else 1, epsilons, WIDTH * 0.82)
         for place, one in enumerate(series):
-            colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            colour, marker, dashes = _STYLES[_PLACES.get(one.label, place) % len(_STYLES)]
             shift = shifts[place % len(shifts)]
             x = [epsilon * shift for epsilon in one.x]
             _bars(axes, x, one, colour)
@@ -204,7 +206,7 @@ def tradeoff(
         axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         for place, one in enumerate(series):
-            colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            colour, marker, dashes = _STYLES[_PLACES.get(one.label, place) % len(_STYLES)]
             _bars(axes, one.x, one, colour)
             axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
             for step, at in enumerate(zip(one.x, one.y, strict=True)):

@@ -199,6 +199,17 @@ def test_glance_names_the_runs_that_stand_out():
     assert evaluation.glance_table({"b": values_of["b"]}, [run.key for run in runs]) is None
 
 
+def test_what_clean_texts_do_not_show_to_be_learnable_is_named():
+    # Utility: 100 documents and majority 0.375; a standard error of √(0.0625² + p(1−p)/100) at 0.5 is 0.080.
+    def named(**scores):
+        clean = evaluated("none", "none", 0.0, {"a": dataset(**scores)})
+        return evaluation.unlearnt({"a": evaluation.values(clean, [], "a", {})})
+
+    assert named(utility=0.5, adaptive=0.8) == ["a, utility: 0.500 ± 0.157 (95%) on clean texts, majority 0.375"]
+    assert named(utility=0.6, adaptive=0.8) == [] == named()
+    assert [one[:9] for one in named(utility=0.2, adaptive=0.1)] == ["a, utilit", "a, attack"]
+
+
 def test_runs_of_different_back_ends_are_never_compared():
     clean, runs = grid(["mine"])
     evaluation.require_same_back_ends(clean, runs)

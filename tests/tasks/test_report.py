@@ -22,7 +22,7 @@ from tasks.io.params import load_params
 from tasks.io.stage import stage_main
 from tasks.privacy.mechanism import MECHANISMS
 from tasks.reporting import numbers, units
-from tasks.reporting.figures import Series, pmi_histogram, side_by_side, spaced
+from tasks.reporting.figures import Series, over_epsilon, pmi_histogram, side_by_side, spaced
 from tasks.reporting.svg import drawing, to_svg
 from tasks.reporting.table import Column, Table
 from tasks.reporting.vocabulary import choose
@@ -852,6 +852,20 @@ def test_a_share_never_reads_as_nothing_or_all_when_it_is_not(value, text):
 )
 def test_factors_too_large_for_a_float_are_written_as_powers(log_value, text):
     assert numbers.factor(log_value) == text
+
+
+def test_a_strategy_looks_the_same_whatever_stands_beside_it():
+    def drawn(names):
+        lines = [Series(name, [1.0, 10.0], [0.25, 0.5]) for name in names]
+        svg = over_epsilon("f", "t", "y", lines, unit="u", y_limits=(0, 1))
+        return [one.get("style") for one in ElementTree.fromstring(svg).iter("path") if one.get("clip-path") is None]
+
+    both, alone = drawn(["S1", "S3"]), drawn(["S3"])
+    assert any("--c3" in style and "dasharray" in style for style in filter(None, both))
+    assert [style for style in both if style and "--c3" in style] == [
+        style for style in alone if style and "--c3" in style
+    ]
+    assert not any("--c1" in style or "--c2" in style for style in filter(None, alone))
 
 
 def test_labels_that_would_touch_are_left_out():
