@@ -3,7 +3,8 @@
 Sources: CLMLDP (Meisenbacher et al. 2024), Tables 1 to 6 and 8; 1-Diffractor (Meisenbacher et al. 2024), Tables 1 to 4;
 TEM (Carvalho et al. 2023), the values that section 5.2 names of Figure 1. published.csv has them as printed, with the
 slips (CLMLDP Table 8 gives MRPC the same budget at ε 10 and 15). Of CLMLDP Table 4 it has Yelp alone, without its clean
-baseline. Figures 2 to 5 of 1-Diffractor and those of Vickrey print no numbers.
+baseline, and takes its four unnamed blocks to be S1 to S4 in order. Figures 2 to 5 of 1-Diffractor and those of Vickrey
+print no numbers.
 """
 
 from __future__ import annotations
