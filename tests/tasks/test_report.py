@@ -433,7 +433,11 @@ def test_published_budgets_stand_below_those_of_a_data_set_of_that_name(project)
         table = pq.read_table(file)
         pq.write_table(table.set_column(0, "dataset", pa.array(["cola", "cola", "beta"])), file)
     report.main()
-    page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
+    page = Page(html)
+    # What is printed is drawn aside, and nothing else.
+    printed = re.findall(r"<tr([^>]*)>(?:(?!</tr>).)*?data-raw=\"published", html)
+    assert printed and set(printed) == {' class="quiet"'} and html.count('class="quiet"') == len(printed)
     assert page.row("budgets", "cola", "published: CLMLDP Table 8") == ["–", "7.80", "7.80", "77.99"]
     assert page.row("budgets", "cola", "this project") == ["2", "4.00", "4.00", "40.00"]
 
