@@ -26,6 +26,7 @@ from tasks.intake.files import find_sources, shown
 from tasks.intake.readers import open_table, place, plain_value, text_value
 from tasks.io import paths
 from tasks.io.documents import load_documents
+from tasks.io.hashes import sha256
 from tasks.io.mechanisms import build_over
 from tasks.io.models import content_hash
 from tasks.io.params import MechanismParams, VickreyParams, load_params
@@ -130,10 +131,9 @@ def read_words(file: Path) -> list[tuple[str, str]]:
     Raises:
         RequestError: naming file and row: not readable, without the columns, a word or label missing.
     """
-    sources = find_sources([file])
-    if len(sources) != 1:
-        raise RequestError(f"{shown(file)}: holds {len(sources)} files; give one")
-    (source,) = sources
+    if file.is_dir():
+        raise RequestError(f"{shown(file)}: is a folder; give a file")
+    (source,) = find_sources([file])
     if source.kind == "txt":
         raise RequestError(f"{shown(file)}: a plain text has no labels; give a table with columns word and label")
     # Whether it has these columns is not asked of the reader: it would advise an option that is not there.
@@ -152,8 +152,8 @@ def read_words(file: Path) -> list[tuple[str, str]]:
     return entries
 
 
-def words_of_project() -> tuple[str, list[tuple[str, str]]]:
-    """The name and the entries of the one document set whose texts are single words with labels.
+def words_of_project() -> tuple[Path, list[tuple[str, str]]]:
+    """The file and the entries of the one document set whose texts are single words with labels.
 
     Raises:
         RequestError: if there is none, or several.
@@ -173,7 +173,8 @@ def words_of_project() -> tuple[str, list[tuple[str, str]]]:
             f"--words: which words to tune on? Of the sets in {paths.DOCUMENTS} that are single words with labels, "
             f"{there}; give a file with columns word and label, such as an opinion lexicon"
         )
-    return next(iter(found.items()))
+    ((name, entries),) = found.items()
+    return paths.DOCUMENTS / f"{name}.parquet", entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,13 +347,13 @@ def tune(
     names = list(dict.fromkeys(compare)) or [mechanism]
     _check(names, max_loss, bool(compare), epsilons, t, n_runs, n_draws, out)
     seed = params.seed if seed is None else seed
-    source, entries = (str(words), read_words(words)) if words is not None else words_of_project()
+    source, entries = words_of_project() if words is None else (words, read_words(words))
     embedding, about = _embedding(space, space_of)
     listed = known_words(entries, embedding.tokens)
     if len(listed.classes) < 2:
         raise RequestError(
-            f"{source}: {about['folder']} knows {len(listed.rows):,} of its words, with {len(listed.classes)} labels; "
-            "words of at least two labels are needed"
+            f"{shown(source)}: {about['folder']} knows {len(listed.rows):,} of its words, with {len(listed.classes)} "
+            "labels; words of at least two labels are needed"
         )
     vectors = np.ascontiguousarray(embedding.vectors[listed.rows])
     made = families(names, t or GRID, vectors, params.mechanisms)
@@ -375,7 +376,7 @@ def tune(
     chosen = {name: choose(_rows_of(name, found), max_loss) for name in names} if max_loss is not None else {}
     result = {
         "mechanisms": names,
-        "words": {"source": source, **listed.summary()},
+        "words": {"file": source.name, "sha256": sha256(source), **listed.summary()},
         "space": about,
         "epsilon_in": in_words(list(made)),
         "max_loss": max_loss,

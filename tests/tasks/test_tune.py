@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -96,6 +97,7 @@ def test_a_list_can_have_any_form(root: Path, form: str, column: str) -> None:
     ("name", "content", "says"),
     [
         ("absent.csv", None, "no such file"),
+        (".", None, "is a folder"),
         ("a.txt", "good\n", "no labels"),
         ("a.doc", "good\n", "the ending of the name"),
         ("a.csv", "name,label\ngood,1\n", "columns label and text"),
@@ -125,9 +127,10 @@ def test_words_of_the_project_are_found_if_there_is_one_set(root: Path) -> None:
     with pytest.raises(RequestError, match="none is"):
         words_of_project()
     write("lexicon", ["good", "bad"], ["1", "0"])
-    assert words_of_project() == ("lexicon", [("good", "1"), ("bad", "0")])
+    file = Path("data/documents/lexicon.parquet")
+    assert words_of_project() == (file, [("good", "1"), ("bad", "0")])
     write("unlabelled", ["good", "bad"], ["1", None])
-    assert words_of_project()[0] == "lexicon"
+    assert words_of_project()[0] == file
     write("other", ["good"], ["1"])
     with pytest.raises(RequestError, match="several are: lexicon, other"):
         words_of_project()
@@ -214,6 +217,8 @@ def test_the_frontier_is_what_each_mechanism_measures(words: Path) -> None:
     row = made["frontier"][3]
     assert (row["inference_error"], row["utility_loss"]) == (expected.inference_error, expected.utility_loss)
     assert made["words"]["used"] == 120 and made["words"]["unknown"] == 1
+    assert made["words"]["file"] == "words.csv" and str(words.parent) not in json.dumps(made)
+    assert made["words"]["sha256"] == hashlib.sha256(words.read_bytes()).hexdigest()
     best = made["of_largest_error"]["vickrey"]
     fitting = [row for row in made["frontier"] if row["utility_loss"] <= 0.6]
     assert best == max(fitting, key=lambda row: row["inference_error"])
@@ -275,6 +280,20 @@ def test_several_mechanisms_without_a_limit(words: Path) -> None:
     assert [row["n_runs"] for row in made["frontier"]] == [1] * STEPS + [0] * STEPS
     lines = task.as_table(made)
     assert any("(exact)" in line for line in lines) and made["frontier"][0]["utility_loss_sd"] is None
+
+
+def test_a_mechanism_that_refuses_small_epsilons_and_one_that_remaps(words: Path, root: Path) -> None:
+    """Truncated Gumbel gets the ε of its row that it takes; with rank_remap no noise is shared, and t = 0 is madlib."""
+    made = tune("truncated_gumbel", max_loss=0.3, words=words, n_runs=1, n_draws=2)
+    assert 1 <= len(made["frontier"]) <= STEPS and made["chosen"]["truncated_gumbel"]["none"] is None
+    how: dict[str, Any] = {"words": words, "epsilons": [9.0], "t": [0.5], "n_runs": 1, "n_draws": 5}
+    plain = tune(compare=["vickrey"], **how)
+    params = (root / "params.yaml").read_text()
+    (root / "params.yaml").write_text(params.replace("enabled: false", "enabled: true"))
+    made = tune(compare=["vickrey"], **how)
+    assert [row["mechanism"] for row in made["frontier"]] == ["madlib", "vickrey"]
+    for before, after in zip(plain["frontier"], made["frontier"], strict=True):
+        assert after["utility_loss"] != before["utility_loss"]
 
 
 @pytest.mark.parametrize("name", [*ON_LISTS, "mahalanobis"])
