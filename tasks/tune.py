@@ -384,6 +384,7 @@ def tune(
         "draws": n_draws,
         "seed": seed,
         "parameters": {name: asdict(params.mechanisms).get(name, {}) for name in made},
+        "no_guarantee": {name: family[-1].kernel.no_guarantee for name, family in made.items()},
         "frontier": [_as_row(*one) for rows in found.values() for one in rows],
         "chosen": {
             name: {"none": why} if one is None else {**_as_row(*one), "none": None}
@@ -590,8 +591,11 @@ def _choices(result: dict[str, Any]) -> list[str]:
 def _warnings(result: dict[str, Any]) -> list[str]:
     space = result["space"]
     return [
-        f"± is one standard deviation over {result['runs']} runs of {result['draws']} draws of each word.",
+        f"± is one standard deviation over {result['runs']} runs of {result['draws']} draws of each word."
+        if result["runs"] > 1
+        else f"One run of {result['draws']} draws of each word: how much runs differ is not known.",
         f"{result['epsilon_in']} It is measured in the embedding {space['name']}@{space['hash']}: the same number "
         "means something else in any other, also in one trained anew.",
         f"An experiment on public words with seed {result['seed']}: no privacy of any text is claimed by it.",
+        *(f"{name} has no guarantee: {why}." for name, why in result["no_guarantee"].items() if why is not None),
     ]

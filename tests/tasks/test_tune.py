@@ -279,12 +279,14 @@ def test_several_mechanisms_without_a_limit(words: Path) -> None:
     assert {row["mechanism"] for row in made["frontier"]} == {"madlib", "tem"}
     assert [row["n_runs"] for row in made["frontier"]] == [1] * STEPS + [0] * STEPS
     lines = task.as_table(made)
+    assert any(line.startswith("One run of 2 draws") for line in lines) and "no guarantee" not in " ".join(lines)
     assert any("(exact)" in line for line in lines) and made["frontier"][0]["utility_loss_sd"] is None
 
 
 def test_a_mechanism_that_refuses_small_epsilons_and_one_that_remaps(words: Path, root: Path) -> None:
     """Truncated Gumbel gets the ε of its row that it takes; with rank_remap no noise is shared, and t = 0 is madlib."""
     made = tune("truncated_gumbel", max_loss=0.3, words=words, n_runs=1, n_draws=2)
+    assert "truncated_gumbel has no guarantee" in task.as_table(made)[-1]
     assert 1 <= len(made["frontier"]) <= STEPS and made["chosen"]["truncated_gumbel"]["none"] is None
     how: dict[str, Any] = {"words": words, "epsilons": [9.0], "t": [0.5], "n_runs": 1, "n_draws": 5}
     plain = tune(compare=["vickrey"], **how)
