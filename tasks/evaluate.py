@@ -1,4 +1,4 @@
-"""Score one run: private/**/documents.parquet, spaces/word, language_model -> evaluation/**.json.
+"""Score one run: private/**/documents.parquet, spaces/word, attackers, language_model -> evaluation/**.json.
 
 What a task and attackers get from its texts, how similar they are to the originals, and how natural they read. Every
 data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
@@ -23,10 +23,11 @@ from tasks.evaluation.classifier import CLASSIFIERS, joined
 from tasks.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
 from tasks.evaluation.evaluate import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
 from tasks.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
-from tasks.evaluation.membership import attacked, membership_entry
+from tasks.evaluation.membership import STREAM, attacked, membership_entry, parts_of
 from tasks.evaluation.ngrams import Counted
 from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
 from tasks.io import paths
+from tasks.io.attackers import load_attackers
 from tasks.io.language_model import load_language_model
 from tasks.io.params import CLEAN, EvaluationParams, Params, load_params
 from tasks.io.spaces import load_space
@@ -118,10 +119,12 @@ def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> 
         rngs = [stream(params.seed, STAGE, dataset, target, str(number)) for number in range(settings.shuffles)]
         shuffles = shuffles_of(problem, rngs, settings.train_share)
         made[name] = entry(problem, shuffles, measure(clean_texts, private_texts, problem, shuffles, make))
-    rngs = [stream(params.seed, STAGE, dataset, "membership", str(number)) for number in range(settings.shuffles)]
-    results = attacked(clean_texts.counts, private_texts.counts, labels, rngs)
-    made["membership"] = membership_entry(results, len(set(labels) - {None}))
-    return made
+    parts = parts_of(labels)
+    if isinstance(parts, LeftOut):
+        return made | {"membership": {"left_out": parts.reason}}
+    rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in range(settings.shuffles)]
+    results = attacked(clean_texts.counts, private_texts.counts, parts, rngs, load_attackers(dataset))
+    return made | {"membership": membership_entry(results, parts.n_classes)}
 
 
 def read(

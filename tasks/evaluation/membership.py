@@ -27,12 +27,14 @@ from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
 from tasks.errors import ParameterError
+from tasks.evaluation.evaluate import LeftOut
 from tasks.evaluation.linear import TfidfLogistic
 from tasks.evaluation.scores import DIGITS, mean_sd
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+STREAM = "membership"  # of random numbers: whoever trains and whoever attacks cut the same parts by it
 EPOCHS = 20  # of the attack model
 MIN_PART = 8  # texts in each of the four parts: with fewer, an AUC says nothing
 
@@ -45,6 +47,16 @@ class Classifier(Protocol):
 
     def predict_proba(self, features: Any) -> Floats:
         """(n, c) probabilities of the c classes, in ascending order of those it was fitted with."""
+
+
+class Attacker(Protocol):
+    """An attack model."""
+
+    def fit(self, features: Floats, labels: Ids) -> None:
+        """Learn from what is seen of n texts, (n, c), and whether each was in, 1 or 0, (n,)."""
+
+    def score(self, features: Floats) -> Floats:
+        """(n,) the higher, the surer that a text was in."""
 
 
 class Labelled(NamedTuple):
@@ -117,25 +129,19 @@ def attack_features(classifier: Classifier, asked: Labelled, n_classes: int, kno
     return np.hstack([outputs, np.eye(n_classes)[asked.labels]]) if known_labels else outputs
 
 
-def membership(
+def train_attacker(
     make_classifier: Callable[[], Classifier],
-    make_attacker: Callable[[], Classifier],
+    attacker: Attacker,
     *,
-    trained_on: Labelled,
-    members: Labelled,
-    others: Labelled,
     shadow_members: Labelled,
     shadow_others: Labelled,
     known_labels: bool = False,
-) -> Membership:
-    """Train target, shadow and attacker, and attack the target. Labels are 0 to c - 1.
+) -> Attacker:
+    """Train a shadow, and ``attacker`` on what it says of both parts, and return the attacker. Labels are 0 to c - 1.
 
     Args:
-        make_classifier: a new classifier, not fitted; target and shadow are made by it.
-        make_attacker: a new attack model; ``paper_attacker`` makes that of the paper.
-        trained_on: what the target is fitted on: the members after privatization, or as they are for the baseline.
-        members: the texts whose presence is asked about, in clear.
-        others: texts the target was not trained on.
+        make_classifier: a new classifier, not fitted.
+        attacker: an attack model, not fitted.
         shadow_members: what the shadow is trained on.
         shadow_others: texts the shadow was not trained on.
         known_labels: whether the attacker knows each text's label.
@@ -143,98 +149,185 @@ def membership(
     Raises:
         ParameterError: if a part lacks a class, or is empty.
     """
-    parts = (trained_on, members, others, shadow_members, shadow_others)
-    n_classes = 1 + max(int(part.labels.max(initial=-1)) for part in parts)
-    target = make_classifier()
-    target.fit(trained_on.features, trained_on.labels)
+    n_classes = _n_classes(shadow_members, shadow_others)
     shadow = make_classifier()
     shadow.fit(shadow_members.features, shadow_members.labels)
     known = [attack_features(shadow, part, n_classes, known_labels) for part in (shadow_members, shadow_others)]
-    attacker = make_attacker()
     attacker.fit(np.vstack(known), np.repeat(np.array([1, 0]), [len(part) for part in known]))
+    return attacker
+
+
+def membership(
+    make_classifier: Callable[[], Classifier],
+    attacker: Attacker,
+    *,
+    trained_on: Labelled,
+    members: Labelled,
+    others: Labelled,
+    known_labels: bool = False,
+) -> Membership:
+    """Train the target, and attack it. Labels are 0 to c - 1.
+
+    Args:
+        make_classifier: a new classifier, not fitted.
+        attacker: what ``train_attacker`` gave.
+        trained_on: what the target is fitted on: the members after privatization, or as they are for the baseline.
+        members: the texts whose presence is asked about, in clear.
+        others: texts the target was not trained on.
+        known_labels: whether the attacker knows each text's label.
+
+    Raises:
+        ParameterError: if a part lacks a class, or is empty.
+    """
+    n_classes = _n_classes(trained_on, members, others)
+    target = make_classifier()
+    target.fit(trained_on.features, trained_on.labels)
     asked = (attack_features(target, part, n_classes, known_labels) for part in (members, others))
-    return auc(*(attacker.predict_proba(part)[:, 1] for part in asked))
+    return auc(*(attacker.score(part) for part in asked))
+
+
+def _n_classes(*parts: Labelled) -> int:
+    return 1 + max(int(part.labels.max(initial=-1)) for part in parts)
 
 
 class PaperAttacker:
     """The paper's attack model: two layers of 64 with ReLU, Adam, batches of 64, 20 epochs; scikit-learn's MLP.
 
     Its weights and the order of its batches come from ``seed``.
+
+    Attributes:
+        layers: weights (inputs, outputs) and biases (outputs,) of each layer; empty before it is trained. Kept apart
+            from the library's model, so that they can be stored as arrays.
     """
 
-    def __init__(self, seed: int) -> None:
-        from sklearn.neural_network import MLPClassifier
-
-        # No weight decay and no early end: the paper has neither.
-        self._model = MLPClassifier(
-            (64, 64), alpha=0.0, batch_size=64, max_iter=EPOCHS, n_iter_no_change=EPOCHS, random_state=seed
-        )
+    def __init__(self, seed: int, layers: Sequence[tuple[Floats, Floats]] = ()) -> None:
+        self.seed, self.layers = seed, layers
 
     def fit(self, features: Floats, labels: Ids) -> None:
         """Train EPOCHS epochs, on (n, c) outputs."""
         from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPClassifier
 
-        self._model.set_params(batch_size=min(64, len(features)))
+        # No weight decay and no early end: the paper has neither.
+        model = MLPClassifier(
+            (64, 64),
+            alpha=0.0,
+            batch_size=min(64, len(features)),
+            max_iter=EPOCHS,
+            n_iter_no_change=EPOCHS,
+            random_state=self.seed,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # as many epochs as the paper ran, and no more
-            self._model.fit(features, labels)
+            model.fit(features, labels)
+        self.layers = list(zip(model.coefs_, model.intercepts_, strict=True))
 
-    def predict_proba(self, features: Floats) -> Floats:
-        """(n, 2) probabilities of out and in."""
-        probability: Floats = self._model.predict_proba(features)
-        return probability
+    def score(self, features: Floats) -> Floats:
+        """(n,) log odds of in."""
+        for weights, biases in self.layers[:-1]:
+            features = np.maximum(features @ weights + biases, 0.0)
+        weights, biases = self.layers[-1]
+        odds: Floats = (features @ weights + biases)[:, 0]
+        return odds
 
 
-def attacked(
-    clean: csr_array, private: csr_array, classes: Sequence[str | None], rngs: Sequence[np.random.Generator]
-) -> list[Membership] | str:
-    """Attack classifiers that were trained on rewritten texts, once for each generator, or say why that cannot be.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Which texts of a data set take part, and their labels.
 
-    All texts that have a class take part, whatever their split. The paper's four parts are from two files of one
-    source; here they are drawn anew for each generator. Members are asked about in clear: whoever suspects that a text
-    was in has the text, and not its rewriting.
+    Attributes:
+        rows: (n,) of the texts that have a label.
+        labels: (n,) 0 to c - 1.
+    """
+
+    rows: Ids
+    labels: Ids
+
+    @property
+    def n_classes(self) -> int:
+        """C."""
+        return int(self.labels.max()) + 1
+
+    def cut(self, rng: np.random.Generator) -> tuple[tuple[Ids, Ids, Ids, Ids], int]:
+        """Four parts of ``quarters``, and a seed; the same from the same generator."""
+        return quarters(self.labels, rng), int(rng.integers(2**31))
+
+    def of(self, counts: csr_array, part: Ids) -> Labelled:
+        """The counts of one part, of the counts of all texts."""
+        return Labelled(counts[self.rows[part]], self.labels[part])
+
+
+def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
+    """All texts that have a class, whatever their split, or why there can be no attack.
 
     Args:
-        clean: (n, m) counts of n-grams of n texts as they were given.
-        private: (n, m) of the same texts, rewritten; the same as ``clean`` for the baseline.
         classes: (n,) None where there is none.
     """
     rows = np.array([row for row, name in enumerate(classes) if name is not None], dtype=np.int64)
     names, labels = np.unique([str(classes[row]) for row in rows.tolist()], return_inverse=True)
     if not len(rows):
-        return "no document has a value in column label"
+        return LeftOut("no document has a value in column label")
     if len(names) < 2:
-        return "all documents have the same value in column label"
+        return LeftOut("all documents have the same value in column label")
     if len(rows) < 4 * MIN_PART:
-        return f"{len(rows):,} documents have a value in column label, and four parts of {MIN_PART} are needed"
+        return LeftOut(f"{len(rows):,} documents have a value in column label, and four parts of {MIN_PART} are needed")
     if np.bincount(labels).min() < 4:
-        return "a value in column label has fewer than 4 documents, and each of four parts needs one"
-    results = []
+        return LeftOut("a value in column label has fewer than 4 documents, and each of four parts needs one")
+    return Parts(rows, labels)
+
+
+def attackers(clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator]) -> list[PaperAttacker]:
+    """Train one attack model for each generator; they learn from clean texts only, so that all runs share them.
+
+    Args:
+        clean: (n, m) counts of n-grams of n texts as they were given.
+    """
+    trained = []
     for rng in rngs:
-        members, others, shadow_members, shadow_others = quarters(labels, rng)
-        seed = int(rng.integers(2**31))
+        (_, _, members, others), seed = parts.cut(rng)
+        attacker = PaperAttacker(seed)
+        shadow_members, shadow_others = parts.of(clean, members), parts.of(clean, others)
+        make = partial(TfidfLogistic, seed)
+        train_attacker(make, attacker, shadow_members=shadow_members, shadow_others=shadow_others)
+        trained.append(attacker)
+    return trained
 
-        def of(counts: csr_array, part: Ids) -> Labelled:
-            return Labelled(counts[rows[part]], labels[part])
 
+def attacked(
+    clean: csr_array,
+    private: csr_array,
+    parts: Parts,
+    rngs: Sequence[np.random.Generator],
+    trained: Sequence[PaperAttacker],
+) -> list[Membership]:
+    """Attack classifiers that were trained on rewritten texts, once for each generator.
+
+    The paper's four parts are from two files of one source; here they are drawn anew for each generator. Members are
+    asked about in clear: whoever suspects that a text was in has the text, and not its rewriting.
+
+    Args:
+        clean: (n, m) counts of n-grams of n texts as they were given.
+        private: (n, m) of the same texts, rewritten; the same as ``clean`` for the baseline.
+        rngs: as ``attackers`` was given them, in the same state.
+        trained: what it gave.
+    """
+    results = []
+    for rng, attacker in zip(rngs, trained, strict=True):
+        (members, others, _, _), seed = parts.cut(rng)
         results.append(
             membership(
                 partial(TfidfLogistic, seed),
-                partial(PaperAttacker, seed),
-                trained_on=of(private, members),
-                members=of(clean, members),
-                others=of(clean, others),
-                shadow_members=of(clean, shadow_members),
-                shadow_others=of(clean, shadow_others),
+                attacker,
+                trained_on=parts.of(private, members),
+                members=parts.of(clean, members),
+                others=parts.of(clean, others),
             )
         )
     return results
 
 
-def membership_entry(results: Sequence[Membership] | str, n_classes: int) -> dict[str, Any]:
+def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str, Any]:
     """What is written of the attacks on one data set, as JSON values; ``standard_error`` is the mean of theirs."""
-    if isinstance(results, str):
-        return {"left_out": results}
     return {
         "left_out": None,
         "n_in": results[0].n_in,

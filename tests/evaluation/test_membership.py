@@ -6,18 +6,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
 
 from tasks.errors import ParameterError
 from tasks.evaluation import membership as module
+from tasks.evaluation.evaluate import LeftOut
 from tasks.evaluation.membership import (
     Labelled,
     Membership,
     PaperAttacker,
+    Parts,
     attacked,
+    attackers,
     auc,
     membership,
     membership_entry,
+    parts_of,
     quarters,
+    train_attacker,
 )
 from tasks.evaluation.ngrams import Counted
 
@@ -66,9 +73,8 @@ class Surest:
     def fit(self, features: Any, labels: Any) -> None:
         assert set(labels) == {0, 1}
 
-    def predict_proba(self, features: Any) -> np.ndarray:
-        sure = features.max(axis=1)
-        return np.column_stack([1 - sure, sure])
+    def score(self, features: Any) -> np.ndarray:
+        return features.max(axis=1)
 
 
 def parts(seed: int = 1) -> list[Labelled]:
@@ -81,16 +87,8 @@ def parts(seed: int = 1) -> list[Labelled]:
 
 def attack(make: Any, attacker: Any, seed: int = 1, trained_on: Labelled | None = None, **options: Any) -> Any:
     members, others, shadow_members, shadow_others = parts(seed)
-    return membership(
-        make,
-        attacker,
-        trained_on=trained_on or members,
-        members=members,
-        others=others,
-        shadow_members=shadow_members,
-        shadow_others=shadow_others,
-        **options,
-    )
+    trained = train_attacker(make, attacker(), shadow_members=shadow_members, shadow_others=shadow_others, **options)
+    return membership(make, trained, trained_on=trained_on or members, members=members, others=others, **options)
 
 
 def test_auc_by_hand() -> None:
@@ -149,7 +147,7 @@ def test_same_seed_same_attacker() -> None:
     def scores(seed: int) -> np.ndarray:
         attacker = PaperAttacker(seed)
         attacker.fit(features, labels)
-        return attacker.predict_proba(features)
+        return attacker.score(features)
 
     assert np.array_equal(scores(3), scores(3)) and not np.array_equal(scores(3), scores(4))
 
@@ -177,6 +175,24 @@ def test_what_cannot_be_attacked_is_refused() -> None:
         attack(Constant, Surest, trained_on=Labelled(np.zeros((3, 5)), np.array([0, 1, 2])))
 
 
+def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers() -> None:
+    features, labels = np.random.default_rng(1).random((100, 2)), np.arange(100) % 2
+    attacker = PaperAttacker(3)
+    attacker.fit(features, labels)
+    library = MLPClassifier((64, 64), alpha=0.0, batch_size=64, max_iter=20, n_iter_no_change=20, random_state=3)
+    with pytest.warns(ConvergenceWarning):
+        p = library.fit(features, labels).predict_proba(features)
+    assert attacker.score(features) == pytest.approx(np.log(p[:, 1] / p[:, 0]))
+    assert np.array_equal(PaperAttacker(0, attacker.layers).score(features), attacker.score(features))
+
+
+def both(clean: Any, private: Any, labels: Any, n: int = 3) -> list[Membership]:
+    """Attackers and attacks, from the same generators anew."""
+    found = parts_of(labels)
+    assert isinstance(found, Parts)
+    return attacked(clean.counts, private.counts, found, rngs(n), attackers(clean.counts, found, rngs(n)))
+
+
 def letters(n: int) -> tuple[list[str], list[str | None]]:
     """Texts in which nothing tells the label but what is learnt by heart, and none of which is like another."""
     rng = np.random.default_rng(5)
@@ -191,22 +207,24 @@ def rngs(n: int = 3) -> list[np.random.Generator]:
 def test_members_are_found_where_they_were_trained_on_in_clear_and_not_where_rewriting_kept_nothing() -> None:
     texts, labels = letters(400)
     clean, blank = Counted.each(texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts])
-    found, hidden = (attacked(clean.counts, one.counts, labels, rngs()) for one in (clean, blank))
+    found, hidden = (both(clean, one, labels) for one in (clean, blank))
     assert all(one.auc > 0.7 for one in found) and len({one.auc for one in found}) == 3
     assert all(abs(one.auc - 0.5) < 4 * one.standard_error for one in hidden)
-    assert [one.auc for one in attacked(clean.counts, clean.counts, labels, rngs())] == [one.auc for one in found]
+    assert [one.auc for one in both(clean, clean, labels)] == [one.auc for one in found]
 
 
 def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: list[dict[str, Any]] = []
+    monkeypatch.setattr(module, "train_attacker", lambda *_, **parts: given.append(parts))
     monkeypatch.setattr(module, "membership", lambda *_, **parts: given.append(parts) or Membership(0.5, 0.1, 1, 1))
     texts, labels = letters(64)
     labels[3] = labels[40] = None
     clean, private = Counted.each(texts, [text.upper() + " x x" for text in texts])
-    attacked(clean.counts, private.counts, labels, rngs(1))
-    (parts,) = given
+    both(clean, private, labels, 1)
+    parts = given[0] | given[1]
+    assert [sorted(one) for one in given] == [["shadow_members", "shadow_others"], ["members", "others", "trained_on"]]
     row_of = {tuple(row): number for number, row in enumerate(clean.counts.toarray())}
     rows = {name: [row_of.get(tuple(row)) for row in part.features.toarray()] for name, part in parts.items()}
     assert rows.pop("trained_on") == [None] * len(rows["members"])  # no such text is there in clear
@@ -226,16 +244,14 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
     ],
 )
 def test_a_data_set_that_cannot_be_attacked_says_why(labels: list[str | None], reason: str) -> None:
-    counts = Counted.each([f"a b {i}" for i in range(len(labels))])[0].counts
-    found = attacked(counts, counts, labels, rngs())
-    assert isinstance(found, str) and reason in found
-    assert membership_entry(found, 2) == {"left_out": found}
+    found = parts_of(labels)
+    assert isinstance(found, LeftOut) and reason in found.reason
 
 
 def test_as_few_texts_as_can_be_attacked() -> None:
-    counts = Counted.each([f"a b {i}" for i in range(32)])[0].counts
-    found = attacked(counts, counts, ["a"] * 28 + ["b"] * 4, rngs(1))
-    assert not isinstance(found, str) and (found[0].n_in, found[0].n_out) == (8, 8)
+    (texts,) = Counted.each([f"a b {i}" for i in range(32)])
+    (found,) = both(texts, texts, ["a"] * 28 + ["b"] * 4, 1)
+    assert (found.n_in, found.n_out) == (8, 8)
 
 
 def test_entry_by_hand() -> None:

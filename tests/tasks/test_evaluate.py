@@ -78,8 +78,13 @@ def change(**evaluation: Any) -> None:
     Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
+def evaluate(*run: str) -> None:
+    run_stage("train_attackers")
+    run_stage("evaluate", *run)
+
+
 def made(mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> dict[str, Any]:
-    run_stage("evaluate", mechanism, strategy, epsilon)
+    evaluate(mechanism, strategy, epsilon)
     return json.loads(Path("artifacts/evaluation", mechanism, strategy, f"{epsilon}.json").read_text(encoding="utf-8"))
 
 
@@ -159,12 +164,32 @@ def test_texts_without_a_known_word_are_left_out_of_similarity_and_of_pairs_each
     assert made()["datasets"]["letters"]["similarity"]["n_texts"] == 36
 
 
-def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
+def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() -> None:
+    run_stage("train_attackers")
+    files = {file: file.read_bytes() for file in sorted(paths.ATTACKERS.rglob("*.npy"))}
+    assert {file.parent.name for file in files} == {"letters"} and len(files) == 6
+    assert not any(SECRET.encode() in content for content in files.values())
+    put_run(documents(told=False), "tem", "S2", "1.0")
+    run_stage("train_attackers")
+    assert {file: file.read_bytes() for file in sorted(paths.ATTACKERS.rglob("*.npy"))} == files
+    for file in files:  # other weights, other results: what is stored is what attacks
+        array = np.load(file)
+        np.save(file, -array if file.stem in ("weights_3", "biases_3") else array)
     run_stage("evaluate", "none", "none", "0.0")
+    record = json.loads(Path("artifacts/evaluation/none/none/0.0.json").read_text(encoding="utf-8"))
+    turned = record["datasets"]["letters"]["membership"]["auc"]["each"]
+    assert made()["datasets"]["letters"]["membership"]["auc"]["each"] == pytest.approx([1 - one for one in turned])
+    (paths.ATTACKERS / "letters").rename(paths.ATTACKERS / "others")
+    with pytest.raises(MissingArtifact, match=r"stage train_attackers\)"):
+        run_stage("evaluate", "none", "none", "0.0")
+
+
+def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
+    evaluate("none", "none", "0.0")
     file = Path("artifacts/evaluation/none/none/0.0.json")
     first = file.read_bytes()
     file.unlink()
-    run_stage("evaluate", "none", "none", "0.0")
+    evaluate("none", "none", "0.0")
     assert file.read_bytes() == first
     assert not any(word.encode() in first for word in (SECRET, *AUTHORS, "l00"))
 
@@ -189,10 +214,10 @@ def test_orders_are_the_same_for_all_runs_and_differ_by_seed(monkeypatch: pytest
     monkeypatch.setattr(stage, "shuffles_of", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
     put_run(documents(told=False), "tem", "S2", "1.0")
     for run in (("none", "none", "0.0"), ("tem", "S2", "1.0")):
-        run_stage("evaluate", *run)
+        evaluate(*run)
     params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
     Path("params.yaml").write_text(yaml.safe_dump(params | {"seed": 5}), encoding="utf-8")
-    run_stage("evaluate", "none", "none", "0.0")
+    evaluate("none", "none", "0.0")
     orders = [[one.order.tolist() for one in shuffles] for shuffles in taken]
     assert len(orders) == 9 and orders[:3] == orders[3:6] and orders[:3] != orders[6:]
 
@@ -232,7 +257,7 @@ def test_the_check_holds_for_what_the_stage_wrote_and_stops_when_a_run_is_of_few
         pq.write_table(pa.Table.from_pylist(rows), f"data/documents/{dataset}.parquet")
     put_run(documents(author_told=False), "madlib", "S1", "1.0")
     for run in (("none", "none", "0.0"), ("madlib", "S1", "1.0")):
-        run_stage("evaluate", *run)
+        evaluate(*run)
     run_stage("check_evaluation")
     record = json.loads(Path("artifacts/checks/evaluation.json").read_text(encoding="utf-8"))
     # Two settings of utility, two of attack, three other measures: letters have all, duets neither authors, nor enough
@@ -240,7 +265,7 @@ def test_the_check_holds_for_what_the_stage_wrote_and_stops_when_a_run_is_of_few
     summary = {"n_runs": 2, "n_cells": 42, "n_scored": 22, "not_above_majority": []}
     assert record["summary"] == summary
     change(shuffles=2)
-    run_stage("evaluate", "madlib", "S1", "1.0")
+    evaluate("madlib", "S1", "1.0")
     change(shuffles=3)
     with pytest.raises(CheckFailed, match=r"7 of 42 cells .*off by up to 1\); run madlib/S1/1\.0"):
         run_stage("check_evaluation")

@@ -1,0 +1,56 @@
+"""Train the models of membership inference, once for all runs: private/none/none/0.0/documents.parquet -> attackers/.
+
+They learn from clean texts only (tasks/evaluation/membership.py), and nothing of any run.
+"""
+
+from __future__ import annotations
+
+import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.evaluation.classifier import joined
+from tasks.evaluation.membership import STREAM, Parts, attackers, parts_of
+from tasks.evaluation.ngrams import Ngrams
+from tasks.io import paths
+from tasks.io.attackers import write_attackers
+from tasks.io.params import CLEAN, Params, load_params
+from tasks.io.stage import stage_main
+from tasks.io.tables import read_table
+from tasks.privacy.rng import stream
+
+
+def run(clean: pa.Table, params: Params, out: Path) -> dict[str, int]:
+    """Write the models of every data set that can be attacked into folder ``out``; return how many texts take part.
+
+    Args:
+        clean: documents as they were given: dataset, label, text, text_b.
+    """
+    trained, n_texts = {}, {}
+    for dataset in sorted(clean.column("dataset").unique().to_pylist()):
+        own = clean.filter(pc.equal(clean.column("dataset"), dataset))
+        parts = parts_of(own.column("label").to_pylist())
+        if not isinstance(parts, Parts):
+            continue
+        counts = Ngrams.counted(joined(own.column("text").to_pylist(), own.column("text_b").to_pylist()))[1]
+        shuffles = range(params.evaluation.shuffles)
+        rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in shuffles]
+        trained[dataset] = attackers(counts, parts, rngs)
+        n_texts[dataset] = len(parts.rows)
+    write_attackers(trained, out)
+    return n_texts
+
+
+def main() -> None:
+    """Run the stage."""
+    clean = read_table(paths.private(*CLEAN) / "documents.parquet", "baseline", ["dataset", "label", "text", "text_b"])
+    n_texts = run(clean, load_params(), paths.ATTACKERS)
+    for dataset, n in n_texts.items():
+        print(f"{dataset}: attack models of {n:,} texts")
+
+
+if __name__ == "__main__":
+    stage_main(main)
