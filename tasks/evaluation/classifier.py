@@ -44,6 +44,7 @@ class Linear:
     name: ClassVar[str] = "linear"
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self._ngrams: Ngrams | None = None
         self._model = TfidfLogistic(seed)
 
