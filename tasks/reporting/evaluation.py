@@ -87,10 +87,10 @@ _TARGET = {"utility": "Label", "attack": "Attribute"}
 _BACK_END = {
     "utility": "classifier",
     "attack": "classifier",
-    "membership": "classifier",
     "similarity": "encoder",
     "perplexity": "language_model",
 }
+_ALWAYS = {"membership": "linear"}  # whatever evaluation.classifier is
 # metrics.json: names stay what `dvc metrics diff` compares with older commits.
 _HEADLINE = {
     "utility_private": UTILITY,
@@ -184,7 +184,7 @@ class Evaluated:
 
     def back_end(self, part: str) -> str:
         """The model a measure was made with."""
-        return str(self.record.get(_BACK_END[part]) or "not recorded")
+        return _ALWAYS.get(part) or str(self.record.get(_BACK_END[part]) or "not recorded")
 
 
 def _standard_error(part: str, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:

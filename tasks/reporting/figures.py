@@ -31,7 +31,7 @@ from tasks.reporting.svg import (
 )
 
 # (colour, marker, dashes) by place in the legend
-_STYLES = [
+STYLES = [
     (BLUE, "o", "-"),
     (ORANGE, "s", (0, (6, 2))),
     (GREEN, "^", (0, (6, 2, 1.5, 2))),
@@ -108,12 +108,12 @@ def over_epsilon(
     extra = 18 if levels else 0  # pixels of the legend's second line
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
-        axes = _panel(figure, f"base ε per word ({unit}, log)", y_label, top=40 + extra)
-        _epsilon_axis(axes, epsilons)
+        axes = new_panel(figure, f"base ε per word ({unit}, log)", y_label, top=40 + extra)
+        epsilon_axis(axes, epsilons)
         has_bars = any(one.y_error for one in series)
         shifts = side_by_side(len(series) if has_bars else 1, epsilons, WIDTH * 0.82)
         for place, one in enumerate(series):
-            colour, marker, dashes = _STYLES[_PLACES.get(one.label, place) % len(_STYLES)]
+            colour, marker, dashes = STYLES[_PLACES.get(one.label, place) % len(STYLES)]
             shift = shifts[place % len(shifts)]
             x = [epsilon * shift for epsilon in one.x]
             _bars(axes, x, one, colour)
@@ -126,7 +126,7 @@ def over_epsilon(
         axes.set_ylim(*y_limits)
         if percent:
             axes.yaxis.set_major_formatter(FuncFormatter(_percent))
-        _legend(axes, len(series), first=len(series))
+        add_legend(axes, len(series), first=len(series))
         return to_svg(figure, name, title, description)
 
 
@@ -155,11 +155,11 @@ def spread_over_epsilon(
     extra = 18 * (-(-len(series) // columns) - 1)  # pixels of the legend's further lines
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
-        axes = _panel(figure, f"ε of a word ({unit}, log)", y_label, top=40 + extra)
-        _epsilon_axis(axes, epsilons)
+        axes = new_panel(figure, f"ε of a word ({unit}, log)", y_label, top=40 + extra)
+        epsilon_axis(axes, epsilons)
         shifts = side_by_side(len(series), epsilons, WIDTH * 0.82)
         for place, (one, shift) in enumerate(zip(series, shifts, strict=True)):
-            colour, marker, dashes = _STYLES[place % len(_STYLES)]
+            colour, marker, dashes = STYLES[place % len(STYLES)]
             x = [epsilon * shift for epsilon in one.x]
             axes.vlines(x, one.low, one.high, color=colour, linewidth=3, alpha=0.45, clip_on=False, zorder=2)
             axes.plot(
@@ -172,7 +172,7 @@ def spread_over_epsilon(
                     markeredgewidth=1.1, clip_on=False, zorder=4,
                 )  # fmt: skip
         axes.set_ylim(*y_limits)
-        _legend(axes, columns)
+        add_legend(axes, columns)
         return to_svg(figure, name, title, description)
 
 
@@ -202,11 +202,11 @@ def tradeoff(
         + f" Clean texts: utility {clean[1]:.3f} at attack {clean[0]:.3f}."
     )
     with drawing(name) as figure:
-        axes = _panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
+        axes = new_panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
         axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         for place, one in enumerate(series):
-            colour, marker, dashes = _STYLES[_PLACES.get(one.label, place) % len(_STYLES)]
+            colour, marker, dashes = STYLES[_PLACES.get(one.label, place) % len(STYLES)]
             _bars(axes, one.x, one, colour)
             axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
             for step, at in enumerate(zip(one.x, one.y, strict=True)):
@@ -220,7 +220,7 @@ def tradeoff(
         )
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        _legend(axes, len(series) + 1)
+        add_legend(axes, len(series) + 1)
         return to_svg(figure, name, title, description)
 
 
@@ -280,7 +280,7 @@ def outcomes(name: str, title: str, rows: Mapping[str, Mapping[str, float]]) -> 
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (96 + 34 * len(rows)) / 72)
         longest = max(map(len, rows), default=0)
-        axes = _panel(
+        axes = new_panel(
             figure, "share of the tokens of all texts (%)", "strategy", top=34, left=max(62, 30 + 8 * longest)
         )
         left = dict.fromkeys(rows, 0.0)
@@ -299,7 +299,7 @@ def outcomes(name: str, title: str, rows: Mapping[str, Mapping[str, float]]) -> 
         axes.set_xlim(0, 1)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter(FuncFormatter(_percent))
-        _legend(axes, len(shown))
+        add_legend(axes, len(shown))
         return to_svg(figure, name, title, description)
 
 
@@ -311,9 +311,9 @@ def pmi_histogram(name: str, title: str, series: Sequence[Series], bin_bits: flo
         for one in series
     )
     with drawing(name) as figure:
-        axes = _panel(figure, "PMI (bits)", f"collocations per {bin_bits:g} bits")
+        axes = new_panel(figure, "PMI (bits)", f"collocations per {bin_bits:g} bits")
         for place, one in enumerate(series):
-            colour, _, dashes = _STYLES[place % len(_STYLES)]
+            colour, _, dashes = STYLES[place % len(STYLES)]
             heights = dict(zip(one.x, one.y, strict=True))
             if heights:
                 n_bins = round((one.x[-1] - one.x[0]) / bin_bits) + 1
@@ -325,7 +325,7 @@ def pmi_histogram(name: str, title: str, series: Sequence[Series], bin_bits: flo
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: numbers.short(value)))
-        _legend(axes, len(series))
+        add_legend(axes, len(series))
         return to_svg(figure, name, title, description)
 
 
@@ -339,11 +339,11 @@ def token_lengths(name: str, title: str, shares: Mapping[str, Sequence[float]]) 
     )
     width = 0.84 / max(len(shares), 1)
     with drawing(name) as figure:
-        axes = _panel(figure, "words in a token", "share of the corpus's tokens (%)")
+        axes = new_panel(figure, "words in a token", "share of the corpus's tokens (%)")
         for place, (label, values) in enumerate(shares.items()):
             at = [i - 0.42 + width * (place + 0.5) for i in range(len(lengths))]
             bars = axes.bar(
-                at, values, width=width * 0.92, color=_STYLES[place][0], hatch=hatches[place], label=label,
+                at, values, width=width * 0.92, color=STYLES[place][0], hatch=hatches[place], label=label,
                 edgecolor=PAPER, linewidth=0.8, zorder=3,
             )  # fmt: skip
             axes.bar_label(bars, [_bar_label(value) for value in values], fontsize=10, padding=2)
@@ -352,7 +352,7 @@ def token_lengths(name: str, title: str, shares: Mapping[str, Sequence[float]]) 
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
         axes.grid(visible=False, axis="x")
         axes.yaxis.set_major_formatter(FuncFormatter(_percent))
-        _legend(axes, len(shares))
+        add_legend(axes, len(shares))
         return to_svg(figure, name, title, description)
 
 
@@ -364,7 +364,7 @@ def word_ranks(name: str, title: str, ranks: Series) -> Markup:
         if math.log10(rank) % 1 == 0
     )
     with drawing(name) as figure:
-        axes = _panel(figure, "rank of the word (log)", "occurrences in the corpus (log)", top=12)
+        axes = new_panel(figure, "rank of the word (log)", "occurrences in the corpus (log)", top=12)
         axes.plot(ranks.x, ranks.y, color=BLUE, linewidth=2, zorder=3)
         for scale, axis in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
             scale("log")
@@ -374,7 +374,7 @@ def word_ranks(name: str, title: str, ranks: Series) -> Markup:
         return to_svg(figure, name, title, description + ".")
 
 
-def _panel(figure: Figure, x_label: str, y_label: str, top: float = 40, left: float = 62) -> Axes:
+def new_panel(figure: Figure, x_label: str, y_label: str, top: float = 40, left: float = 62) -> Axes:
     """Axes at a fixed place in pixels: a layout that measures text could differ from one machine to the next."""
     width, height = (inches * 72 for inches in figure.get_size_inches())
     right, bottom = 14, 50
@@ -388,7 +388,7 @@ def _panel(figure: Figure, x_label: str, y_label: str, top: float = 40, left: fl
     return axes
 
 
-def _epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
+def epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
     """Make x logarithmic, with a tick at every epsilon that has room for its label."""
     axes.set_xscale("log")
     if epsilons:
@@ -399,7 +399,7 @@ def _epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _legend(axes: Axes, columns: int, first: int | None = None) -> None:
+def add_legend(axes: Axes, columns: int, first: int | None = None) -> None:
     """Name above the axes what is drawn.
 
     Args:

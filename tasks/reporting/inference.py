@@ -10,10 +10,10 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from tasks.reporting import numbers
-from tasks.reporting.figures import _STYLES, _epsilon_axis, _legend, _panel
-from tasks.reporting.svg import _VARIABLES, DIM, HEIGHT, INK, PAPER, WIDTH, drawing, to_svg
+from tasks.reporting.figures import STYLES, add_legend, epsilon_axis, new_panel
+from tasks.reporting.svg import VARIABLES, DIM, HEIGHT, INK, PAPER, WIDTH, drawing, to_svg
 
-SHOWN = len(_STYLES)  # more lines than styles cannot be told apart
+SHOWN = len(STYLES)  # more lines than styles cannot be told apart
 LOSS = "utility loss (probability of another label)"
 ERROR = "inference error (probability)"
 _LEGEND_LINE = 18  # pixels
@@ -54,7 +54,7 @@ def error_over_loss(
     """
 
     def draw(axes: Axes, place: int, one: Frontier) -> None:
-        colour, marker, dashes = _STYLES[place]
+        colour, marker, dashes = STYLES[place]
         axes.errorbar(
             one.loss, one.error, xerr=one.loss_sd, yerr=one.error_sd, color=colour, linestyle=dashes, linewidth=1.4,
             elinewidth=1.2, capsize=2.5, zorder=2,
@@ -88,14 +88,14 @@ def error_over_epsilon(name: str, title: str, lines: Sequence[Frontier], *, unit
     """
 
     def draw(axes: Axes, place: int, one: Frontier) -> None:
-        colour, marker, dashes = _STYLES[place]
+        colour, marker, dashes = STYLES[place]
         axes.errorbar(
             one.epsilon, one.error, yerr=one.error_sd, color=colour, linestyle=dashes, linewidth=1.6, marker=marker,
             markersize=7, markeredgecolor=PAPER, markeredgewidth=0.8, elinewidth=1.2, capsize=2.5, zorder=3,
         )  # fmt: skip
 
     def frame(axes: Axes) -> None:
-        _epsilon_axis(axes, sorted({x for one in lines for x in one.epsilon}))
+        epsilon_axis(axes, sorted({x for one in lines for x in one.epsilon}))
 
     return _figure(name, title, f"ε of a word ({unit}, log)", lines, draw, frame, "")
 
@@ -126,20 +126,20 @@ def _figure(
     extra = _LEGEND_LINE * (-(-len(lines) // columns) - 1)
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
-        axes = _panel(figure, x_label, ERROR, top=40 + extra)
+        axes = new_panel(figure, x_label, ERROR, top=40 + extra)
         for place, one in enumerate(lines):
-            colour, marker, dashes = _STYLES[place]
+            colour, marker, dashes = STYLES[place]
             draw(axes, place, one)
             axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.6, label=one.label)
         frame(axes)
         axes.set_ylim(0, 1)
-        _legend(axes, columns)
+        add_legend(axes, columns)
         return to_svg(figure, name, title, description)
 
 
 def standalone(figure: Markup) -> str:
     """The same as a file of its own, that any program can draw: fixed colours, a font, white paper."""
-    colours = {variable: colour for colour, variable in _VARIABLES.items()}
+    colours = {variable: colour for colour, variable in VARIABLES.items()}
     text = re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], figure)
     box = re.search(r'viewBox="0 0 (\d+) (\d+)"', text)
     assert box is not None

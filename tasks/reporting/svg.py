@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 INK, DIM, LINE, PAPER = "#1f2328", "#59636e", "#d1d9e0", "#fefefe"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#00875f", "#a4508b"
 BROWN, SLATE, RED = "#8a6a00", "#5b6776", "#c2185b"  # where there are more than four
-_VARIABLES = {
+VARIABLES = {
     INK: "--ink",
     DIM: "--dim",
     LINE: "--line",
@@ -127,5 +127,5 @@ def _themed(style: str) -> str:
 
 
 def _variable(colour: str) -> str:
-    name = _VARIABLES.get(colour)
+    name = VARIABLES.get(colour)
     return f"var({name})" if name else colour
