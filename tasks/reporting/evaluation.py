@@ -357,7 +357,7 @@ def _table(
         or (column.key in ("clean", "majority") and all(row[place] is None for row in rows))
     ]
     kept = [place for place in range(len(columns)) if place not in dropped]
-    back_end = f"{_BACK_END[part].replace('_', ' ')}: {clean.back_end(part)}"
+    back_end = f"{_BACK_END.get(part, 'classifier').replace('_', ' ')}: {clean.back_end(part)}"
     note = f"The form of {form.source}."
     if len(datasets) == 1:
         parts = dict.fromkeys(one.part for one in form.measures if one.part)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from tasks.reporting import numbers
 from tasks.reporting.figures import STYLES, add_legend, epsilon_axis, new_panel
-from tasks.reporting.svg import VARIABLES, DIM, HEIGHT, INK, PAPER, WIDTH, drawing, to_svg
+from tasks.reporting.svg import DIM, HEIGHT, INK, PAPER, VARIABLES, WIDTH, drawing, to_svg
 
 SHOWN = len(STYLES)  # more lines than styles cannot be told apart
 LOSS = "utility loss (probability of another label)"
