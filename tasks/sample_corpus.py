@@ -7,7 +7,8 @@ kept if the stage is interrupted; when all are there, the vocabulary is numbered
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ ENCODING = {
 GROUP = 10_240  # documents of a row group of sample.parquet: what is read at a time
 BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
 BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
+OBJECT_BYTES = (2**24, 2**27)  # of a document's line in a shard: DuckDB's own limit, and what is allowed at most
 SMALL = 300_000  # documents below which starting worker processes costs more than it saves
 
 
@@ -78,6 +80,22 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
     return sources
 
 
+def object_size(shards: Iterable[Path]) -> int:
+    """Bytes that a document's line may have: those of the largest shard, unpacked, within ``OBJECT_BYTES``.
+
+    DuckDB begins many shards at once, each with a buffer of twice this size, so that small shards with the largest
+    allowed one would fill the memory. A gzip file ends with its size (RFC 1952, ISIZE).
+    """
+    sizes = []
+    for shard in shards:
+        with shard.open("rb") as file:
+            if file.seek(0, io.SEEK_END) >= 4:
+                file.seek(-4, io.SEEK_END)
+                sizes.append(int.from_bytes(file.read(4), "little"))
+    least, most = OBJECT_BYTES
+    return min(max(least, *sizes), most)
+
+
 def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
     """Write the sampled documents (doc_id, text, source) and return how many there are of each source.
 
@@ -87,6 +105,7 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
     weights = params.sample.weights
     sources = {name: shards for name, shards in sources_of(corpus, weights).items() if weights.get(name, 1.0)}
     with duck.session(params.machine) as con:
+        largest = object_size(shard for shards in sources.values() for shard in shards)
         packed = sum(shard.stat().st_size for shards in sources.values() for shard in shards)
         # The sample is about as large as the shards; rows that do not fit into memory are spilled unpacked.
         check_disk(Path(params.machine.temp_directory), packed, 5 * packed, "sampling")
@@ -95,7 +114,7 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
             + " union all ".join(
                 f"select text, '{name}' as source, {weights.get(name, 1.0)!r}::double as weight "
                 f"from read_json({duck.file_list(shards)}, "
-                "columns = {text: 'varchar'}, format = 'newline_delimited', maximum_object_size = 134217728)"
+                f"columns = {{text: 'varchar'}}, format = 'newline_delimited', maximum_object_size = {largest})"
                 for name, shards in sources.items()
             )
         )

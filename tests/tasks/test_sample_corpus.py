@@ -63,6 +63,23 @@ def test_duplicates_and_blanks_are_left_out(tmp_path: Path) -> None:
     )
 
 
+def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
+    """With buffers for the longest allowed document in each, a few of them do not."""
+    folder = tmp_path / "c"
+    folder.mkdir()
+    for number in range(60):
+        with gzip.open(folder / f"corpus-train.{number:05}-of-00060.json.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps({"text": f"{number} {i} " + "abc " * 400}) + "\n" for i in range(150))
+    machine = replace(PARAMS.machine, temp_directory=str(tmp_path / "work"))
+    assert sample(folder, tmp_path / "s.parquet", replace(PARAMS, machine=machine)) == {"": 9000}
+
+
+def test_a_document_of_twenty_megabytes_is_read(tmp_path: Path) -> None:
+    long = "word " * 4_000_000
+    corpus = shards(tmp_path / "c", ["short"], [long])
+    assert set(drawn(corpus, 9)) == {"short", long}
+
+
 def mixed(folder: Path, **sources: list[str]) -> Path:
     folder.mkdir()
     for name, texts in sources.items():
