@@ -77,20 +77,27 @@ def _replace(path: Path, content: bytes) -> None:
         os.replace(partial, path)
 
 
-def _corpus(given: Sequence[str]) -> Path | dict[str, Path] | None:
-    """One file or folder, or several by name, as --corpus [NAME=]PATH gives them."""
+def _place(given: str) -> Path | str:
+    """A path, made absolute because the command works in the project's folder; or an address, as it is."""
+    from tasks.intake.remote import is_address
+
+    return given if is_address(given) else Path(given).absolute()
+
+
+def _corpus(given: Sequence[str]) -> Path | str | dict[str, Path | str] | None:
+    """One file, folder or address, or several by name, as --corpus [NAME=]PATH gives them."""
     if not given:
         return None
-    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
-        return Path(given[0]).absolute()
-    sources: dict[str, Path] = {}
+    if len(given) == 1 and ("=" not in given[0] or isinstance(_place(given[0]), str) or Path(given[0]).exists()):
+        return _place(given[0])
+    sources: dict[str, Path | str] = {}
     for one in given:
         name, equals, path = one.partition("=")
         if not equals or not name or not path:
             raise RequestError(f"--corpus {one}: several need a name each: --corpus web=PATH tickets=PATH")
         if name in sources:
             raise RequestError(f"--corpus {one}: the name {name} is there twice; give files of one source as a folder")
-        sources[name] = Path(path).absolute()
+        sources[name] = _place(path)
     return sources
 
 
@@ -99,6 +106,7 @@ def _data(arguments: argparse.Namespace) -> int:
     documents = [path.absolute() for path in arguments.documents or ()] if arguments.action == "use" else []
     root = _in_project()
     from tasks.intake import project
+    from tasks.intake.stream import Wanted
 
     if arguments.action == "status":
         report = project.status(root)
@@ -107,7 +115,13 @@ def _data(arguments: argparse.Namespace) -> int:
             report = (
                 project.use_default(root)
                 if arguments.action == "default"
-                else project.use(corpus, documents, arguments.text_column, root)
+                else project.use(
+                    corpus,
+                    documents,
+                    arguments.text_column,
+                    root,
+                    Wanted(arguments.max_documents, arguments.share, arguments.shards),
+                )
             )
     _print(report, arguments.json)
     return 0

@@ -50,6 +50,20 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _share(text: str) -> float:
+    value = _positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"{text} is more than all, which is 1")
+    return value
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not all(part.isascii() and part.isdigit() for part in (first, last if dash else "0")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range of numbers, such as 0-9")
+    return int(first), int(last if dash else first)
+
+
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (1 to 65535)")
@@ -146,6 +160,7 @@ def make_parser() -> Parser:
         "  lexveil data default\n"
         "  lexveil data use --corpus crawl/ --documents letters.csv --text-column body\n"
         "  lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)\n"
+        "  lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (after `uv sync --extra hf`)\n"
         "  lexveil data status --json",
     )
     actions = data.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
@@ -157,7 +172,21 @@ def make_parser() -> Parser:
         "--corpus",
         nargs="+",
         metavar="[NAME=]PATH",
-        help="file or folder to learn from, or several, each with a name; left as it is if not given",
+        help="file or folder to learn from, or an address that is read through without being fetched\n"
+        "(hf://allenai/c4/en, s3://…), or several, each with a name; left as it is if not given",
+    )
+    amount = use.add_mutually_exclusive_group()
+    amount.add_argument(
+        "--max-documents",
+        type=_count,
+        metavar="N",
+        help="of an address: keep about so many documents, a little more (default: sample.max_documents)",
+    )
+    amount.add_argument(
+        "--share", type=_share, metavar="S", help="of an address: keep this share of the documents, above 0 up to 1"
+    )
+    use.add_argument(
+        "--shards", type=_range, metavar="A-B", help="of an address: read only these shards, by number from 0"
     )
     use.add_argument(
         "--documents", type=Path, nargs="+", metavar="PATH", help="files or folders to privatize, each file one set"

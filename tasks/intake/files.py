@@ -45,8 +45,8 @@ class Source:
 
 
 @lru_cache(maxsize=256)
-def shown(path: Path) -> str:
-    """The path as one printable line."""
+def shown(path: Path | str) -> str:
+    """The path, or another name, as one printable line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path))
 
 

@@ -28,6 +28,10 @@ from tasks.intake.default import write_default_corpus, write_default_documents
 from tasks.intake.documents import write_documents
 from tasks.intake.files import find_sources, shown
 from tasks.intake.readers import names
+from tasks.intake.remote import find_remote
+from tasks.intake.stream import ORIGIN, Plan, Wanted, announce, forget, make_plan, stream_corpus
+from tasks.io import paths
+from tasks.io.params import load_params
 
 # In a folder that .gitignore names, on the disk that holds data/.
 PARTIAL = Path(".lexveil/data.partial")
@@ -67,24 +71,31 @@ def use_default(root: Path) -> dict[str, Any]:
 
 
 def use(
-    corpus: Path | Mapping[str, Path] | None, documents: Sequence[Path], text_column: str, root: Path
+    corpus: Path | str | Mapping[str, Path | str] | None,
+    documents: Sequence[Path],
+    text_column: str,
+    root: Path,
+    wanted: Wanted = Wanted(),  # noqa: B008 - frozen
 ) -> dict[str, Any]:
     """`lexveil data use`: make users' files the project's corpus, its documents, or both.
 
     The side that is not given stays as it is; where there is none, the embedded default's is used.
 
     Args:
-        corpus: a file or folder; or several, each a source of the corpus by its name; or None.
+        corpus: a file or folder, or an address (a string) that is read through; or several, each a source of the
+            corpus by its name; or None.
         documents: files or folders; each file becomes a document set of its name. May be empty.
         text_column: the column that holds the text, in all of these files (a .txt file has no columns).
-        root: the project's folder.
+        root: the project's folder; params.yaml there gives seed and sample.max_documents for addresses.
+        wanted: how much of the addresses is taken.
 
     Returns:
-        corpus: as ``write_corpus``, of several by name, or None; documents: as ``write_documents``, or None; notes:
-            lines for people.
+        corpus: as ``write_corpus`` or ``stream_corpus``, of several by name, or None; documents: as
+            ``write_documents``, or None; notes: lines for people.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
+        LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes on from there.
     """
     if not corpus and not documents:
         raise RequestError("nothing to use; give --corpus PATH, --documents PATH or both")
@@ -98,8 +109,15 @@ def use(
                 f"--corpus {shown(Path(name))}=…: no name for a source; it has a-z, 0-9, _ and -, and begins with a "
                 "letter or digit"
             )
-    corpus_files = {name: find_sources([path]) for name, path in sources.items()}
+    corpus_files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
     document_files = find_sources(documents)
+    addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
+    if wanted and not addresses:
+        raise RequestError(
+            "--max-documents, --share and --shards are of a --corpus that is an address, such as hf://allenai/c4/en; "
+            "of files sample.max_documents of params.yaml is taken"
+        )
+    plans = _plans(addresses, wanted, text_column, root)
     notes: list[str] = []
     written: dict[str, dict[str, Any]] = {}
     summary: dict[str, Any] = {"corpus": None, "documents": None, "notes": notes}
@@ -111,17 +129,34 @@ def use(
             write_default_documents(partial / "documents")
             notes.append("documents: none were given and none were there, so the embedded default's are used")
         if sources:
-            written = {
-                name: write_corpus(files, partial / "corpus" / name, text_column)
-                for name, files in corpus_files.items()
-            }
+            for name in sources:
+                folder = partial / "corpus" / name
+                if name in plans:
+                    written[name] = stream_corpus(plans[name], folder, root)
+                else:
+                    written[name] = write_corpus(corpus_files[name], folder, text_column)
             summary["corpus"] = written.get("", written)
         elif not keep(root / "data/corpus", partial / "corpus"):
             write_default_corpus(partial / "corpus")
             notes.append("corpus: none was given and none was there, so the embedded default's is used")
         keep(root / "data/embeddings", partial / "embeddings")
+    if plans:
+        forget(root)
     notes += _notes(summary, written)
     return summary
+
+
+def _plans(addresses: Mapping[str, str], wanted: Wanted, text_column: str, root: Path) -> dict[str, Plan]:
+    if not addresses:
+        return {}
+    params = load_params(root / paths.PARAMS)
+    plans = {
+        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
+        for name, address in addresses.items()
+    }
+    forget(root, but=[plan.folder(root) for plan in plans.values()])
+    announce(list(plans.values()), root)
+    return plans
 
 
 def _notes(summary: dict[str, Any], corpus: Mapping[str, dict[str, Any]]) -> Iterator[str]:
@@ -129,6 +164,8 @@ def _notes(summary: dict[str, Any], corpus: Mapping[str, dict[str, Any]]) -> Ite
         where = f"corpus/{source}" if source else "corpus"
         if facts["skipped_blank"]:
             yield f"{where}: {facts['skipped_blank']:,} rows without text were skipped"
+        if facts.get("skipped_unusable"):
+            yield f"{where}: {facts['skipped_unusable']:,} texts with NUL or half a surrogate pair were skipped"
         if facts["dropped_columns"]:
             yield f"{where}: columns dropped: {names(facts['dropped_columns'])}"
     for dataset, facts in (summary["documents"] or {}).items():
@@ -144,8 +181,8 @@ def status(root: Path) -> dict[str, Any]:
     Returns:
         tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
             describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
-        corpus: files, documents, bytes, sources by name, or None; documents: by set, files, rows, bytes, columns,
-            splits.
+        corpus: files, documents, bytes, sources by name, and the addresses that shards came from, or None;
+        documents: by set, files, rows, bytes, columns, splits.
 
     Raises:
         RequestError: if a file in data/ is damaged.
@@ -159,6 +196,10 @@ def status(root: Path) -> dict[str, Any]:
             "documents": sum(_count_lines(shard) for shard in corpus),
             "bytes": sum(shard.stat().st_size for shard in corpus),
             "sources": sorted({shard.parent.name for shard in corpus if shard.parent != root / "data/corpus"}),
+            "addresses": [
+                json.loads(origin.read_text(encoding="utf-8"))["address"]
+                for origin in sorted((root / "data/corpus").rglob(ORIGIN))
+            ],
         }
         if corpus
         else None,

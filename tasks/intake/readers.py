@@ -14,6 +14,7 @@ import csv
 import datetime
 import decimal
 import gzip
+import io
 import itertools
 import json
 import math
@@ -61,19 +62,22 @@ def place(source: Source, line: int) -> str:
 
 
 @contextmanager
-def open_table(source: Source, text_column: str | None, wanted: Collection[str] | None = None) -> Iterator[Table]:
+def open_table(
+    source: Source, text_column: str | None, wanted: Collection[str] | None = None, plain: IO[bytes] | None = None
+) -> Iterator[Table]:
     """Open ``source``, which must have at least one row and the column ``text_column``.
 
     Args:
         source: the file.
         text_column: the column that holds the texts; None asks for none.
         wanted: columns to read beside ``text_column``, where that saves work (Parquet); all of them if None.
+        plain: the file's bytes, where they do not lie at the source's path; closed at the end.
 
     Raises:
         RequestError: naming file and row: empty, cut short, damaged, not UTF-8, not of its kind, without the column.
             Faults further down are raised while the rows are read.
     """
-    with _opened(source) as stream:
+    with _opened(source, plain) as stream:
         if source.kind == "parquet":
             yield _checked(_parquet_table(stream, source, text_column, wanted), text_column)
         else:
@@ -96,9 +100,9 @@ def table_of(stream: IO[bytes], source: Source, text_column: str | None) -> Tabl
     return _checked(table, text_column)
 
 
-def _opened(source: Source) -> IO[bytes]:
+def _opened(source: Source, plain: IO[bytes] | None) -> IO[bytes]:
     try:
-        plain = source.path.open("rb")
+        plain = plain or source.path.open("rb")
     except OSError as error:
         raise RequestError(f"{shown(source.path)}: cannot be read ({error.strerror})") from None
     return cast(IO[bytes], _Unzipped(plain)) if source.gzipped else plain
@@ -243,7 +247,7 @@ def _parquet_table(stream: IO[bytes], source: Source, text_column: str | None, w
     try:
         file = pq.ParquetFile(stream)
     except (pa.ArrowException, OSError):
-        if source.path.stat().st_size == 0:
+        if stream.seek(0, io.SEEK_END) == 0:
             raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it") from None
         raise RequestError(f"{where}: not a Parquet file, cut short or damaged; copy or write it again") from None
     schema = file.schema_arrow
