@@ -20,6 +20,8 @@ import pytest
 from far_files import Far, packed, put
 from intake_files import parquet, tree
 
+from flows.cli import _corpus
+from flows.options import make_parser
 from tasks.errors import LexveilError, RequestError
 from tasks.intake import project, remote, stream
 from tasks.intake.remote import find_remote, is_address, is_transient, shown_address
@@ -430,6 +432,21 @@ def test_c4_from_a_hub(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one["name"] for one in origin(root)["shards"]] == [paths[1]]
 
 
+def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_file_system", lambda url, where: (Far(), Far._strip_protocol(url)))
+    for commit in ("one", "two"):
+        monkeypatch.setattr(remote, "hub_commit", lambda repo, revision, commit=commit: commit)
+        Far.forget()
+        paths = put(f"datasets/allenai/c4@{commit}/en", *SHARDS)
+        Far.etags = {path: str(n) for n, path in enumerate(paths)}
+        if commit == "one":
+            Far.breaks[paths[2]] = [(0, KeyboardInterrupt())]
+            with pytest.raises(KeyboardInterrupt):
+                use(root, "hf://allenai/c4/en")
+    use(root, "hf://allenai/c4/en")
+    assert [Far.read_of(path) > 0 for path in paths] == [False, False, True, True]
+
+
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(RequestError, match="uv sync --extra hf"):
@@ -444,6 +461,27 @@ def test_no_secret_of_an_address_is_shown() -> None:
 def test_what_is_an_address() -> None:
     given = ["hf://a/b", "s3://x", "FILE:///x", "zip://a::s3://b", "data/corpus", "web=hf://a/b", "C:/x", "a.json.gz"]
     assert [is_address(one) for one in given] == [True, True, True, True, False, False, False, False]
+
+
+def test_the_command_line_of_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parse = make_parser().parse_args
+    given = parse("data use --corpus hf://allenai/c4/en --shards 3-5 --share 0.25".split())
+    assert (given.max_documents, given.share, given.shards) == (None, 0.25, (3, 5))
+    assert _corpus(given.corpus) == "hf://allenai/c4/en"
+    given = parse("data use --corpus web=hf://a/b/x=1 own=crawl --shards 7 --max-documents 9".split())
+    assert (given.max_documents, given.share, given.shards) == (9, None, (7, 7))
+    assert _corpus(given.corpus) == {"web": "hf://a/b/x=1", "own": Path("crawl").absolute()}
+    assert _corpus(["https://h.example/a?b=c"]) == "https://h.example/a?b=c"
+    for wrong in (
+        "--share 1.5",
+        "--share 0",
+        "--shards 3-",
+        "--shards -1",
+        "--shards a",
+        "--share 1 --max-documents 2",
+    ):
+        with pytest.raises(SystemExit):
+            parse(["data", "use", "--corpus", "hf://a/b", *wrong.split()])
 
 
 def test_parquet_shards(root: Path) -> None:
