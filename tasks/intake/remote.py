@@ -27,7 +27,7 @@ class Refused(RequestError):
     """What was asked for is not to be had there, however often one asks."""
 
 
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::)", re.IGNORECASE)
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
 HUB = re.compile(
     r"hf://(?:datasets/)?(?P<repo>[\w.-]+/[\w.-]+)"
     r"(?:@(?P<revision>refs/convert/[^/]+|refs/pr/\d+|[^/]+))?(?:/(?P<path>.*))?",
@@ -60,9 +60,14 @@ class Shard:
     size: int
     etag: str | None
 
+    @property
+    def name(self) -> str:
+        """The path for messages and records."""
+        return shown_address(self.path)
+
     def source(self) -> Source:
         """How it is read, and how messages name it."""
-        source = as_source(Path(self.path))
+        source = as_source(Path(self.name))
         assert source is not None
         return source
 
@@ -88,10 +93,14 @@ def is_address(text: str) -> bool:
 
 def shown_address(address: str) -> str:
     """An address for messages and records: without user, password and query, any of which may be a secret."""
-    parts = urlsplit(address)
-    if not parts.username and not parts.query:
-        return shown(address)
-    return shown(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="")))
+    return "::".join(_shown_link(link) for link in address.split("::"))
+
+
+def _shown_link(link: str) -> str:
+    if "://" not in link:  # a path, in which ? stands for a character
+        return shown(link)
+    parts = urlsplit(link)
+    return shown(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")))
 
 
 def find_remote(address: str) -> Remote:
@@ -114,12 +123,14 @@ def find_remote(address: str) -> Remote:
     fs, path = _file_system(url, where)
     entries = persistent(where, lambda: _entries(fs, path))
     files = [entry for entry in entries if entry["type"] == "file"]
-    readable = sorted((entry for entry in files if as_source(Path(entry["name"]))), key=lambda entry: entry["name"])
+    readable = sorted(
+        (entry for entry in files if as_source(Path(shown_address(entry["name"])))), key=lambda entry: entry["name"]
+    )
     if not _is_folder(path, files):
         unknown = [entry["name"] for entry in files if entry not in readable]
         if unknown:
             raise RequestError(
-                f"{shown(unknown[0])}: the ending of the name does not say how to read it; known are {KNOWN}"
+                f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; known are {KNOWN}"
             )
     else:
         readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
@@ -130,7 +141,9 @@ def find_remote(address: str) -> Remote:
         raise RequestError(f"{where}: no file here can be read as data; known are {KNOWN}{hint}")
     for entry in readable:
         if entry.get("size") is None:
-            raise RequestError(f"{shown(entry['name'])}: its size is not told there; fetch it and give the file")
+            raise RequestError(
+                f"{shown_address(entry['name'])}: its size is not told there; fetch it and give the file"
+            )
     shards = (Shard(number, entry["name"], int(entry["size"]), _etag(entry)) for number, entry in enumerate(readable))
     return Remote(where, fs, tuple(shards), commit)
 
@@ -178,14 +191,19 @@ def _libraries(where: str) -> Any:
 
 def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
     """What a path stands for, itself or what is in it."""
-    if any(character in path for character in "*?["):
+    if _is_pattern(path):
         return list(fs.glob(path, detail=True).values())
     info = fs.info(path)
     return [info] if info["type"] == "file" else list(fs.ls(path, detail=True))
 
 
 def _is_folder(path: str, files: Iterable[dict[str, Any]]) -> bool:
-    return not any(character in path for character in "*?[") and not any(entry["name"] == path for entry in files)
+    return not _is_pattern(path) and not any(entry["name"] == path for entry in files)
+
+
+def _is_pattern(path: str) -> bool:
+    # In an address ? begins the query.
+    return "*" in path or "[" in path or ("?" in path and "://" not in path)
 
 
 def _etag(entry: dict[str, Any]) -> str | None:
@@ -261,6 +279,8 @@ def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
         return Refused(f"{what}: not found; check the name, the path and the revision")
     if type(error).__name__ == "OfflineModeIsEnabled":
         return Refused(f"{what}: HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
+    if isinstance(error, ValueError | NotImplementedError):  # so fsspec says, of servers without range requests too
+        return Refused(f"{what}: cannot be listed, or read from any byte on, where it lies; fetch it and give the file")
     if status is None and not isinstance(error, OSError):
         raise error
     return LexveilError(f"{what}: cannot be read ({reason})")
@@ -301,7 +321,7 @@ class RemoteFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes, at most as many as the buffer holds."""
-        content = persistent(shown(self.shard.path), lambda: self._fetch(len(buffer)))
+        content = persistent(self.shard.name, lambda: self._fetch(len(buffer)))
         buffer[: len(content)] = content
         self.position += len(content)
         self.fetched += len(content)

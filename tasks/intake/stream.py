@@ -234,7 +234,7 @@ def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> dict[s
         RequestError: naming shard and row of the first fault. ``out`` is then not there.
     """
     source = shard.source()
-    facts: dict[str, Any] = {"name": shard.path, "size": shard.size, "etag": shard.etag, **dict.fromkeys(COUNTS, 0)}
+    facts: dict[str, Any] = {"name": shard.name, "size": shard.size, "etag": shard.etag, **dict.fromkeys(COUNTS, 0)}
     meter.begin(shard.size)
     file = plan.remote.open(shard)
     with (
@@ -316,7 +316,7 @@ def finished(plan: Plan, shard: Shard, root: Path) -> dict[str, Any] | None:
         return None
     # The path before the name has the commit in it, and most commits leave the shards as they were.
     known = Path(facts["name"]).name, facts["size"], facts["etag"]
-    same = known == (Path(shard.path).name, shard.size, shard.etag)
+    same = known == (Path(shard.name).name, shard.size, shard.etag)
     there = not facts["documents"] or _packed(folder, shard).exists()
     return facts if same and there else None
 

@@ -24,7 +24,7 @@ from flows.cli import _corpus
 from flows.options import make_parser
 from tasks.errors import LexveilError, RequestError
 from tasks.intake import project, remote, stream
-from tasks.intake.remote import find_remote, is_address, is_transient, shown_address
+from tasks.intake.remote import RemoteFile, Shard, find_remote, is_address, is_transient, shown_address
 from tasks.intake.stream import Wanted, share_for, uniform
 from tasks.io.params import SampleParams, load_params
 from tasks.sample_corpus import sample
@@ -269,6 +269,7 @@ def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root: 
     [
         (PermissionError(), "log in"),
         (FileNotFoundError(), "not found"),
+        (ValueError("no range requests"), "fetch it and give the file"),
         (httpx.HTTPStatusError("", request=None, response=httpx.Response(401)), "log in"),  # type: ignore
         (httpx.HTTPStatusError("", request=None, response=httpx.Response(404)), "revision"),  # type: ignore
     ],
@@ -453,13 +454,25 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         find_remote("hf://allenai/c4/en")
 
 
+def refuse(path: str, *_: Any, **__: Any) -> Any:
+    raise OSError(path)
+
+
 def test_no_secret_of_an_address_is_shown() -> None:
     assert shown_address("https://me:key@h.example/a/b.json.gz?token=key") == "https://h.example/a/b.json.gz"
     assert shown_address("hf://allenai/c4@v1/en/*") == "hf://allenai/c4@v1/en/*"
+    assert shown_address("simplecache::s3://me:key@b/c") == "simplecache::s3://b/c"
+    # Over HTTP the path of a file is its whole address.
+    shard = Shard(0, "https://me:key@h.example/a.json.gz?token=key", 1, None)
+    assert shard.name == "https://h.example/a.json.gz"
+    assert "key" not in str(shard.source())
+    with pytest.raises(LexveilError) as error, RemoteFile(SimpleNamespace(open=refuse), shard) as file:
+        file.read(1)
+    assert "key" not in str(error.value)
 
 
 def test_what_is_an_address() -> None:
-    given = ["hf://a/b", "s3://x", "FILE:///x", "zip://a::s3://b", "data/corpus", "web=hf://a/b", "C:/x", "a.json.gz"]
+    given = ["hf://a/b", "s3://x", "FILE:///x", "zip://a::s3://b", "data/corpus", "web=hf://a/b", "C:/x", "a::b.gz"]
     assert [is_address(one) for one in given] == [True, True, True, True, False, False, False, False]
 
 
