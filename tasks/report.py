@@ -461,7 +461,7 @@ def run(params: Params, out: Path) -> None:
     }
     top_collocations, thresholds = top_tables(top)
     bounded = runs.bounded(all_runs, units.EUCLIDEAN)
-    settings = {name: value for name, value in asdict(params).items() if name != "machine"}
+    settings = {name: value for name, value in asdict(params).items() if name not in ("machine", "operation")}
     pmi = collocation_series(histogram)
     outcomes = runs.outcome_shares(all_runs)
     lengths = vocabulary.length_shares(segmented)

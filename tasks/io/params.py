@@ -24,6 +24,10 @@ MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 Keep = Literal["perturb", "keep", "drop", "sample"]
+MechanismName = Literal[
+    "madlib", "mahalanobis", "vickrey", "tem", "truncated_gumbel", "diffractor_geometric", "diffractor_tem"
+]
+StrategyName = Literal["S1", "S2", "S3", "S4"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,18 @@ class MachineParams:
     threads: int
     workers: int
     temp_directory: str = ".lexveil/work"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationParams:
+    """Runs that a schedule starts. No stage declares it: it changes no result.
+
+    ``timeout_minutes``: after which one is stopped, None for never; ``webhook``: http(s) address that is told of a
+    failed one, None for nobody.
+    """
+
+    timeout_minutes: int | None = 1440
+    webhook: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +197,8 @@ class MechanismParams:
 class GridParams:
     """The runs: every mechanism with every strategy at every base epsilon; the baseline `none` is always made."""
 
-    mechanisms: list[
-        Literal[
-            "madlib",
-            "mahalanobis",
-            "vickrey",
-            "tem",
-            "truncated_gumbel",
-            "diffractor_geometric",
-            "diffractor_tem",
-        ]
-    ]
-    strategies: list[Literal["S1", "S2", "S3", "S4"]]
+    mechanisms: list[MechanismName]
+    strategies: list[StrategyName]
     epsilons: list[float]
 
     def runs(self) -> list[tuple[str, str, float]]:
@@ -258,6 +264,7 @@ class Params:
     deniability: DeniabilityParams
     evaluation: EvaluationParams
     checks: CheckParams
+    operation: OperationParams = field(default_factory=OperationParams)
 
 
 # key -> (smallest, largest) allowed value; both ends included.
@@ -265,6 +272,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**63 - 1),
     "machine.threads": (1, 1024),
     "machine.workers": (1, 1024),
+    "operation.timeout_minutes": (1, 10**6),
     "sample.max_documents": (1, 2**62),
     "sample.weights": (0.0, 1e9),
     "count.min_count": (1, 2**31),
@@ -329,6 +337,10 @@ def parse_params(raw: object, source: str = "params") -> Params:
             f"{source}: collocations.min_count is {params.collocations.min_count}, but count.min_count stores no "
             f"n-gram rarer than {params.count.min_count}; raise the first or lower the second"
         )
+    webhook = params.operation.webhook
+    if webhook is not None and not re.match(r"https?://[^/]", webhook):
+        # Not quoted: such addresses are often secrets.
+        raise ParameterError(f"{source}: operation.webhook must be null or an address that starts with http(s)://HOST")
     for key, chosen, folder in (
         ("classifier", "transformer", "transformer_model"),
         ("language_model", "gpt2", "gpt2_model"),
