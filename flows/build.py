@@ -35,7 +35,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.context import FlowRunContext
 from prefect.events.worker import EventsWorker
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.futures import PrefectFuture
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
@@ -43,8 +43,10 @@ from prefect.states import Cancelled, Completed, Crashed, Failed
 
 from flows.display import Result, Watcher, duration
 from flows.graph import Graph, Stage, open_repo, read_graph, with_status
-from flows.inputs import ensure_data
+from flows.inputs import DataUnreachable, ensure_data
+from flows.notify import on_failure
 from flows.process import Command, stop_stages
+from flows.progress import ProgressPage
 from flows.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
 from flows.said import Said
 from flows.summary import metrics_page, stage_rows, table_rows
@@ -56,6 +58,7 @@ from tasks.io.params import load_params
 FLOW_RUN = STATE / "flow-run"  # Prefect's id of the run that is under way
 REPORT = paths.REPORT / "index.html"
 HAND_OVER_SECONDS = 30
+TIME_IS_UP = signal.SIGALRM  # what stops a run that takes longer than it may
 PAGE = 200  # the most that the server gives at once
 
 
@@ -120,6 +123,7 @@ class Build:
                 return Result(stage.name, "stopped")
             command = self.commands[stage.name] = Command(argv, stage_environment())
         self.watcher.start(stage.name)
+        progress = ProgressPage(stage.name)
         with said.log.open("w", encoding="utf-8") as file:
             for stream, line in command.lines():
                 if said.hear(stream, line):
@@ -127,7 +131,9 @@ class Build:
                     file.flush()
                     logger.info(line)
                     self.watcher.output(stage.name, line)
+                    progress.hear(line)
         code = command.wait()
+        progress.close()
         seconds = time.monotonic() - started
         with self.lock:
             del self.commands[stage.name]
@@ -170,22 +176,74 @@ def reproduce(stage: str) -> State[Any]:
     return Completed(message=f"{duration(result.seconds)}{', rows: ' + result.rows if result.rows else ''}")
 
 
-@flow(name="build", persist_result=False, retries=0)
-def build() -> State[Any]:
-    """Bring everything in dvc.yaml up to date."""
+def _may_pass(_task: object, _run: object, state: State[Any]) -> bool:
+    return isinstance(state.result(raise_on_failure=False), DataUnreachable)
+
+
+@task(
+    name="data",
+    cache_policy=NO_CACHE,
+    persist_result=False,
+    retries=2,
+    retry_delay_seconds=[10, 60],
+    retry_condition_fn=_may_pass,
+)
+def bring_data() -> None:
+    """See to it that data/ is there. A remote that cannot be reached is tried again; nothing else gets better so."""
+    logger = get_run_logger()
+
+    class Log(Watcher):
+        def say(self, text: str) -> None:
+            logger.info(text)
+
+    ensure_data(Log())
+
+
+# No retries of the whole: a stage that failed fails again, and Prefect's client repeats what a server did not take.
+@flow(name="build", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
+def build(keep_going: bool = False) -> State[Any]:
+    """Bring everything in dvc.yaml up to date.
+
+    Args:
+        keep_going: after a failure, go on with what does not depend on it.
+    """
     asked = _current.get()
     if asked is not None:
         return _run(asked)
     # Started by a server, not by `lexveil run`.
     prepare(find_root(Path.cwd()))
-    asked = Build()
+    minutes = load_params().operation.timeout_minutes
+    asked = Build(keep_going=keep_going)
     token = _current.set(asked)
     try:
-        with build_lock(wait=True):
-            ensure_data(asked.watcher)
+        with build_lock(wait=True, say=get_run_logger().info), time_limit(minutes, partial(asked.stop, TIME_IS_UP)):
+            bring_data()
             return _run(asked)
     finally:
         _current.reset(token)
+
+
+@contextlib.contextmanager
+def time_limit(minutes: float | None, stop: Callable[[], None]) -> Iterator[None]:
+    """Call ``stop``, in a thread of its own, if the block takes longer; never if ``minutes`` is None."""
+    if minutes is None:
+        yield
+        return
+    timer = threading.Timer(minutes * 60, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def timed_out(minutes: float | None) -> State[Any]:
+    """Return the state of a run that took longer than it may; it counts as a failure."""
+    return Failed(
+        name="TimedOut",
+        message=f"stopped after {minutes} minutes (params.yaml: operation.timeout_minutes); the next one continues",
+    )
 
 
 def _run(build: Build) -> State[Any]:
@@ -196,7 +254,7 @@ def _run(build: Build) -> State[Any]:
         logger.info(text)
         build.watcher.say(text)
 
-    _settle_killed_run(build, say)
+    build.flow_run = note_run(say)
     build.graph = plan(say)
     build.watcher.begin(len(build.graph.stages))
     logger.info(f"{len(build.graph.stages)} stages, {len(build.graph.stale)} stale")
@@ -208,13 +266,16 @@ def _run(build: Build) -> State[Any]:
             settle_lock(repo, build.graph)
         FLOW_RUN.unlink(missing_ok=True)
         build.seconds = time.monotonic() - started
-    create_table_artifact(
-        key="lexveil-build",
-        table=table_rows(build.results.values()),
-        description=f"Stages of one run, {duration(build.seconds)}",
-    )
-    if page := metrics_page():
-        create_markdown_artifact(key="lexveil-report", markdown=page, description="Headline figures of the report")
+    with published(logger):
+        create_table_artifact(
+            key="lexveil-build",
+            table=table_rows(build.results.values()),
+            description=f"Stages of one run, {duration(build.seconds)}: {headline(build)}",
+        )
+        if page := metrics_page():
+            create_markdown_artifact(key="lexveil-report", markdown=page, description="Headline figures of the report")
+    if build.stopped_by == TIME_IS_UP:
+        return timed_out(load_params().operation.timeout_minutes)
     if build.stopped_by is not None:
         return Cancelled(message="stopped; the next run continues here")
     if failed := build.failed:
@@ -222,17 +283,36 @@ def _run(build: Build) -> State[Any]:
     return Completed(message=headline(build))
 
 
-def _settle_killed_run(build: Build, say: Callable[[str], None]) -> None:
-    """Note which flow run this is; one that was noted before and killed is ended in Prefect, or would run for ever."""
+@contextlib.contextmanager
+def published(logger: Any) -> Iterator[None]:
+    """Write artifacts; a server that does not take them costs a warning and not the run."""
+    try:
+        yield
+    except (httpx.HTTPError, PrefectException) as error:
+        logger.warning(f"the run's pages could not be written to Prefect: {type(error).__name__}")
+
+
+def note_run(say: Callable[[str], None]) -> UUID:
+    """Note which flow run this is and return its id; one that was noted before and killed is ended in Prefect."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
-    build.flow_run = context.flow_run.id
+    if killed := settle_killed_run():
+        say(f"the run before this one ({killed}) was killed; this one continues there")
+    FLOW_RUN.write_text(f"{context.flow_run.id}\n", encoding="utf-8")
+    return context.flow_run.id
+
+
+def settle_killed_run() -> str | None:
+    """End in Prefect the run that was noted and killed, and return its name; else it would run there for ever.
+
+    Only the holder of the build lock may call this: then no run that was noted is alive.
+    """
     with contextlib.suppress(OSError, ValueError, ObjectNotFound), get_client(sync_client=True) as client:
         killed = client.read_flow_run(UUID(FLOW_RUN.read_text(encoding="utf-8").strip()))
         if killed.state is not None and not killed.state.is_final():
             client.set_flow_run_state(killed.id, Crashed(message="the process was killed"), force=True)
-            say(f"the run before this one ({killed.name}) was killed; this one continues there")
-    FLOW_RUN.write_text(f"{build.flow_run}\n", encoding="utf-8")
+            return killed.name
+    return None
 
 
 def headline(build: Build) -> str:
@@ -288,13 +368,13 @@ def _ended(build: Build, ended: queue.SimpleQueue[str], name: str, _: object) ->
 
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
-    """On Ctrl-C and SIGTERM end the stages, then let the flow end in its own way; a second one ends it at once."""
+    """On Ctrl-C and SIGTERM end the stages, then let the flow end in its own way; the same one again ends it now."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, _: FrameType | None) -> None:
-        if build.stopped_by is not None:
+        if build.stopped_by == number:
             raise KeyboardInterrupt
         build.stopped_by = number
         # In a thread: the main one may be anywhere, inside a lock or a print too.
@@ -326,7 +406,7 @@ def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float
     try:
         # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
         with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-            state = build(return_state=True)
+            state = build(keep_going, return_state=True)
             hand_over(current)
     finally:
         _current.reset(token)

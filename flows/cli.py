@@ -302,6 +302,15 @@ def _ui(arguments: argparse.Namespace) -> int:
         return 0  # that is how one ends it
 
 
+def _serve(arguments: argparse.Namespace) -> int:
+    _in_project()
+    from flows.ui import lasting_api
+
+    with lasting_api(arguments.port) as (url, server):
+        os.environ["PREFECT_API_URL"] = url  # before Prefect is imported; the processes of runs inherit it
+        return int(import_module("flows.deploy").serve(url, server))
+
+
 def _lineage(arguments: argparse.Namespace) -> int:
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(arguments.artifact))  # noqa: PTH100
@@ -351,6 +360,7 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "privatize": _privatize,
     "report": _report,
     "ui": _ui,
+    "serve": _serve,
     "lineage": _lineage,
     "embeddings": _embeddings,
     "audit": _audit,

@@ -19,11 +19,16 @@ DATA, POINTER = Path("data"), Path("data.dvc")
 TRIAL = STATE / "default"
 
 
+class DataUnreachable(RequestError):
+    """The DVC remote that holds the data did not give it; it may later."""
+
+
 def ensure_data(watcher: Watcher) -> None:
     """See to it that data/ is there; what is there is never touched.
 
     Raises:
-        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded default has.
+        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded default has;
+            DataUnreachable if a remote is set up.
     """
     if DATA.is_dir() and any(DATA.iterdir()):
         return
@@ -55,15 +60,15 @@ def ensure_data(watcher: Watcher) -> None:
                 return
         finally:
             shutil.rmtree(TRIAL, ignore_errors=True)
-        why = "no DVC remote is set up"
+        why, kind = "no DVC remote is set up", RequestError
         if repo.config["core"].get("remote"):
             try:
                 watcher.say("data/ is absent: fetching it from the DVC remote")
                 repo.pull([str(POINTER)])
                 return
             except DvcException as error:
-                why = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}"
-    raise RequestError(
+                why, kind = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}", DataUnreachable
+    raise kind(
         f"data/ is absent, data.dvc does not name the embedded default, and {why}; bring the data back by `dvc pull`, "
         "or choose other data by `lexveil data use` or `lexveil data default`"
     )

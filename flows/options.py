@@ -286,6 +286,19 @@ def make_parser() -> Parser:
     )
     ui.add_argument("--port", type=_port, default=4200, metavar="N", help="default: 4200")
 
+    serve = command(
+        "serve",
+        "run build and audit on the schedules of prefect.yaml",
+        "Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start\n"
+        "them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses that server; else it\n"
+        "starts one on 127.0.0.1, reachable from this machine only. docs/operation.md says how to keep it alive.\n\n"
+        "  lexveil serve\n"
+        "  lexveil serve --port 4201",
+    )
+    serve.add_argument(
+        "--port", type=_port, default=4200, metavar="N", help="of the server, if one is started (default: 4200)"
+    )
+
     lineage = command(
         "lineage",
         "what an artifact was made from: commands, parameters, hashes, commit",

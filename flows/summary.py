@@ -28,11 +28,19 @@ def metrics_page() -> str:
     except (OSError, ValueError):
         return ""
     figures = list(_flat(metrics))
-    lines = [f"Report: `{paths.REPORT / 'index.html'}`", "", "| figure | value |", "| --- | --- |"]
+    lines = [*_pages(), "", "| figure | value |", "| --- | --- |"]
     lines += [f"| {name} | {value} |" for name, value in figures[:MOST_FIGURES]]
     if len(figures) > MOST_FIGURES:
         lines += ["", f"{len(figures) - MOST_FIGURES} more in `{file}`."]
     return "\n".join(lines)
+
+
+def _pages() -> list[str]:
+    """Lines that lead to the pages of a run; a browser may refuse to follow a file's link, so the path is written."""
+    pages = {"Report": paths.REPORT / "index.html", "Data Docs": paths.DATA_DOCS / "index.html"}
+    return [
+        f"- [{name}]({page.absolute().as_uri()}): `{page.absolute()}`" for name, page in pages.items() if page.exists()
+    ]
 
 
 def stage_rows(stage: Stage) -> str:

@@ -134,6 +134,38 @@ def serve(port: int) -> int:
     Raises:
         RequestError: if the port is taken.
     """
+    with pages(port) as (_, server):
+        print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
+        return server.process.wait()
+
+
+@contextlib.contextmanager
+def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
+    """Give an API that stays: PREFECT_API_URL, `lexveil ui`, or a server with pages that is started for this block.
+
+    Yields:
+        Its address, and the server if it was started here.
+
+    Raises:
+        RequestError: if PREFECT_API_URL is set and nothing answers there, or the port is taken.
+    """
+    given = os.environ.get("PREFECT_API_URL")
+    if given or running_ui():
+        with api(meanwhile=lambda: None) as url:
+            yield url, None
+    else:
+        with pages(port) as (url, server):
+            yield url, server
+
+
+@contextlib.contextmanager
+def pages(port: int) -> Iterator[tuple[str, Command]]:
+    """Run Prefect's server with its pages on loopback while the block runs; give the address of its API.
+
+    Raises:
+        RequestError: if the port is taken.
+        LexveilError: if it does not start.
+    """
     url = f"http://127.0.0.1:{port}/api"
     with contextlib.closing(socket.socket()) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -147,8 +179,7 @@ def serve(port: int) -> int:
         if not _await(server, url):
             raise LexveilError(f"Prefect's server did not start; what it said is in {UI_LOG}")
         RUNNING.write_text(json.dumps({"api": url}) + "\n", encoding="utf-8")
-        print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
-        return server.process.wait()
+        yield url, server
     finally:
         RUNNING.unlink(missing_ok=True)
         server.end()

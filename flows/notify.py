@@ -1,0 +1,84 @@
+"""Tell a webhook that a scheduled run failed: counts, names and paths, never a text."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import httpx
+from prefect import Flow, State
+from prefect.client.schemas.objects import FlowRun
+from prefect.logging.loggers import flow_run_logger
+from prefect.settings import PREFECT_API_URL
+
+from tasks import errors
+from tasks.errors import LexveilError
+from tasks.io.params import load_params
+
+WEBHOOK = "LEXVEIL_WEBHOOK"  # in the place of operation.webhook, for an address that must not be committed
+TIMEOUT_SECONDS = 10.0
+RETRIES = 2  # of a connection that is not made
+
+OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"StageFailed"}
+EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)(?:: .*)?", re.DOTALL)
+OF_A_STAGE = re.compile(r"(?P<stage>[a-z_]\w*(?:@[\w.@-]+)?): (?P<rest>.+)", re.DOTALL)
+RAISED = "Flow run encountered an exception: "  # Prefect's words before an exception of the flow itself
+
+
+def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Post what failed to the webhook of params.yaml, if there is one and a deployment started the run.
+
+    Whoever gave `lexveil run` sees for himself. An endpoint that is dead or refuses is a warning in the run's log.
+    """
+    if flow_run.deployment_id is None:
+        return
+    logger = flow_run_logger(flow_run, flow)
+    try:
+        address = os.environ.get(WEBHOOK) or load_params().operation.webhook
+    except LexveilError as error:
+        logger.warning(f"nobody is told of this failure: {error}")
+        return
+    if address is None:
+        return
+    try:
+        with httpx.Client(transport=httpx.HTTPTransport(retries=RETRIES), timeout=TIMEOUT_SECONDS) as client:
+            client.post(address, json=notice(flow.name, flow_run, state)).raise_for_status()
+    except httpx.HTTPStatusError as error:
+        logger.warning(f"the webhook was told and answered {error.response.status_code}")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        # Its message can hold the address, which is often a secret.
+        logger.warning(f"the webhook could not be told of this failure: {type(error).__name__}")
+
+
+def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:
+    """Return what is posted: flow, run, state, stage (None if none is to blame), message, link to Prefect's page."""
+    stage, message = blame(state.message or "")
+    return {
+        "flow": flow,
+        "run": flow_run.name,
+        "state": state.name,
+        "stage": stage,
+        "message": message,
+        "link": page_of(flow_run),
+    }
+
+
+def page_of(flow_run: FlowRun) -> str | None:
+    """Return the address of a run's page, on the server that knows it."""
+    api = PREFECT_API_URL.value()
+    return f"{str(api).rstrip('/').removesuffix('/api')}/runs/flow-run/{flow_run.id}" if api else None
+
+
+def blame(message: str) -> tuple[str | None, str]:
+    """Split a run's message into the stage that failed and what it said, without words that may be of a document.
+
+    The project's own errors never quote one. Of any other exception only the name is told: a KeyError can be a word.
+    """
+    message = message.removeprefix(RAISED)
+    stage = None
+    if (found := OF_A_STAGE.fullmatch(message)) and not EXCEPTION.fullmatch(message):
+        stage, message = found["stage"], found["rest"]
+    if (error := EXCEPTION.fullmatch(message)) and error["name"] not in OURS:
+        message = f"{error['name']}; the run's log says more"
+    return stage, message
