@@ -50,6 +50,12 @@ def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
     return RESULTS / f"{mechanism}-{strategy}-{epsilon}.json"
 
 
+def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, samples: int, out: Path) -> list[str]:
+    """Return the command line of one audit."""
+    argv = [sys.executable, "-m", "flows.cli", "audit", "--mechanism", mechanism, "--strategy", strategy]
+    return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
+
+
 def rows_of(result: dict[str, Any]) -> list[dict[str, object]]:
     """One row per place and method of an audit, for Prefect's table."""
     return [
@@ -73,8 +79,7 @@ def _make(audits: Audits, mechanism: str, strategy: str, epsilon: float, words: 
     out = result_file(mechanism, strategy, epsilon)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "flows.cli", "audit", "--mechanism", mechanism, "--strategy", strategy]
-    argv += ["--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
+    argv = audit_command(mechanism, strategy, epsilon, words, samples, out)
     if audits.time_is_up:
         return Cancelled(name="NotRun", message="the run was stopped")
     command = audits.running = Command(argv, stage_environment())

@@ -42,7 +42,8 @@ stages:
 """
 
 # Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
-# declares, can make one fail ("count@a fail 2"), die ("count@a die") or wait between its steps ("count@a wait 5").
+# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or say
+# how far it is ("count@a progress 5").
 STAGE = """
 import os, sys, time
 from pathlib import Path
@@ -64,6 +65,10 @@ if what[:1] == ["fail"]:
     sys.exit(int(what[1]))
 if what[:1] == ["die"]:
     os.kill(os.getpid(), 9)
+if what[:1] == ["progress"]:
+    for done in range(1, int(what[1]) + 1):
+        print(f"{name}: {done} of {what[1]} documents, 7 tokens/s", flush=True)
+        time.sleep(0.2)
 if what[:1] == ["wait"]:
     Path(f"waiting-{os.getpid()}").touch()
     time.sleep(float(what[1]))

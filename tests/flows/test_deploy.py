@@ -1,0 +1,87 @@
+"""prefect.yaml: the committed one is served as it stands, and a wrong one is one line that names the entry."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import yaml
+from scratch_project import ROOT, Project
+
+from flows.deploy import _only_one, read_deployments
+from tasks.errors import RequestError
+
+
+@pytest.fixture
+def entries(project: Project) -> list[dict[str, object]]:
+    shutil.copy(ROOT / "prefect.yaml", project.root)
+    loaded: list[dict[str, object]] = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
+    return loaded
+
+
+def test_the_committed_file(entries: list[dict[str, object]]) -> None:
+    build, audit = read_deployments()
+    assert (build.flow_name, build.name, build.entrypoint) == ("build", "build", "flows.build.build")
+    assert (audit.flow_name, audit.name, audit.entrypoint) == ("audit", "audit", "flows.audit.audit")
+    assert [schedule.schedule.cron for made in (build, audit) for schedule in made.schedules] == [
+        "0 2 * * *",
+        "0 4 * * 0",
+    ]
+    for made in (build, audit):
+        assert made.concurrency_limit == 1
+        assert made.concurrency_options.collision_strategy.value == "ENQUEUE"
+
+
+def test_what_can_be_changed_in_the_pages_has_types(entries: list[dict[str, object]]) -> None:
+    build, audit = (made._parameter_openapi_schema.properties for made in read_deployments())
+    assert list(build) == ["keep_going"] and build["keep_going"]["type"] == "boolean"
+    assert list(audit) == ["mechanisms", "strategies", "epsilons", "words", "samples"]
+    choices, nothing = audit["mechanisms"]["anyOf"]
+    assert "madlib" in choices["items"]["enum"] and nothing == {"type": "null"}
+    assert audit["epsilons"]["anyOf"][0]["items"] == {"type": "number", "exclusiveMinimum": 0}
+    assert (audit["words"]["minimum"], audit["samples"]["minimum"]) == (2, 200)
+    assert audit["epsilons"]["description"].startswith("null takes those of the grid")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"entrypoint": "flows.build.run"}, r"deployments\[1\]\.entrypoint"),
+        ({"schedule": []}, r"deployments\[1\]\.schedule: "),
+        ({"schedules": [{"cron": "at night"}]}, r"deployments\[1\]: .*cron"),
+        ({"schedules": [{"cron": "0 4 * * 0", "interval": 60}]}, r"deployments\[1\]: a schedule has either"),
+        ({"schedules": [{}]}, r"deployments\[1\]: a schedule has either"),
+        ({"schedules": [{"interval": 0}]}, r"deployments\[1\]\.schedules\.0\.interval"),
+        ({"parameters": {"epsilons": [-1.0]}}, r"deployments\[1\]: .*epsilons"),
+        ({"parameters": {"mechanisms": ["madlab"]}}, r"deployments\[1\]: .*mechanisms"),
+        ({"parameters": {"sample": 3}}, r"deployments\[1\]: .*sample"),
+    ],
+)
+def test_a_wrong_entry_is_named(
+    project: Project, entries: list[dict[str, object]], change: dict[str, object], says: str
+) -> None:
+    entries[1] |= change
+    (project.root / "prefect.yaml").write_text(yaml.safe_dump({"deployments": entries}))
+    with pytest.raises(RequestError, match=says) as error:
+        read_deployments()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["deployments:\n", "deployments: []\n", "a: [\n", "name: lexveil\n", "- 1\n"])
+def test_a_file_without_deployments(project: Project, text: str) -> None:
+    (project.root / "prefect.yaml").write_text(text)
+    with pytest.raises(RequestError, match="deployments"):
+        read_deployments()
+
+
+def test_an_absent_file(project: Project) -> None:
+    with pytest.raises(RequestError, match="there is no such file"):
+        read_deployments()
+
+
+def test_a_second_serve_is_refused(project: Project) -> None:
+    (project.root / ".lexveil").mkdir()
+    with _only_one(), pytest.raises(RequestError, match="another `lexveil serve`"), _only_one():
+        pass
+    with _only_one():
+        pass

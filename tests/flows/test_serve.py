@@ -1,0 +1,297 @@
+"""`lexveil serve` end to end: its own server, a schedule that fires, pages in a real browser, a webhook, its end."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+import yaml
+from scratch_project import ROOT, Project
+from test_notify import Endpoint
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --window-size=1300,1000 --virtual-time-budget=30000"
+).split()
+Record = dict[str, Any]
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return value
+
+
+class Served:
+    """One `lexveil serve` in the scratch project and the server that it started."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.pages = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "serve", "--port", str(self.port)],
+            cwd=self.project.root,
+            env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.said: list[str] = []
+        for line in self.process.stdout:
+            self.said.append(line.strip())
+            if "Ctrl-C" in line:
+                break
+        # A full pipe would hold it up.
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        assert self.process.poll() is None, self.said
+
+    def kill(self) -> None:
+        """End everything of it as a power cut would."""
+        with psutil.Process(self.process.pid).oneshot():
+            family = [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
+        for one in family:
+            one.kill()
+        psutil.wait_procs(family, timeout=PATIENCE)
+        self.process.wait()
+
+    def ask(self, path: str, **body: Any) -> Any:
+        """POST to Prefect's API."""
+        answer = httpx.post(f"{self.pages}/api/{path}", json=body, timeout=60, trust_env=False)
+        answer.raise_for_status()
+        return answer.json()
+
+    def runs(self, deployment: str, *states: str) -> list[Record]:
+        """Runs of a deployment that are in one of ``states``, the first to start first."""
+        found: list[Record] = self.ask(
+            "flow_runs/filter",
+            deployments={"name": {"any_": [deployment]}},
+            flow_runs={"state": {"name": {"any_": list(states)}}},
+            sort="START_TIME_ASC",
+        )
+        return found
+
+    def start_now(self, deployment: str, **parameters: Any) -> Record:
+        """Start a deployment as the button in the pages does."""
+        (found,) = self.ask("deployments/filter", deployments={"name": {"any_": [deployment]}})
+        made: Record = self.ask(f"deployments/{found['id']}/create_flow_run", parameters=parameters)
+        return made
+
+    def state_of(self, run: Record) -> Record:
+        answer = httpx.get(f"{self.pages}/api/flow_runs/{run['id']}", timeout=60, trust_env=False)
+        state: Record = answer.json()["state"]
+        return state
+
+    def ended(self, run: Record) -> Record:
+        """Wait for a run's end; return its last state."""
+        final = ("COMPLETED", "FAILED", "CANCELLED", "CRASHED")
+        state: Record = until(lambda: (state := self.state_of(run))["type"] in final and state)
+        return state
+
+
+@pytest.fixture(scope="module")
+def served(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    root = tmp_path_factory.mktemp("served") / "project"
+    shutil.copytree(template, root)
+    (root / "data").mkdir()
+    (root / "data/any.txt").touch()
+    deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())
+    # Of the committed file only the time of the build is another, for the first run to come in this test's time.
+    deployments["deployments"][0]["schedules"] = [{"interval": 15}]
+    (root / "prefect.yaml").write_text(yaml.safe_dump(deployments))
+    served = Served(Project(root))
+    yield served
+    if served.process.poll() is None:
+        served.kill()
+
+
+@pytest.fixture(scope="module")
+def first(served: Served) -> Record:
+    """The first run, which the schedule started."""
+    run: Record = until(lambda: (runs := served.runs("build", "Completed")) and runs[0])
+    return run
+
+
+@pytest.fixture
+def browse(served: Served, tmp_path: Path) -> Callable[..., str]:
+    """Open a page in Chromium; return its text, or write a picture."""
+    if BROWSER is None:
+        pytest.skip("no Chromium on this machine; .ci/run installs it")
+
+    def once(path: str, picture: Path | None = None) -> str:
+        what = [f"--screenshot={picture}"] if picture else ["--dump-dom"]
+        done = subprocess.run(
+            [BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", *what, f"{served.pages}/{path}"],
+            capture_output=True, text=True, timeout=PATIENCE, check=True,
+        )  # fmt: skip
+        text = re.sub(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", " ", done.stdout, flags=re.DOTALL)
+        return " ".join(html.unescape(text).split())
+
+    return once
+
+
+def test_it_says_where_the_pages_are(served: Served) -> None:
+    assert served.said[0] == f"{served.pages}/deployments"
+    assert any(line.startswith("audit/audit: 0 4 * * 0") for line in served.said)
+
+
+def test_it_listens_on_this_machine_only(served: Served) -> None:
+    listening = {
+        connection.laddr.ip
+        for process in psutil.Process(served.process.pid).children(recursive=True)
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening == {"127.0.0.1"}
+
+
+def test_a_scheduled_run_completes(served: Served, first: Record) -> None:
+    assert first["auto_scheduled"] and first["state"]["message"] == "7 ran"
+    assert first["parameters"] == {"keep_going": False}
+    tasks = served.ask("task_runs/filter", flow_runs={"id": {"any_": [first["id"]]}})
+    names = [task["name"] for task in tasks if not task["name"].startswith("data")]
+    assert sorted(names) == sorted(
+        ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
+    )
+    assert (served.project.root / "artifacts/report/index.html").exists()
+
+
+def test_a_cron_line_creates_runs_at_its_times(served: Served) -> None:
+    scheduled = until(lambda: served.runs("audit", "Scheduled"))
+    for run in scheduled:
+        when = datetime.datetime.fromisoformat(run["expected_start_time"])
+        assert run["auto_scheduled"]
+        assert (when.utctimetuple().tm_wday, when.utctimetuple()[3:6]) == (6, (4, 0, 0))
+
+
+def test_the_pages_show_a_run_and_its_artifact(served: Served, first: Record, browse, tmp_path: Path) -> None:
+    text = browse(f"runs/flow-run/{first['id']}")
+    assert first["name"] in text and "Completed" in text and "8 Task runs" in text
+    assert "Beginning flow run" in text and "7 stages, 7 stale" in text  # its log
+    assert "Failed" not in text
+    (artifact,) = served.ask(
+        "artifacts/filter", artifacts={"flow_run_id": {"any_": [first["id"]]}, "key": {"any_": ["lexveil-build"]}}
+    )
+    text = browse(f"artifacts/artifact/{artifact['id']}")
+    assert "Stages of one run" in text and "7 ran" in text
+    assert "privatize@S2-1.0" in text
+
+    from matplotlib.image import imread
+
+    picture = tmp_path / "run.png"
+    browse(f"runs/flow-run/{first['id']}", picture)
+    pixels = (imread(picture)[..., :3] * 255).astype(int)
+    assert pixels.shape == (1000, 1300, 3)
+    colours = {tuple(colour) for colour in pixels[::4, ::4].reshape(-1, 3).tolist()}
+    assert len(colours) > 50  # a blank page has one
+
+
+@pytest.fixture(scope="module")
+def failed(served: Served, first: Record) -> tuple[Record, Record, list[Record]]:
+    """A run that was started as the pages start one, and failed; its last state, and what the webhook heard of it."""
+    project = served.project
+    with Endpoint() as endpoint:
+        threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+        project.set_params("webhook: null", f"webhook: {endpoint.address}")
+        project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+        project.behave("check fail 1")
+        run = served.start_now("build", keep_going=True)
+        state = served.ended(run)
+        told = until(lambda: [notice for notice in endpoint.told if notice["run"] == run["name"]])
+        endpoint.shutdown()
+    return run, state, told
+
+
+def test_a_failure_is_told_to_the_webhook(served: Served, failed: tuple[Record, Record, list[Record]]) -> None:
+    run, state, told = failed
+    assert state["message"] == "check: CheckFailed: check does not hold; the limit is 3"
+    assert told == [
+        {
+            "flow": "build",
+            "run": run["name"],
+            "state": "Failed",
+            "stage": "check",
+            "message": "CheckFailed: check does not hold; the limit is 3",
+            "link": f"{served.pages}/runs/flow-run/{run['id']}",
+        }
+    ]
+
+
+def test_the_link_of_a_failure_leads_to_its_page(served: Served, failed, browse) -> None:
+    run, _, (told,) = failed
+    text = browse(told["link"].removeprefix(f"{served.pages}/"))
+    assert run["name"] in text and "Failed" in text
+
+
+def test_a_run_by_hand_beside_it_is_refused_while_it_works_and_a_power_cut_leaves_no_run_behind(served: Served) -> None:
+    project = served.project
+    for file in project.root.glob("waiting-*"):
+        file.unlink()
+    project.behave("check wait 600")
+    until(lambda: list(project.root.glob("waiting-*")))
+    (running,) = served.runs("build", "Running")
+    by_hand = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "run"],
+        cwd=project.root, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert by_hand.returncode == 2 and "another run is at work" in by_hand.stderr
+
+    served.kill()
+    project.behave()
+    served.start()
+    assert served.ended(running)["name"] == "Crashed"
+    # The place of the killed run is free again: the schedule goes on.
+    until(
+        lambda: [run for run in served.runs("build", "Completed") if run["expected_start_time"] > running["start_time"]]
+    )
+
+
+def test_sigterm_ends_the_run_that_is_under_way_and_pauses_the_schedules(served: Served) -> None:
+    project = served.project
+    for file in project.root.glob("waiting-*"):
+        file.unlink()
+    project.set_params("min_coverage: 0.6", "min_coverage: 0.7")
+    project.behave("check wait 600")
+    until(lambda: list(project.root.glob("waiting-*")))
+    family = psutil.Process(served.process.pid).children(recursive=True)
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(PATIENCE) == 0
+    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
+    assert alive == []
+    import sqlite3
+
+    with sqlite3.connect(project.root / ".lexveil/prefect/prefect.db") as database:
+        states = database.execute("select state_type, count(*) from flow_run group by state_type").fetchall()
+        paused = database.execute("select paused from deployment").fetchall()
+    assert not {"RUNNING", "PENDING", "CANCELLING"} & {state for state, _ in states}
+    assert dict(states)["CANCELLED"] == 1
+    assert paused == [(1,), (1,)]
