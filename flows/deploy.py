@@ -16,7 +16,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from prefect.client.schemas.objects import ConcurrencyLimitConfig
 from prefect.deployments.runner import RunnerDeployment
+from prefect.exceptions import PrefectException
 from prefect.flows import Flow, load_flow_from_entrypoint
+from prefect.logging import get_logger
 from prefect.runner import Runner
 from prefect.schedules import Cron, Interval, Schedule
 from prefect.types.entrypoint import EntrypointType
@@ -69,7 +71,12 @@ class DeploymentEntry(_Part):
     def deployment(self) -> RunnerDeployment:
         """Return it as Prefect serves it, with the flow's parameters checked."""
         flow: Flow[..., Any] = load_flow_from_entrypoint(self.entrypoint)
-        flow.validate_parameters(self.parameters)
+        log = get_logger("flows")
+        log.disabled = True  # what is wrong is said once, by the error
+        try:
+            flow.validate_parameters(self.parameters)
+        finally:
+            log.disabled = False
         made = flow.to_deployment(
             self.name,
             description=self.description,
@@ -107,7 +114,7 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise RequestError(f"{path}: deployments[{number}].{where}: {first['msg']}") from None
-        except ValueError as error:  # a cron line, a time zone, a parameter
+        except (ValueError, PrefectException) as error:  # a cron line, a time zone, a parameter
             raise RequestError(f"{path}: deployments[{number}]: {' '.join(str(error).split())[:300]}") from None
     return made
 
