@@ -317,13 +317,11 @@ def _lineage(arguments: argparse.Namespace) -> int:
     root = _in_project()
     if not asked.is_relative_to(root):
         raise RequestError(f"{arguments.artifact} is outside the project {root}")
-    from flows.lineage import as_text, lineage
+    from flows.lineage import FORMS, lineage
 
-    found = lineage(asked.relative_to(root))
-    if arguments.json:
-        _print(found, True)
-    else:
-        print("\n".join(as_text(found)))
+    found = lineage(asked.relative_to(root), arguments.at)
+    for line in FORMS["json" if arguments.json else arguments.format](found):
+        print(line)
     return 0
 
 

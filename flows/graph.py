@@ -70,18 +70,25 @@ def read_graph(repo: Repo) -> Graph:
     # The very functions that `dvc repro` plans with, so that order and edges are its own.
     edges = get_active_graph(repo.index.graph)
     planned = plan_repro(edges, collect_stages(repo, [PROJECT]))
-    order = {stage.addressing: i for i, stage in enumerate(planned)}
+    order = {name_of(repo, stage): i for i, stage in enumerate(planned)}
     stages = {}
     for stage in planned:
-        needs = sorted((need.addressing for need in edges.successors(stage)), key=order.__getitem__)
-        stages[stage.addressing] = Stage(
-            name=stage.addressing,
+        needs = sorted((name_of(repo, need) for need in edges.successors(stage)), key=order.__getitem__)
+        stages[name_of(repo, stage)] = Stage(
+            name=name_of(repo, stage),
             needs=tuple(needs),
             deps=tuple(Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"),
             outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
             locked=stage.cmd is not None,
         )
     return Graph(stages)
+
+
+def name_of(repo: Repo, stage: Any) -> str:
+    """Return DVC's name of a stage; its own ``addressing`` is wrong where ``repo`` was switched to another revision."""
+    file = str(repo.fs.relpath(stage.path))
+    name = getattr(stage, "name", None)
+    return str(name) if name and file == PROJECT else f"{file}:{name}" if name else file
 
 
 def with_status(repo: Repo, graph: Graph) -> Graph:

@@ -2,52 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.graph import Graph, open_repo, read_graph
+from flows.files import Files, Listing, below, digest
+from flows.graph import Graph, name_of, open_repo, read_graph
 from tasks.errors import RequestError
+from tasks.io import paths
 
 if TYPE_CHECKING:
     from dvc.output import Output
     from dvc.repo import Repo
 
+# What says what was made of what; only what is committed is known in years.
+RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc")
 
-def lineage(artifact: Path) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What dvc.lock and data.dvc said at one time, and the files as they are now.
+
+    Attributes:
+        graph: of that time.
+        nodes: DVC's stages, by name.
+        made: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage had not run).
+        files: hashes, from cache and work tree.
+        commit: that time's; of the work tree, the one it is based on; None without git.
+        committed: whether the records were as in that commit; None without git.
+    """
+
+    graph: Graph
+    nodes: dict[str, Any]
+    made: dict[str, tuple[str, str | None]]
+    files: Files
+    commit: str | None
+    committed: bool | None
+
+    def listing(self, out: str) -> Listing | None:
+        """List the files of an output as it was made; a file is a folder of one, named ""."""
+        _, md5 = self.made[out]
+        return {"": md5} if md5 and not md5.endswith(".dir") else self.files.recorded(out, md5)
+
+    def makers(self, path: str) -> list[str]:
+        """Return the outputs that are ``path``, hold it, or lie in it."""
+        return [out for out in self.made if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")]
+
+    def hash_of(self, path: str) -> str | None:
+        """Return the hash of an output, a file or folder inside one, or a folder of several, as they were made.
+
+        None where no stage makes it, or DVC's cache does not tell.
+        """
+        if path in self.made:
+            return self.made[path][1]
+        found: Listing = {}
+        for out in self.makers(path):
+            listing = self.listing(out)
+            if listing is None:
+                return None
+            if path.startswith(f"{out}/"):
+                inside = path.removeprefix(f"{out}/")
+                if inside in listing:
+                    return listing[inside]
+                found |= below(listing, inside)
+            else:
+                place = out.removeprefix(f"{path}/")
+                found |= {f"{place}/{name}" if name else place: md5 for name, md5 in listing.items()}
+        return digest(found) if found else None
+
+
+@contextlib.contextmanager
+def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
+    """Read the project's records as they are, or as they were in git revision ``at``; the work tree is not touched.
+
+    Args:
+        at: a commit, tag or branch.
+        trust: as of ``Files``.
+
+    Raises:
+        RequestError: if there is no such revision, or DVC cannot read the project of that time.
+    """
+    from dvc.repo.brancher import switch
+    from dvc.scm import NoSCM, RevError, resolve_rev
+
+    with open_repo() as repo:
+        files = Files(repo, trust)
+        if at is None:
+            yield _read(repo, files, *_commit(repo))
+            return
+        if isinstance(repo.scm, NoSCM):
+            raise RequestError(f"--at {at}: this project is not in a git repository, so it has no revisions")
+        try:
+            resolved = resolve_rev(repo.scm, at)
+        except RevError:
+            raise RequestError(f"--at {at}: there is no such commit, tag or branch; `git log` shows them") from None
+        with switch(repo, resolved) as commit:
+            yield _read(repo, files, commit, True)
+
+
+def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) -> History:
+    graph = read_graph(repo)
+    nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
+    made = {_path(repo, out): (name, _md5(out)) for name, node in nodes.items() for out in node.outs}
+    return History(graph, nodes, made, files, commit, committed)
+
+
+def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
     """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
+
+    Args:
+        at: as it was in this git revision; None as it is.
 
     Returns:
         artifact, md5 (of an output or of a file inside one; None where DVC's cache does not tell), stage;
-        commit, committed (whether dvc.lock and dvc.yaml are as in that commit; None without git);
+        at; commit, committed (whether dvc.lock and dvc.yaml are as in that commit; None without git);
         chain: from the artifact's stage down to the data, each entry with stage, command (None for data), params,
-        inputs (path, md5, made_by, as_made: it is what that stage last made), outputs (path, md5, unchanged: the file
-        there is still the recorded one). md5 of a folder is that of DVC's list of its files, and ends in `.dir`.
+        inputs (path, md5, made_by, as_made: it is what those stages last made; None where DVC's cache does not tell),
+        outputs (path, md5, unchanged: the file there now is still the recorded one),
+        sources (the files of the data that the chain reads: path, md5; None where DVC's cache does not tell),
+        privacy (the record of a run that rewrote documents, or None). md5 of a folder is that of DVC's list of its
+        files, and ends in `.dir`.
 
     Raises:
-        RequestError: if no stage makes the artifact, or it has not been made yet.
+        RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
     """
-    with open_repo() as repo:
-        graph = read_graph(repo)
-        nodes = {stage.addressing: stage for stage in repo.index.stages if stage.addressing in graph.stages}
-        owner = _owner(graph, artifact)
-        if not all(out.hash_info for out in nodes[owner].outs):
-            raise RequestError(f"{artifact} is made by stage {owner}, which has not run yet; `lexveil run` runs it")
-        made = {_path(repo, out): (name, _md5(out)) for name, node in nodes.items() for out in node.outs}
+    with history(at) as known:
+        owner = owner_of(known, artifact)
+        names = ancestors(known.graph, owner)
+        read = {_path_of(dep) for name in names for dep in known.graph.stages[name].deps}
         return {
             "artifact": artifact.as_posix(),
-            "md5": _artifact_md5(repo, nodes[owner].outs, artifact),
+            "md5": _artifact_md5(known, artifact),
             "stage": owner,
-            **_commit(repo),
-            "chain": [_entry(repo, name, nodes[name], made) for name in _ancestors(graph, owner)],
+            "at": at,
+            "commit": known.commit,
+            "committed": known.committed,
+            "chain": [_entry(known, name, read) for name in names],
         }
 
 
-def _owner(graph: Graph, artifact: Path) -> str:
+def owner_of(known: History, artifact: Path) -> str:
+    """Return the stage that made ``artifact``, a file or a folder inside one of its outputs.
+
+    Raises:
+        RequestError: if there is none, or it has not run.
+    """
     inside = []
-    for stage in graph.stages.values():
+    for stage in known.graph.stages.values():
         for out in stage.outs:
             if artifact == out or out in artifact.parents:
+                if any(known.made[_path_of(one)][1] is None for one in stage.outs):
+                    raise RequestError(
+                        f"{artifact} is made by stage {stage.name}, which has not run yet; `lexveil run` runs it"
+                    )
                 return stage.name
             if artifact in out.parents:
                 inside.append(out)
@@ -56,7 +166,7 @@ def _owner(graph: Graph, artifact: Path) -> str:
     raise RequestError(f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`")
 
 
-def _ancestors(graph: Graph, name: str) -> list[str]:
+def ancestors(graph: Graph, name: str) -> list[str]:
     """Return ``name`` and all it needs, each after everything that needs it."""
     wanted = {name}
     for stage in reversed(graph.stages.values()):
@@ -65,77 +175,123 @@ def _ancestors(graph: Graph, name: str) -> list[str]:
     return [stage.name for stage in reversed(graph.stages.values()) if stage.name in wanted]
 
 
-def _entry(repo: Repo, name: str, node: Any, made: dict[str, tuple[str, str | None]]) -> dict[str, Any]:
+def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
+    """Yield path and md5 of what a stage read when it last ran."""
+    from dvc.dependency import ParamsDependency
+
+    stage, node = known.graph.stages[name], known.nodes[name]
+    deps = [dep for dep in node.deps if dep.protocol == "local"]
+    for path, dep in zip(stage.deps, deps, strict=True):
+        if not isinstance(dep, ParamsDependency):
+            yield _path_of(path), _md5(dep)
+
+
+def params_of(known: History, name: str) -> dict[str, Any]:
+    """Return the parameters that a stage was run with."""
     from dvc.dependency import ParamsDependency
 
     params: dict[str, Any] = {}
+    for dep in known.nodes[name].deps:
+        if isinstance(dep, ParamsDependency) and dep.hash_info:
+            params.update(dep.hash_info.value or {})
+    return params
+
+
+def _entry(known: History, name: str, read: set[str]) -> dict[str, Any]:
+    stage, node = known.graph.stages[name], known.nodes[name]
     inputs = []
-    for dep in node.deps:
-        if isinstance(dep, ParamsDependency):
-            params.update((dep.hash_info.value or {}) if dep.hash_info else {})
-            continue
-        path = _path(repo, dep)
-        by, md5 = made.get(path, (None, None))
-        if by is None:  # a folder of outputs, or a file inside one
-            makers = {
-                maker
-                for out, (maker, _) in made.items()
-                if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")
-            }
-            by = ", ".join(sorted(makers)) or None
-        inputs.append({"path": path, "md5": _md5(dep), "made_by": by, "as_made": md5 == _md5(dep) if md5 else None})
+    for path, md5 in inputs_of(known, name):
+        makers = known.makers(path)
+        by = ", ".join(sorted({known.made[out][0] for out in makers})) or None
+        expected = known.hash_of(path) if makers else None
+        inputs.append({"path": path, "md5": md5, "made_by": by, "as_made": expected == md5 if expected else None})
+    outs = [_path_of(out) for out in stage.outs]
     outputs = [
-        {"path": _path(repo, out), "md5": _md5(out), "unchanged": not out.workspace_status()} for out in node.outs
+        {"path": out, "md5": known.made[out][1], "unchanged": known.files.md5(out) == known.made[out][1]}
+        for out in outs
     ]
-    return {"stage": name, "command": node.cmd, "params": params, "inputs": inputs, "outputs": outputs}
+    return {
+        "stage": name,
+        "command": node.cmd,
+        "params": params_of(known, name),
+        "inputs": inputs,
+        "outputs": outputs,
+        "sources": None if stage.locked else _sources(known, outs, read),
+        "privacy": privacy_record(known, outs),
+    }
+
+
+def _sources(known: History, outs: list[str], read: set[str]) -> list[dict[str, str]] | None:
+    """List the files of the data that lie in what was read."""
+    found = []
+    for out in outs:
+        listing = known.listing(out)
+        if listing is None:
+            return None
+        for inside, md5 in sorted(listing.items()):
+            path = f"{out}/{inside}" if inside else out
+            if any(f"{path}/".startswith(f"{folder}/") for folder in read):
+                found.append({"path": path, "md5": md5})
+    return found
+
+
+def privacy_record(known: History, outs: list[str]) -> dict[str, Any] | None:
+    """Return the privacy record that lies in the outputs of a run, as it was made; see tasks.privacy.record."""
+    for out in outs:
+        if (paths.ARTIFACTS / "private") in Path(out).parents:
+            md5 = known.hash_of(f"{out}/record.json")
+            file = known.files.content(f"{out}/record.json", md5) if md5 else None
+            if file:
+                record: dict[str, Any] = json.loads(file.read_bytes())
+                return record
+    return None
 
 
 def _path(repo: Repo, out: Output) -> str:
-    return Path(repo.fs.relpath(out.fs_path)).as_posix()
+    return _path_of(Path(repo.fs.relpath(out.fs_path)))
+
+
+def _path_of(path: Path) -> str:
+    return path.as_posix()
 
 
 def _md5(out: Output) -> str | None:
     return str(out.hash_info.value) if out.hash_info else None
 
 
-def _artifact_md5(repo: Repo, outs: list[Output], artifact: Path) -> str | None:
-    for out in outs:
-        path = Path(_path(repo, out))
-        if artifact == path:
-            return _md5(out)
-        if path in artifact.parents:
-            listed = {"/".join(key): hash_info.value for key, _, hash_info in (out.get_obj() or ())}
-            found = listed.get(artifact.relative_to(path).as_posix())
-            if listed and found is None and not any(key.startswith(f"{artifact.relative_to(path)}/") for key in listed):
-                raise RequestError(f"{artifact} is not among the files that made up {path} when its stage last ran")
-            return found
-    return None
+def _artifact_md5(known: History, artifact: Path) -> str | None:
+    asked = _path_of(artifact)
+    found = known.hash_of(asked)
+    (out,) = known.makers(asked)
+    if found is None and known.listing(out) is not None:
+        raise RequestError(f"{artifact} is not among the files that made up {out} when its stage last ran")
+    return found
 
 
-def _commit(repo: Repo) -> dict[str, Any]:
+def _commit(repo: Repo) -> tuple[str | None, bool | None]:
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError
 
     if isinstance(repo.scm, NoSCM):
-        return {"commit": None, "committed": None}
+        return None, None
     try:
         staged, unstaged, untracked = repo.scm.status()
         changed = {path for paths in (*staged.values(), unstaged, untracked) for path in paths}
-        return {
-            "commit": repo.scm.get_rev(),
-            "committed": changed.isdisjoint({"dvc.lock", "dvc.yaml", "params.yaml", "data.dvc"}),
-        }
+        return repo.scm.get_rev(), changed.isdisjoint(RECORDS)
     except SCMError:  # no commit yet
-        return {"commit": None, "committed": False}
+        return None, False
 
 
-def as_text(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines that `lexveil lineage` prints."""
+def as_json(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the one line, or lines, of JSON."""
+    yield json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def as_text(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that people read."""
     yield f"{found['artifact']}  {found['md5'] or ''}".rstrip()
     if found["commit"]:
-        changes = (
-            "" if found["committed"] else ", with changes not committed (dvc.lock, dvc.yaml, params.yaml or data.dvc)"
-        )
+        changes = "" if found["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
         yield f"commit {found['commit']}{changes}"
     for entry in found["chain"]:
         yield ""
@@ -150,3 +306,33 @@ def as_text(found: dict[str, Any]) -> Iterator[str]:
             yield f"  input    {item['path']}  {item['md5']}{by}{since}"
         for item in entry["outputs"]:
             yield f"  output   {item['path']}  {item['md5']}{'' if item['unchanged'] else '  (changed since)'}"
+        if entry["privacy"]:
+            guarantee = entry["privacy"]["guarantee"]
+            yield f"  privacy  mode {entry['privacy']['mode']}; guarantee: {guarantee['formula']}"
+            yield f"           {guarantee['statement']}"
+        for item in entry["sources"] or ():
+            yield f"  source   {item['path']}  {item['md5']}"
+        if entry["command"] is None and entry["sources"] is None:
+            yield "  source   the files are not known here; `dvc fetch data.dvc` brings their list"
+
+
+def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a flowchart from the data to the artifact: a box for each stage, edges named by what goes over them."""
+    yield "flowchart TD"
+    numbers = {entry["stage"]: f"s{number}" for number, entry in enumerate(found["chain"])}
+    edges: dict[tuple[str, str], list[str]] = {}
+    for entry in reversed(found["chain"]):
+        opening, closing = ("[", "]") if entry["command"] else ("[(", ")]")
+        hashes = "".join(f"<br/>{item['path']} {(item['md5'] or '')[:8]}" for item in entry["outputs"])
+        yield f'    {numbers[entry["stage"]]}{opening}"{entry["stage"]}{hashes}"{closing}'
+        for item in entry["inputs"]:
+            for need in (item["made_by"] or "").split(", "):
+                if need in numbers:
+                    edges.setdefault((numbers[need], numbers[entry["stage"]]), []).append(item["path"])
+    for (source, target), over in edges.items():
+        yield f'    {source} -->|"{"<br/>".join(over)}"| {target}'
+    yield f'    artifact(["{found["artifact"]}<br/>{found["md5"] or ""}"])'
+    yield f"    {numbers[found['stage']]} --> artifact"
+
+
+FORMS = {"text": as_text, "json": as_json, "mermaid": as_mermaid}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -299,17 +300,7 @@ def make_parser() -> Parser:
         "--port", type=_port, default=4200, metavar="N", help="of the server, if one is started (default: 4200)"
     )
 
-    lineage = command(
-        "lineage",
-        "what an artifact was made from: commands, parameters, hashes, commit",
-        "Prints the chain from an artifact down to the data, as DVC recorded it.\n\n"
-        "  lexveil lineage artifacts/private/madlib/S3/10.0\n"
-        "  lexveil lineage artifacts/report/index.html --json",
-    )
-    lineage.add_argument(
-        "artifact", metavar="ARTIFACT", help="a file or folder that a stage makes, or a file inside one"
-    )
-    lineage.add_argument("--json", action="store_true", help="machine-readable output")
+    _lineage(command)
 
     brought = command(
         "embeddings",
@@ -454,3 +445,20 @@ def make_parser() -> Parser:
     collocations.add_argument("--limit", type=_count, metavar="N", help="how many with --word (default: 30)")
     collocations.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
+
+
+def _lineage(command: Callable[[str, str, str], Parser]) -> None:
+    lineage = command(
+        "lineage",
+        "what an artifact was made from: commands, parameters, hashes, commit",
+        "Prints the chain from an artifact down to the files of the data, as DVC recorded it.\n\n"
+        "  lexveil lineage artifacts/private/madlib/S3/10.0\n"
+        "  lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid",
+    )
+    lineage.add_argument(
+        "artifact", metavar="ARTIFACT", help="a file or folder that a stage makes, or a file inside one"
+    )
+    lineage.add_argument("--at", metavar="REV", help="as of a git commit, tag or branch; the work tree stays as it is")
+    form = lineage.add_mutually_exclusive_group()
+    form.add_argument("--format", choices=("text", "json", "mermaid"), default="text", help="default: text")
+    form.add_argument("--json", action="store_true", help="the same as --format json")

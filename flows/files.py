@@ -1,0 +1,99 @@
+"""Hashes of files: what is there now, and what DVC's cache remembers of what was there.
+
+DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with `.dir` behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+Listing = dict[str, str]  # path inside a folder -> md5
+
+
+def digest(listing: Mapping[str, str]) -> str:
+    """Return the name that DVC gives to a folder of these files."""
+    return hashlib.md5(_object(listing)).hexdigest() + ".dir"
+
+
+def _object(listing: Mapping[str, str]) -> bytes:
+    entries = [{"md5": md5, "relpath": path} for path, md5 in sorted(listing.items())]
+    return json.dumps(entries, sort_keys=True).encode()
+
+
+def below(listing: Mapping[str, str], prefix: str) -> Listing:
+    """Return the part of a listing that is inside one of its folders."""
+    return {path.removeprefix(f"{prefix}/"): md5 for path, md5 in listing.items() if path.startswith(f"{prefix}/")}
+
+
+class Files:
+    """The project's files, by paths relative to it.
+
+    Made before DVC is switched to another revision: the work tree and the cache stay where they are.
+
+    Args:
+        repo: the DVC project of the work tree.
+        trust: take DVC's word for files whose size and times have not changed since DVC hashed them; else read all.
+    """
+
+    def __init__(self, repo: Repo, trust: bool = True) -> None:
+        self._root = Path(repo.root_dir)
+        self._fs = repo.fs
+        self._ignore = repo.dvcignore
+        self._state = repo.state if trust else None
+        self._cache = repo.cache.local
+        self.md5 = cache(self._md5)
+        self.now = cache(self._now)
+        self.recorded = cache(self._recorded)
+
+    def _md5(self, path: str) -> str | None:
+        """Return the hash of a file or folder as it is now; None where there is none."""
+        if (self._root / path).is_file():
+            return self.now(path)[""]
+        listing = self.now(path)
+        return digest(listing) if listing else None
+
+    def _now(self, path: str) -> Listing:
+        """List the files of a folder as it is now; a file is a folder of one, named ""."""
+        from dvc_data.hashfile.hash import hash_file
+
+        found: Listing = {}
+        full = self._root / path
+        if full.is_file():
+            return {"": str(hash_file(str(full), self._fs, "md5", state=self._state)[1].value)}
+        for folder, _, names in self._ignore.walk(self._fs, str(full)):
+            for name in names:
+                file = Path(folder, name)
+                _, hashed = hash_file(str(file), self._fs, "md5", state=self._state)
+                found[file.relative_to(full).as_posix()] = str(hashed.value)
+        return found
+
+    def _recorded(self, path: str, md5: str | None) -> Listing | None:
+        """List the files of the folder that had this hash; None where neither cache nor work tree know them."""
+        if md5 is None or not md5.endswith(".dir"):
+            return None
+        try:
+            entries = json.loads(Path(self._cache.oid_to_path(md5)).read_bytes())
+            listing = {str(entry["relpath"]): str(entry["md5"]) for entry in entries}
+        except (OSError, ValueError, TypeError, KeyError):
+            listing = {}
+        if digest(listing) == md5:
+            return listing
+        return self.now(path) if self.md5(path) == md5 else None
+
+    def content(self, path: str, md5: str) -> Path | None:
+        """Return a file with the content that had this hash: the one at ``path``, or DVC's copy; None if neither is."""
+        if self.md5(path) == md5:
+            return self._root / path
+        copy = Path(self._cache.oid_to_path(md5))
+        if not copy.is_file():
+            return None
+        with copy.open("rb") as file:
+            return copy if hashlib.file_digest(file, "md5").hexdigest() == md5 else None

@@ -1,0 +1,158 @@
+"""Lineage on the scratch project: what it leads to, at which time, and in which form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from scratch_project import Project
+
+from flows.files import Files, below, digest
+from flows.graph import open_repo
+from flows.lineage import as_mermaid, as_text, history, lineage
+from tasks.errors import RequestError
+
+PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
+
+
+def git(project: Project, *arguments: str) -> str:
+    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *identity, *arguments], cwd=project.root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(project: Project) -> str:
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "state")
+    return git(project, "rev-parse", "HEAD")
+
+
+def md5(content: bytes) -> str:
+    return hashlib.md5(content).hexdigest()
+
+
+@pytest.fixture
+def twice(built: Project) -> tuple[Project, str]:
+    """Made, committed, and made again with another seed and source, not committed; the commit."""
+    first = commit(built)
+    built.set_params("seed: 20261", "seed: 7")
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro")
+    return built, first
+
+
+def test_a_folder_is_named_as_dvc_names_it(built: Project) -> None:
+    """The digest against DVC's own, and the listing against the folder."""
+    with open_repo() as repo:
+        files = Files(repo)
+        (out,) = repo.stage.collect("privatize@S1-1.0")[0].outs
+        folder, recorded = "artifacts/private/S1/1.0", out.hash_info.value
+        content = (built.root / PRIVATE).read_bytes()
+        assert files.now(folder) == {"documents.txt": md5(content)}
+        assert files.md5(folder) == recorded == digest(files.now(folder))
+        assert files.recorded(folder, recorded) == files.now(folder)
+        assert digest({"documents.txt": md5(content + b"!")}) != recorded
+        assert files.recorded(folder, "0" * 32 + ".dir") is None
+        assert (files.md5("absent"), files.content("absent", "0" * 32)) == (None, None)
+    assert below({"a/b": "1", "a/c/d": "2", "ab/e": "3"}, "a") == {"b": "1", "c/d": "2"}
+
+
+def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(twice: tuple[Project, str]) -> None:
+    project, first = twice
+    before = (project.artifacts(), project.lock(), git(project, "status", "--porcelain"))
+    then, now = lineage(PRIVATE, first), lineage(PRIVATE)
+    assert before == (project.artifacts(), project.lock(), git(project, "status", "--porcelain"))
+    assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (first, True, first, False)
+    assert [entry["stage"] for entry in then["chain"]] == [entry["stage"] for entry in now["chain"]]
+    assert then["chain"][0]["params"] == {"seed": 20261} and now["chain"][0]["params"] == {"seed": 7}
+    assert now["md5"] == md5((project.root / PRIVATE).read_bytes()) != then["md5"]
+    assert now["chain"][0]["outputs"][0]["unchanged"] and not then["chain"][0]["outputs"][0]["unchanged"]
+    (source,) = (item for item in then["chain"][-1]["inputs"] if item["path"] == "src.txt")
+    assert source["md5"] == md5(b"source\n")
+    git(project, "tag", "v1")
+    assert lineage(PRIVATE, "v1") == then | {"at": "v1"}
+
+
+def test_a_stage_that_is_gone_is_still_known_at_its_revision(built: Project) -> None:
+    first = commit(built)
+    built.set_params("[S1, S2]", "[S2]")
+    with pytest.raises(RequestError, match="not made by any stage"):
+        lineage(PRIVATE)
+    assert lineage(PRIVATE, first)["stage"] == "privatize@S1-1.0"
+
+
+def test_a_revision_that_is_not_there(built: Project) -> None:
+    commit(built)
+    with pytest.raises(RequestError, match="--at v9: there is no such commit"):
+        lineage(PRIVATE, "v9")
+
+
+def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None:
+    """A folder of several outputs, a whole folder, and after one of them was made anew."""
+    (counts, _) = lineage(PRIVATE)["chain"][0]["inputs"]
+    assert (counts["path"], counts["made_by"], counts["as_made"]) == ("artifacts/counts", "count@a, count@b", True)
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro", "--single-item", "first", "count@a")
+    (counts, _) = lineage(PRIVATE)["chain"][0]["inputs"]
+    assert counts["as_made"] is False
+    assert any("(made again since)" in line for line in as_text(lineage(PRIVATE)))
+
+
+def test_hashes_of_what_lies_in_an_output_or_holds_several(built: Project) -> None:
+    with history() as known:
+        assert known.hash_of("artifacts/private/S1/1.0/documents.txt") == md5((built.root / PRIVATE).read_bytes())
+        assert known.hash_of("artifacts/counts") == known.files.md5("artifacts/counts")
+        assert known.hash_of("artifacts/private/S1/1.0/absent.txt") is None
+        assert known.hash_of("src.txt") is None
+
+
+def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
+    """Only those that the chain reads, from DVC's cache where the work tree has others."""
+    for name in ("corpus/a.txt", "corpus/more/b.txt", "documents/c.txt"):
+        (built.root / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (built.root / "data" / name).write_text(name)
+    built.dvc("add", "--quiet", "data")
+    file = built.root / "dvc.yaml"
+    file.write_text(file.read_text().replace("deps: [src.txt, stage.py]", "deps: [data/corpus, stage.py]"))
+    file.write_text(file.read_text().replace("artifacts/first.txt src.txt", "artifacts/first.txt data/corpus"))
+    built.dvc("repro")
+    expected = [{"path": f"data/{name}", "md5": md5(name.encode())} for name in ("corpus/a.txt", "corpus/more/b.txt")]
+    entry = lineage(PRIVATE)["chain"][-1]
+    assert (entry["stage"], entry["command"], entry["sources"]) == ("data.dvc", None, expected)
+    (built.root / "data/corpus/a.txt").unlink()
+    (built.root / "data/corpus/a.txt").write_text("slipped in")
+    assert lineage(PRIVATE)["chain"][-1]["sources"] == expected
+    assert f"  source   data/corpus/a.txt  {md5(b'corpus/a.txt')}" in list(as_text(lineage(PRIVATE)))
+
+
+def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
+    """From the run's own folder, and from DVC's cache where the folder holds another one by now."""
+    record = {"mode": "experiment", "guarantee": {"formula": "none", "statement": "Not private.", "because": []}}
+    (built.root / "record.json").write_text(json.dumps(record))
+    file = built.root / "dvc.yaml"
+    both = "artifacts/private/${item.strategy}/${item.epsilon}"
+    before = f"cmd: python stage.py {both}/documents.txt artifacts/counts"
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, f"{before} && cp record.json {both}/record.json"))
+    built.dvc("repro")
+    assert lineage(PRIVATE)["chain"][0]["privacy"] == record
+    own = built.root / PRIVATE.parent / "record.json"
+    own.unlink()
+    own.write_text(json.dumps(record | {"mode": "release"}))
+    assert lineage(PRIVATE)["chain"][0]["privacy"] == record
+    assert "  privacy  mode experiment; guarantee: none" in list(as_text(lineage(PRIVATE)))
+
+
+def test_mermaid_draws_every_stage_and_every_edge_of_the_chain(built: Project) -> None:
+    found = lineage(PRIVATE)
+    lines = list(as_mermaid(found))
+    assert lines[0] == "flowchart TD"
+    names = {entry["stage"]: f"s{number}" for number, entry in enumerate(found["chain"])}
+    edges = {line.strip().split(" -->")[0] + line.split("|")[-1] for line in lines if "-->|" in line}
+    expected = {("first", "count@a"), ("first", "count@b")} | {(f"count@{kind}", "privatize@S1-1.0") for kind in "ab"}
+    assert edges == {f"{names[source]} {names[target]}" for source, target in expected}
+    for name in names:
+        assert sum(f'["{name}<br/>' in line for line in lines) == 1
