@@ -33,7 +33,7 @@ from prefect.client.schemas.filters import (
     TaskRunFilterStateType,
 )
 from prefect.client.schemas.objects import TERMINAL_STATES
-from prefect.context import FlowRunContext
+from prefect.context import FlowRunContext, TaskRunContext
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.futures import PrefectFuture
@@ -41,9 +41,11 @@ from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Cancelled, Completed, Crashed, Failed
 
+from flows import provenance
 from flows.display import Result, Watcher, duration
 from flows.graph import Graph, Stage, open_repo, read_graph, with_status
 from flows.inputs import DataUnreachable, ensure_data
+from flows.lineage import code_state
 from flows.notify import on_failure
 from flows.process import Command, stop_stages
 from flows.progress import ProgressPage
@@ -74,6 +76,7 @@ class Build:
     stopped_by: int | None = None  # the signal
     lock: threading.Lock = field(default_factory=threading.Lock)
     flow_run: UUID | None = None  # Prefect's id
+    origin: provenance.Origin | None = None
     seconds: float = 0.0
 
     @property
@@ -139,10 +142,17 @@ class Build:
             del self.commands[stage.name]
             stopped = self.stopped_by is not None
         if code == 0:
+            if said.state == "ran" and self.origin is not None:
+                provenance.keep(stage.name, self.origin, _task_run())
             return Result(stage.name, said.state, seconds, rows=stage_rows(stage))
         if stopped:
             return Result(stage.name, "stopped", seconds, "the run was stopped")
         return Result(stage.name, "failed", seconds, said.error(code), said.exit_code)
+
+
+def _task_run() -> str | None:
+    context = TaskRunContext.get()
+    return str(context.task_run.id) if context is not None else None
 
 
 # The build that this process runs. A flow's parameters must be plain values that a server can store, so it stands here.
@@ -255,6 +265,9 @@ def _run(build: Build) -> State[Any]:
         build.watcher.say(text)
 
     build.flow_run = note_run(say)
+    context = FlowRunContext.get()
+    assert context is not None and context.flow_run is not None
+    build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
     build.graph = plan(say)
     build.watcher.begin(len(build.graph.stages))
     logger.info(f"{len(build.graph.stages)} stages, {len(build.graph.stale)} stale")
@@ -264,6 +277,7 @@ def _run(build: Build) -> State[Any]:
     finally:
         with open_repo() as repo:
             settle_lock(repo, build.graph)
+            provenance.settle()
         FLOW_RUN.unlink(missing_ok=True)
         build.seconds = time.monotonic() - started
     with published(logger):

@@ -7,19 +7,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from flows.files import Files, Listing, below, digest
 from flows.graph import Graph, name_of, open_repo, read_graph
+from flows.provenance import LOCKFILE, PROVENANCE, RECORDS, lock_entries, matching
 from tasks.errors import RequestError
 from tasks.io import paths
 
 if TYPE_CHECKING:
     from dvc.output import Output
     from dvc.repo import Repo
-
-# What says what was made of what; only what is committed is known in years.
-RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,8 @@ class History:
         nodes: DVC's stages, by name.
         made: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage had not run).
         files: hashes, from cache and work tree.
+        origins: which run made what a stage last made, where that is known; see flows.provenance.
+        environments: the libraries of these runs.
         commit: that time's; of the work tree, the one it is based on; None without git.
         committed: whether the records were as in that commit; None without git.
     """
@@ -39,6 +40,8 @@ class History:
     nodes: dict[str, Any]
     made: dict[str, tuple[str, str | None]]
     files: Files
+    origins: dict[str, dict[str, Any]]
+    environments: dict[str, Any]
     commit: str | None
     committed: bool | None
 
@@ -107,7 +110,14 @@ def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) 
     graph = read_graph(repo)
     nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
     made = {_path(repo, out): (name, _md5(out)) for name, node in nodes.items() for out in node.outs}
-    return History(graph, nodes, made, files, commit, committed)
+    noted = json.loads(_text(repo, PROVENANCE) or "{}")
+    origins = matching(noted, lock_entries(_text(repo, LOCKFILE)))
+    return History(graph, nodes, made, files, origins, noted.get("environments", {}), commit, committed)
+
+
+def _text(repo: Repo, file: Path) -> str:
+    path = repo.fs.join(repo.root_dir, file.name)
+    return str(repo.fs.read_text(path, encoding="utf-8")) if repo.fs.exists(path) else ""
 
 
 def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
@@ -123,8 +133,11 @@ def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
         inputs (path, md5, made_by, as_made: it is what those stages last made; None where DVC's cache does not tell),
         outputs (path, md5, unchanged: the file there now is still the recorded one),
         sources (the files of the data that the chain reads: path, md5; None where DVC's cache does not tell),
-        privacy (the record of a run that rewrote documents, or None). md5 of a folder is that of DVC's list of its
-        files, and ends in `.dir`.
+        privacy (the record of a run that rewrote documents, or None),
+        made (at, flow_run, flow_run_name and task_run of Prefect, commit, committed, environment: of the run that made
+        it; None where it was not `lexveil run`);
+        environments: Python, platform and packages of these runs. md5 of a folder is that of DVC's list of its files,
+        and ends in `.dir`.
 
     Raises:
         RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
@@ -141,6 +154,10 @@ def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
             "commit": known.commit,
             "committed": known.committed,
             "chain": [_entry(known, name, read) for name in names],
+            "environments": {
+                used: known.environments.get(used)
+                for used in sorted({known.origins[name]["environment"] for name in names if name in known.origins})
+            },
         }
 
 
@@ -218,6 +235,7 @@ def _entry(known: History, name: str, read: set[str]) -> dict[str, Any]:
         "outputs": outputs,
         "sources": None if stage.locked else _sources(known, outs, read),
         "privacy": privacy_record(known, outs),
+        "made": known.origins.get(name),
     }
 
 
@@ -268,18 +286,32 @@ def _artifact_md5(known: History, artifact: Path) -> str | None:
     return found
 
 
+def code_state() -> tuple[str | None, bool | None]:
+    """Return the commit of the code here, and whether its files are as in that commit; None, None without git."""
+    with open_repo() as repo:
+        commit, changed = _changes(repo)
+        return commit, changed is not None and changed <= set(RECORDS) if commit else None
+
+
 def _commit(repo: Repo) -> tuple[str | None, bool | None]:
+    commit, changed = _changes(repo, untracked=True)
+    return commit, changed.isdisjoint(RECORDS) if changed is not None else None
+
+
+def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] | None]:
+    """Return the commit (None if there is none yet) and which files are not as in it (None without git)."""
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError
 
     if isinstance(repo.scm, NoSCM):
         return None, None
     try:
-        staged, unstaged, untracked = repo.scm.status()
-        changed = {path for paths in (*staged.values(), unstaged, untracked) for path in paths}
-        return repo.scm.get_rev(), changed.isdisjoint(RECORDS)
+        staged, unstaged, new = repo.scm.status()
+        return repo.scm.get_rev(), {*(path for some in staged.values() for path in some), *unstaged} | set(
+            new if untracked else ()
+        )
     except SCMError:  # no commit yet
-        return None, False
+        return None, set(RECORDS)
 
 
 def as_json(found: Mapping[str, Any]) -> Iterator[str]:
@@ -298,6 +330,7 @@ def as_text(found: Mapping[str, Any]) -> Iterator[str]:
         yield entry["stage"]
         if entry["command"]:
             yield f"  command  {entry['command']}"
+            yield from _made(entry["made"])
         for name, value in entry["params"].items():
             yield f"  param    {name} = {value}"
         for item in entry["inputs"]:
@@ -314,6 +347,23 @@ def as_text(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"  source   {item['path']}  {item['md5']}"
         if entry["command"] is None and entry["sources"] is None:
             yield "  source   the files are not known here; `dvc fetch data.dvc` brings their list"
+
+    for name, environment in found["environments"].items():
+        if environment:
+            yield ""
+            yield f"environment {name}: {environment['python']} on {environment['platform']}"
+            packages = " ".join(f"{package}=={version}" for package, version in environment["packages"].items())
+            yield from wrap(packages, 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
+    if made is None:
+        yield "  made     by a run that is not recorded: not `lexveil run`, or provenance.json is of another time"
+        return
+    yield f"  made     {made['at']}, environment {made['environment']}"
+    yield f"  run      Prefect flow run {made['flow_run_name']} ({made['flow_run']}), task run {made['task_run']}"
+    if made["commit"]:
+        yield f"  code     commit {made['commit']}{'' if made['committed'] else ', with changes not committed'}"
 
 
 def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
