@@ -315,13 +315,29 @@ def _lineage(arguments: argparse.Namespace) -> int:
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(arguments.artifact))  # noqa: PTH100
     root = _in_project()
-    if not asked.is_relative_to(root):
-        raise RequestError(f"{arguments.artifact} is outside the project {root}")
-    from flows.lineage import FORMS, lineage
+    form = "json" if arguments.json else arguments.format
+    from flows import lineage, released, verify
 
-    found = lineage(asked.relative_to(root), arguments.at)
-    for line in FORMS["json" if arguments.json else arguments.format](found):
-        print(line)
+    record = released.record_beside(asked)
+    if record is None and not asked.is_relative_to(root):
+        raise RequestError(
+            f"{arguments.artifact} is outside the project {root}, and no record of `lexveil privatize` is beside it"
+        )
+    artifact = asked.relative_to(root) if record is None else asked
+    if arguments.verify:
+        if form == "mermaid":
+            raise RequestError("--verify has no --format mermaid; give text or json")
+        checked = (
+            verify.verify(artifact, arguments.at)
+            if record is None
+            else verify.verify_released(artifact, record, arguments.at)
+        )
+        print("\n".join(verify.as_text(checked) if form == "text" else lineage.as_json(checked)))
+        return 0 if checked["holds"] else 1
+    found = (
+        lineage.lineage(artifact, arguments.at) if record is None else released.released(artifact, record, arguments.at)
+    )
+    print("\n".join(lineage.FORMS[form](found)))
     return 0
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -49,6 +50,8 @@ class Files:
         self._ignore = repo.dvcignore
         self._state = repo.state if trust else None
         self._cache = repo.cache.local
+        self._scm = repo.scm
+        self.committed = cache(self._committed)
         self.md5 = cache(self._md5)
         self.now = cache(self._now)
         self.recorded = cache(self._recorded)
@@ -87,6 +90,25 @@ class Files:
         if digest(listing) == md5:
             return listing
         return self.now(path) if self.md5(path) == md5 else None
+
+    def _committed(self, path: str, commit: str) -> str | None:
+        """Return the hash of a file or folder as it was in a commit; None where it had none."""
+        fs = self._scm.get_fs(commit)
+        top = Path("/") / self._root.relative_to(self._scm.root_dir)
+        full = (top / path).as_posix()
+        if not fs.exists(full):
+            return None
+        if fs.isfile(full):
+            return hashlib.md5(fs.cat_file(full)).hexdigest()
+        return digest(
+            {file.removeprefix(f"{full}/"): hashlib.md5(fs.cat_file(file)).hexdigest() for file in fs.find(full)}
+        )
+
+    def last_change(self, path: str, commit: str) -> str | None:
+        """Return the last commit up to ``commit`` that changed a file; None if none did."""
+        argv = ["git", "log", "-1", "--format=%H", commit, "--", path]
+        done = subprocess.run(argv, cwd=self._root, capture_output=True, text=True, check=False)
+        return done.stdout.strip() or None
 
     def content(self, path: str, md5: str) -> Path | None:
         """Return a file with the content that had this hash: the one at ``path``, or DVC's copy; None if neither is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -143,22 +143,32 @@ def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
         RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
     """
     with history(at) as known:
-        owner = owner_of(known, artifact)
-        names = ancestors(known.graph, owner)
-        read = {_path_of(dep) for name in names for dep in known.graph.stages[name].deps}
-        return {
-            "artifact": artifact.as_posix(),
-            "md5": _artifact_md5(known, artifact),
-            "stage": owner,
-            "at": at,
-            "commit": known.commit,
-            "committed": known.committed,
-            "chain": [_entry(known, name, read) for name in names],
-            "environments": {
-                used: known.environments.get(used)
-                for used in sorted({known.origins[name]["environment"] for name in names if name in known.origins})
-            },
-        }
+        return trace(known, artifact, at)
+
+
+def trace(known: History, artifact: Path, at: str | None = None) -> dict[str, Any]:
+    """As ``lineage``, of records that were read before."""
+    owner = owner_of(known, artifact)
+    return {
+        "artifact": artifact.as_posix(),
+        "md5": _artifact_md5(known, artifact),
+        "stage": owner,
+        "at": at,
+        "commit": known.commit,
+        "committed": known.committed,
+        **chain(known, [owner]),
+    }
+
+
+def chain(known: History, owners: Sequence[str]) -> dict[str, Any]:
+    """Return chain and environments of all that the stages ``owners`` need, themselves included."""
+    names = ancestors(known.graph, owners)
+    read = {_path_of(dep) for name in names for dep in known.graph.stages[name].deps}
+    used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
+    return {
+        "chain": [_entry(known, name, read) for name in names],
+        "environments": {name: known.environments.get(name) for name in used},
+    }
 
 
 def owner_of(known: History, artifact: Path) -> str:
@@ -183,9 +193,9 @@ def owner_of(known: History, artifact: Path) -> str:
     raise RequestError(f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`")
 
 
-def ancestors(graph: Graph, name: str) -> list[str]:
-    """Return ``name`` and all it needs, each after everything that needs it."""
-    wanted = {name}
+def ancestors(graph: Graph, names: Sequence[str]) -> list[str]:
+    """Return ``names`` and all they need, each after everything that needs it."""
+    wanted = set(names)
     for stage in reversed(graph.stages.values()):
         if stage.name in wanted:
             wanted.update(stage.needs)
@@ -321,7 +331,11 @@ def as_json(found: Mapping[str, Any]) -> Iterator[str]:
 
 def as_text(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that people read."""
-    yield f"{found['artifact']}  {found['md5'] or ''}".rstrip()
+    yield f"{found['artifact']}  {found.get('md5') or ''}".rstrip()
+    for item in found.get("made_with", ()):  # of a file that `lexveil privatize` wrote
+        where = f"{item['path']}  from {item['stage']}" if item["path"] else "in no dvc.lock that is known here"
+        yield f"  with     {item['name']}  sha256 {item['sha256']}: {where}"
+    yield from _privacy(found.get("record"))
     if found["commit"]:
         changes = "" if found["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
         yield f"commit {found['commit']}{changes}"
@@ -339,10 +353,7 @@ def as_text(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"  input    {item['path']}  {item['md5']}{by}{since}"
         for item in entry["outputs"]:
             yield f"  output   {item['path']}  {item['md5']}{'' if item['unchanged'] else '  (changed since)'}"
-        if entry["privacy"]:
-            guarantee = entry["privacy"]["guarantee"]
-            yield f"  privacy  mode {entry['privacy']['mode']}; guarantee: {guarantee['formula']}"
-            yield f"           {guarantee['statement']}"
+        yield from _privacy(entry["privacy"])
         for item in entry["sources"] or ():
             yield f"  source   {item['path']}  {item['md5']}"
         if entry["command"] is None and entry["sources"] is None:
@@ -354,6 +365,12 @@ def as_text(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"environment {name}: {environment['python']} on {environment['platform']}"
             packages = " ".join(f"{package}=={version}" for package, version in environment["packages"].items())
             yield from wrap(packages, 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
+    if record is not None:
+        yield f"  privacy  mode {record['mode']}; guarantee: {record['guarantee']['formula']}"
+        yield f"           {record['guarantee']['statement']}"
 
 
 def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
@@ -381,8 +398,10 @@ def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
                     edges.setdefault((numbers[need], numbers[entry["stage"]]), []).append(item["path"])
     for (source, target), over in edges.items():
         yield f'    {source} -->|"{"<br/>".join(over)}"| {target}'
-    yield f'    artifact(["{found["artifact"]}<br/>{found["md5"] or ""}"])'
-    yield f"    {numbers[found['stage']]} --> artifact"
+    yield f'    artifact(["{found["artifact"]}<br/>{found.get("md5") or ""}"])'
+    owners = [item["stage"] for item in found["made_with"]] if "made_with" in found else [found["stage"]]
+    for owner in dict.fromkeys(filter(None, owners)):
+        yield f"    {numbers[owner]} --> artifact"
 
 
 FORMS = {"text": as_text, "json": as_json, "mermaid": as_mermaid}

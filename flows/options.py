@@ -451,13 +451,21 @@ def _lineage(command: Callable[[str, str, str], Parser]) -> None:
     lineage = command(
         "lineage",
         "what an artifact was made from: commands, parameters, hashes, commit",
-        "Prints the chain from an artifact down to the files of the data, as DVC recorded it.\n\n"
+        "Prints the chain from an artifact down to the files of the data, as DVC recorded it: commands, parameters,\n"
+        "hashes, and the runs, commits and libraries that made each. Of a file that `lexveil privatize` wrote, by the\n"
+        "record beside it. docs/lineage.md says more.\n\n"
         "  lexveil lineage artifacts/private/madlib/S3/10.0\n"
+        "  lexveil lineage letters.out.jsonl --verify\n"
         "  lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid",
     )
     lineage.add_argument(
-        "artifact", metavar="ARTIFACT", help="a file or folder that a stage makes, or a file inside one"
-    )
+        "artifact", metavar="ARTIFACT",
+        help="a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote",
+    )  # fmt: skip
+    lineage.add_argument(
+        "--verify", action="store_true",
+        help="read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded",
+    )  # fmt: skip
     lineage.add_argument("--at", metavar="REV", help="as of a git commit, tag or branch; the work tree stays as it is")
     form = lineage.add_mutually_exclusive_group()
     form.add_argument("--format", choices=("text", "json", "mermaid"), default="text", help="default: text")

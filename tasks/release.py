@@ -6,6 +6,7 @@ the guarantee. With a seed the output is an experiment and stamped as one.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -293,18 +294,23 @@ def privatize_file(
         for line in lines(opened.kind, columns, replaced):
             sys.stdout.write(line)
         return statement
-    # The text last: whoever finds it finds its record and ledger too.
-    if ledger is not None:
-        write_table(ledger, _beside(out, "ledger.parquet"))
-    write_json(statement, _beside(out, "record.json"))
+    # The text last: whoever finds it finds its record and ledger too. The name keeps its ending, which says the form.
+    written = out.with_name(f".partial-{out.name}")
     try:
         if opened.kind == "parquet":
-            write_parquet(opened.path, text_column, rewritten, out)
+            write_parquet(opened.path, text_column, rewritten, written)
         else:
-            write_rows(opened.kind, columns, replaced, out)
+            write_rows(opened.kind, columns, replaced, written)
+        # Of what was made, never of the source: with its hash anybody could test a guess of the text.
+        statement["output"] = {"sha256": sha256(written)}
+        if ledger is not None:
+            write_table(ledger, _beside(out, "ledger.parquet"))
+            statement["output"]["ledger_sha256"] = sha256(_beside(out, "ledger.parquet"))
+        write_json(statement, _beside(out, "record.json"))
+        os.replace(written, out)
     except BaseException:
-        for companion in (_beside(out, "record.json"), _beside(out, "ledger.parquet")):
-            companion.unlink(missing_ok=True)
+        for file in (written, _beside(out, "record.json"), _beside(out, "ledger.parquet")):
+            file.unlink(missing_ok=True)
         raise
     return statement
 

@@ -107,6 +107,17 @@ class Project:
             [sys.executable, "-m", "dvc", *arguments], cwd=self.root, check=True, capture_output=True, text=True
         ).stdout
 
+    def git(self, *arguments: str) -> str:
+        identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
+        argv = ["git", *identity, *arguments]
+        return subprocess.run(argv, cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self) -> str:
+        """Commit everything and return the commit."""
+        self.git("add", ".")
+        self.git("commit", "-q", "--allow-empty", "-m", "state")
+        return self.git("rev-parse", "HEAD")
+
     def artifacts(self) -> dict[str, bytes]:
         files = (path for path in (self.root / "artifacts").rglob("*") if path.is_file())
         return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in files}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import uuid
 from pathlib import Path
 
@@ -40,19 +39,6 @@ def run(project: Project, prefect_server: str):
     return once
 
 
-def git(project: Project, *arguments: str) -> str:
-    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
-    return subprocess.run(
-        ["git", *identity, *arguments], cwd=project.root, check=True, capture_output=True, text=True
-    ).stdout.strip()
-
-
-def commit(project: Project) -> str:
-    git(project, "add", ".")
-    git(project, "commit", "-q", "-m", "state")
-    return git(project, "rev-parse", "HEAD")
-
-
 def noted(project: Project) -> dict:
     return json.loads((project.root / "provenance.json").read_text())
 
@@ -62,7 +48,7 @@ def made(artifact: Path = PRIVATE, at: str | None = None) -> dict:
 
 
 def test_every_stage_of_a_run_tells_of_it_and_only_what_ran_changes(project: Project, run, built_template) -> None:
-    first = commit(project)
+    first = project.commit()
     run()
     found = lineage(PRIVATE)
     origins = [entry["made"] for entry in found["chain"]]
@@ -79,7 +65,7 @@ def test_every_stage_of_a_run_tells_of_it_and_only_what_ran_changes(project: Pro
     run()
     assert (project.root / "provenance.json").read_bytes() == before
 
-    commit(project)
+    project.commit()
     project.set_params("seed: 20261", "seed: 7")
     run()
     again = made()
@@ -89,7 +75,7 @@ def test_every_stage_of_a_run_tells_of_it_and_only_what_ran_changes(project: Pro
 
 
 def test_code_that_was_not_committed_is_said(project: Project, run) -> None:
-    commit(project)
+    project.commit()
     project.set_params("seed: 20261", "seed: 7")
     (project.root / "stage.py").write_text((project.root / "stage.py").read_text() + "# changed\n")
     run()
@@ -98,7 +84,7 @@ def test_code_that_was_not_committed_is_said(project: Project, run) -> None:
 
 
 def test_changed_parameters_are_no_changed_code(project: Project, run) -> None:
-    commit(project)
+    project.commit()
     project.set_params("seed: 20261", "seed: 7")
     run()
     assert {one["committed"] for one in made().values()} == {True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,18 +17,6 @@ from tasks.errors import RequestError
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 
 
-def git(project: Project, *arguments: str) -> str:
-    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *arguments], cwd=project.root, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def commit(project: Project) -> str:
-    git(project, "add", ".")
-    git(project, "commit", "-q", "-m", "state")
-    return git(project, "rev-parse", "HEAD")
-
-
 def md5(content: bytes) -> str:
     return hashlib.md5(content).hexdigest()
 
@@ -37,7 +24,7 @@ def md5(content: bytes) -> str:
 @pytest.fixture
 def twice(built: Project) -> tuple[Project, str]:
     """Made, committed, and made again with another seed and source, not committed; the commit."""
-    first = commit(built)
+    first = built.commit()
     built.set_params("seed: 20261", "seed: 7")
     (built.root / "src.txt").write_text("another source\n")
     built.dvc("repro")
@@ -62,9 +49,9 @@ def test_a_folder_is_named_as_dvc_names_it(built: Project) -> None:
 
 def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(twice: tuple[Project, str]) -> None:
     project, first = twice
-    before = (project.artifacts(), project.lock(), git(project, "status", "--porcelain"))
+    before = (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
     then, now = lineage(PRIVATE, first), lineage(PRIVATE)
-    assert before == (project.artifacts(), project.lock(), git(project, "status", "--porcelain"))
+    assert before == (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
     assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (first, True, first, False)
     assert [entry["stage"] for entry in then["chain"]] == [entry["stage"] for entry in now["chain"]]
     assert then["chain"][0]["params"] == {"seed": 20261} and now["chain"][0]["params"] == {"seed": 7}
@@ -72,12 +59,12 @@ def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(twice: tup
     assert now["chain"][0]["outputs"][0]["unchanged"] and not then["chain"][0]["outputs"][0]["unchanged"]
     (source,) = (item for item in then["chain"][-1]["inputs"] if item["path"] == "src.txt")
     assert source["md5"] == md5(b"source\n")
-    git(project, "tag", "v1")
+    project.git("tag", "v1")
     assert lineage(PRIVATE, "v1") == then | {"at": "v1"}
 
 
 def test_a_stage_that_is_gone_is_still_known_at_its_revision(built: Project) -> None:
-    first = commit(built)
+    first = built.commit()
     built.set_params("[S1, S2]", "[S2]")
     with pytest.raises(RequestError, match="not made by any stage"):
         lineage(PRIVATE)
@@ -85,7 +72,7 @@ def test_a_stage_that_is_gone_is_still_known_at_its_revision(built: Project) -> 
 
 
 def test_a_revision_that_is_not_there(built: Project) -> None:
-    commit(built)
+    built.commit()
     with pytest.raises(RequestError, match="--at v9: there is no such commit"):
         lineage(PRIVATE, "v9")
 

@@ -1,0 +1,126 @@
+"""A file that `lexveil privatize` wrote leads to the artifacts it was made with, by the hashes in its record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from scratch_project import Project
+
+from flows import cli
+from flows.lineage import as_mermaid, as_text
+from flows.released import record_beside, released
+from flows.verify import verify_released
+from tasks.errors import RequestError
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def letter(built: Project, tmp_path: Path) -> Path:
+    """An output outside the project, with record and ledger, made with one count and a file of a run's folder."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    out, ledger = folder / "out.jsonl", folder / "out.jsonl.ledger.parquet"
+    out.write_text('{"text": "rewritten"}\n')
+    ledger.write_bytes(b"a ledger")
+    artifacts = built.artifacts()
+    record = {
+        "mode": "release",
+        "guarantee": {"formula": "a bound", "statement": "In words.", "because": []},
+        "made_with": {
+            "a.txt": sha256(artifacts["artifacts/counts/a.txt"]),
+            "S1/1.0/documents.txt": sha256(artifacts["artifacts/private/S1/1.0/documents.txt"]),
+        },
+        "output": {"sha256": sha256(out.read_bytes()), "ledger_sha256": sha256(ledger.read_bytes())},
+    }
+    (folder / "out.jsonl.record.json").write_text(json.dumps(record))
+    return out
+
+
+def trace(file: Path, at: str | None = None) -> dict:
+    record = record_beside(file)
+    assert record is not None
+    return released(file, record, at)
+
+
+def test_output_ledger_and_record_have_the_same_record(letter: Path) -> None:
+    record = letter.with_name("out.jsonl.record.json")
+    assert {record_beside(letter.with_name(f"out.jsonl{ending}")) for ending in ("", ".ledger.parquet")} == {record}
+    assert record_beside(record) == record
+    assert record_beside(letter.with_name("other.jsonl")) is None
+
+
+def test_it_leads_to_the_artifacts_and_on_to_the_source(built: Project, letter: Path) -> None:
+    found = trace(letter)
+    where = {item["name"]: (item["path"], item["stage"]) for item in found["made_with"]}
+    assert where == {
+        "a.txt": ("artifacts/counts/a.txt", "count@a"),
+        "S1/1.0/documents.txt": ("artifacts/private/S1/1.0/documents.txt", "privatize@S1-1.0"),
+    }
+    assert [entry["stage"] for entry in found["chain"]] == ["privatize@S1-1.0", "count@b", "count@a", "first"]
+    assert "  privacy  mode release; guarantee: a bound" in list(as_text(found))
+    assert sum(line.endswith("--> artifact") for line in as_mermaid(found)) == 2
+
+
+def test_after_the_artifacts_were_made_anew_the_commit_is_found(built: Project, letter: Path) -> None:
+    first = built.commit()
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro")
+    built.commit()
+    found = trace(letter)
+    assert found["at"] == found["commit"] == first
+    assert all(item["path"] for item in found["made_with"])
+    assert trace(letter, "HEAD")["made_with"][0]["path"] is None
+    assert trace(letter, "HEAD")["chain"] == []
+
+
+def test_what_was_made_elsewhere_is_not_known(built: Project, letter: Path) -> None:
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro")
+    found = trace(letter)
+    assert [item["path"] for item in found["made_with"]] == [None, None] and found["chain"] == []
+    assert any("in no dvc.lock that is known here" in line for line in as_text(found))
+
+
+def verified(letter: Path) -> dict:
+    record = record_beside(letter)
+    assert record is not None
+    return verify_released(letter, record)
+
+
+def test_output_ledger_and_chain_are_verified(built: Project, letter: Path) -> None:
+    assert verified(letter)["holds"]
+    ledger = letter.with_name("out.jsonl.ledger.parquet")
+    for file in (letter, ledger, built.root / "artifacts/first.txt"):
+        content = file.read_bytes()
+        file.unlink()
+        file.write_bytes(content + b"!")
+        report = verified(letter)
+        (wrong,) = (one for one in report["findings"] if one["state"] == "changed")
+        assert not report["holds"] and wrong["files"][0]["path"].endswith(file.name)
+        file.write_bytes(content)
+    assert verified(letter)["holds"]
+
+
+def test_the_command_takes_it_and_tells_by_its_exit_code(built: Project, letter: Path, capsys) -> None:
+    assert cli.main(["lineage", str(letter), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["made_with"][0]["stage"] == "count@a"
+    assert cli.main(["lineage", "--verify", str(letter)]) == 0
+    letter.write_text("tampered")
+    capsys.readouterr()
+    assert cli.main(["lineage", "--verify", str(letter)]) == 1
+    out = capsys.readouterr().out
+    assert f"changed  {letter}" in out and "tampered" not in out
+    assert cli.main(["lineage", "--verify", str(letter), "--format", "mermaid"]) == 2
+    assert cli.main(["lineage", "--verify", "artifacts/first.txt"]) == 0
+
+
+def test_a_record_that_is_none_is_refused(built: Project, letter: Path) -> None:
+    letter.with_name("out.jsonl.record.json").write_text("[]")
+    with pytest.raises(RequestError, match="is no privacy record"):
+        trace(letter)
