@@ -43,6 +43,7 @@ from prefect.states import Cancelled, Completed, Crashed, Failed
 
 from flows import provenance
 from flows.display import Result, Watcher, duration
+from flows.events import Events
 from flows.graph import Graph, Stage, open_repo, read_graph, with_status
 from flows.inputs import DataUnreachable, ensure_data
 from flows.lineage import code_state
@@ -77,6 +78,7 @@ class Build:
     lock: threading.Lock = field(default_factory=threading.Lock)
     flow_run: UUID | None = None  # Prefect's id
     origin: provenance.Origin | None = None
+    events: Events | None = None
     seconds: float = 0.0
 
     @property
@@ -167,7 +169,7 @@ def reproduce(stage: str) -> State[Any]:
     what, why = build.verdict(build.graph.stages[stage])
     if what == "run":
         get_run_logger().info(f"stale: {why}")
-        result = build.reproduce(build.graph.stages[stage])
+        result = _announced(build, build.graph.stages[stage])
     else:
         result = Result(stage, what, message=why)
     build.results[stage] = result
@@ -184,6 +186,16 @@ def reproduce(stage: str) -> State[Any]:
             name="Restored", message="same command and inputs as in an earlier run: taken from DVC's cache"
         )
     return Completed(message=f"{duration(result.seconds)}{', rows: ' + result.rows if result.rows else ''}")
+
+
+def _announced(build: Build, stage: Stage) -> Result:
+    run = _task_run()
+    if build.events is None or run is None:
+        return build.reproduce(stage)
+    build.events.stage_begins(stage, run)
+    result = build.reproduce(stage)
+    build.events.stage_ends(stage, run, result)
+    return result
 
 
 def _may_pass(_task: object, _run: object, state: State[Any]) -> bool:
@@ -269,6 +281,9 @@ def _run(build: Build) -> State[Any]:
     assert context is not None and context.flow_run is not None
     build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
     build.graph = plan(say)
+    if target := load_params().operation.openlineage:
+        build.events = Events(target, str(build.flow_run), build.graph, say)
+        build.events.begin()
     build.watcher.begin(len(build.graph.stages))
     logger.info(f"{len(build.graph.stages)} stages, {len(build.graph.stale)} stale")
     try:
@@ -280,6 +295,8 @@ def _run(build: Build) -> State[Any]:
             provenance.settle()
         FLOW_RUN.unlink(missing_ok=True)
         build.seconds = time.monotonic() - started
+        if build.events is not None:
+            build.events.end(*_ended_as(build))
     with published(logger):
         create_table_artifact(
             key="lexveil-build",
@@ -295,6 +312,15 @@ def _run(build: Build) -> State[Any]:
     if failed := build.failed:
         return Failed(message=f"{failed.stage}: {failed.message}")
     return Completed(message=headline(build))
+
+
+def _ended_as(build: Build) -> tuple[str, str]:
+    """Return how the flow ended, in the words of a stage, and why."""
+    if build.stopped_by is not None:
+        return "stopped", ""
+    if failed := build.failed:
+        return "failed", f"{failed.stage}: {failed.message}"
+    return "ran", ""
 
 
 @contextlib.contextmanager

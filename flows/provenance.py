@@ -11,8 +11,9 @@ import hashlib
 import json
 import os
 import platform
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import distributions
@@ -72,26 +73,35 @@ def lock_entries(text: str) -> dict[str, Any]:
         return {}
 
 
-def keep(stage: str, origin: Origin, task_run: str | None) -> None:
-    """Note on this machine who made what dvc.lock now says of ``stage``, which has just run.
+def entries_with(names: Iterable[str]) -> dict[str, Any]:
+    """Return the stages of dvc.lock while stages run; none if those named do not appear.
 
-    Another stage's DVC may be writing dvc.lock at this moment, in place: what is not whole is read again, and what is
-    read wrongly has a hash that nothing will ever have.
+    Another stage's DVC may be writing the file at this moment, in place: what is not whole is read again.
     """
+    wanted = set(names)
     for _ in range(20):
-        entry = lock_entries(LOCKFILE.read_text(encoding="utf-8")).get(stage) if LOCKFILE.exists() else None
-        if entry and entry.get("outs"):
-            made = {
-                "entry": stamp(entry),
-                "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                **asdict(origin),
-                "task_run": task_run,
-                "environment": stamp(environment())[:12],
-            }
-            _write(KEPT / "environments" / f"{made['environment']}.json", environment())
-            _write(KEPT / f"{made['entry']}.json", made)
-            return
+        text = LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else ""
+        entries = lock_entries(text)
+        if wanted <= entries.keys() and (text.endswith("\n") or not wanted):
+            return entries
         time.sleep(0.1)
+    return {}
+
+
+def keep(stage: str, origin: Origin, task_run: str | None) -> None:
+    """Note on this machine who made what dvc.lock now says of ``stage``, which has just run."""
+    entry = entries_with([stage]).get(stage)
+    if entry is None:
+        return
+    made = {
+        "entry": stamp(entry),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **asdict(origin),
+        "task_run": task_run,
+        "environment": stamp(environment())[:12],
+    }
+    _write(KEPT / "environments" / f"{made['environment']}.json", environment())
+    _write(KEPT / f"{made['entry']}.json", made)
 
 
 def settle() -> None:
@@ -133,6 +143,6 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _write(file: Path, content: object) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    partial = file.with_name(f".{file.name}.{threading.get_ident()}.partial")
     partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     os.replace(partial, file)

@@ -42,14 +42,16 @@ class MachineParams:
 
 @dataclass(frozen=True, slots=True)
 class OperationParams:
-    """Runs that a schedule starts. No stage declares it: it changes no result.
+    """Runs that a schedule starts, and what a run tells whom. No stage declares it: it changes no result.
 
     ``timeout_minutes``: after which one is stopped, None for never; ``webhook``: http(s) address that is told of a
-    failed one, None for nobody.
+    failed one, None for nobody; ``openlineage``: a file of this project or the address of a server that takes events,
+    None for nowhere.
     """
 
     timeout_minutes: int | None = 1440
     webhook: str | None = None
+    openlineage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +352,12 @@ def parse_params(raw: object, source: str = "params") -> Params:
                 f"{source}: evaluation.{key} is {chosen}, but evaluation.{folder} names no folder of its model; "
                 "no model is fetched"
             )
+    target = params.operation.openlineage
+    if target is not None and (not target or ("://" in target and not re.match(r"https?://[^@/]+(/|$)", target))):
+        raise ParameterError(
+            f"{source}: operation.openlineage must be null, a file, or an address http://HOST:PORT without a key or "
+            "password in it (the variable OPENLINEAGE_API_KEY gives a key)"
+        )
     for key, name in [("embeddings.word_model", params.embeddings.word_model)] + [
         (f"lists.models[{i}]", name) for i, name in enumerate(params.lists.models)
     ]:
