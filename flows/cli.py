@@ -341,6 +341,19 @@ def _lineage(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _gc(arguments: argparse.Namespace) -> int:
+    root = _in_project()
+    from flows.disk import as_text, collect
+
+    with build_lock(arguments.wait):
+        report = collect(root, arguments.remove)
+    if arguments.json:
+        _print(report, True)
+    else:
+        print("\n".join(as_text(report)))
+    return 0
+
+
 def _print(value: Any, as_json: bool, stream: Any = None) -> None:
     stream = stream or sys.stdout
     if as_json:
@@ -376,6 +389,7 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ui": _ui,
     "serve": _serve,
     "lineage": _lineage,
+    "gc": _gc,
     "embeddings": _embeddings,
     "audit": _audit,
     "tune": _tune,

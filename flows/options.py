@@ -301,6 +301,7 @@ def make_parser() -> Parser:
     )
 
     _lineage(command)
+    _gc(command)
 
     brought = command(
         "embeddings",
@@ -470,3 +471,20 @@ def _lineage(command: Callable[[str, str, str], Parser]) -> None:
     form = lineage.add_mutually_exclusive_group()
     form.add_argument("--format", choices=("text", "json", "mermaid"), default="text", help="default: text")
     form.add_argument("--json", action="store_true", help="the same as --format json")
+
+
+def _gc(command: Callable[[str, str, str], Parser]) -> None:
+    collect = command(
+        "gc",
+        "free the space of results that nothing refers to any more",
+        "Shows which objects of DVC's cache belong neither to the work tree nor to any commit, tag or release, and\n"
+        "how much they take; removes them only if told to. A release is a record that `lexveil privatize` wrote in\n"
+        "release mode inside the project. Remotes are not touched.\n\n"
+        "  lexveil gc\n"
+        "  lexveil gc --remove",
+    )
+    what = collect.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="only show what would go (the default)")
+    what.add_argument("--remove", action="store_true", help="remove it")
+    collect.add_argument("--wait", action="store_true", help="if a run is at work here, wait for its end")
+    collect.add_argument("--json", action="store_true", help="machine-readable output")

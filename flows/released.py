@@ -74,6 +74,10 @@ class Search:
                     break
         return found
 
+    def in_cache(self, wanted: set[str]) -> dict[str, str]:
+        """Return sha256 -> md5 of those files that DVC's cache holds, whether a dvc.lock names them or not."""
+        return {hashed: md5 for md5, file in self.files.cached() if (hashed := sha256(file)) in wanted}
+
     def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for out, md5 in outs.items():
             listing = self.files.recorded(out, md5) if md5.endswith(".dir") else {"": md5}

@@ -1,0 +1,116 @@
+"""`lexveil gc`: what nothing refers to goes when asked, and nothing else ever."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from scratch_project import Project
+
+from flows import cli
+from flows.disk import collect
+from tasks.errors import RequestError
+
+PRIVATE = "artifacts/private/S1/1.0/documents.txt"
+
+
+def objects(project: Project) -> set[str]:
+    folder = project.root / ".dvc/cache/files/md5"
+    return {f"{file.parent.name}{file.name}" for file in folder.glob("*/*")}
+
+
+def outs(project: Project) -> set[str]:
+    """All hashes that dvc.lock names, and the one file of each private folder."""
+    entries = yaml.safe_load(project.lock())["stages"].values()
+    named = {out["md5"] for entry in entries for out in entry["outs"]}
+    return named | {hashlib.md5(content).hexdigest() for content in project.artifacts().values()}
+
+
+def make_anew(project: Project, source: str) -> None:
+    (project.root / "src.txt").write_text(source)
+    project.dvc("repro")
+
+
+def release(project: Project, name: str, mode: str, content: bytes) -> None:
+    record = {"mode": mode, "guarantee": {}, "made_with": {"documents.txt": hashlib.sha256(content).hexdigest()}}
+    (project.root / name).parent.mkdir(exist_ok=True)
+    (project.root / name).write_text(json.dumps(record))
+
+
+def test_what_was_never_committed_goes_and_only_when_asked(built: Project, capsys) -> None:
+    old = objects(built)
+    assert old == outs(built)
+    make_anew(built, "another source\n")
+    new = outs(built)
+    assert cli.main(["gc", "--json"]) == cli.main(["gc", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    report = json.loads(out[: out.rindex("}") + 1])
+    sizes = [len(content) for content in (b"source\nfirst\n",)]
+    assert (report["removed"], report["objects"]) == (False, len(old - new)) and report["bytes"] > sizes[0]
+    assert "nothing was removed" in out and objects(built) == old | new
+    assert cli.main(["gc", "--remove"]) == 0
+    assert objects(built) == new
+    assert collect(built.root, remove=True)["objects"] == 0
+    built.dvc("checkout")
+    assert "changed" not in built.dvc("status")
+
+
+def test_every_commit_and_tag_is_kept_whatever_branch_it_is_on(built: Project) -> None:
+    first = objects(built)
+    built.commit()
+    built.git("checkout", "-q", "-b", "aside")
+    make_anew(built, "a source aside\n")
+    aside = outs(built)
+    built.commit()
+    built.git("tag", "v1")
+    built.git("checkout", "-q", "-")
+    built.git("branch", "-q", "-D", "aside")  # the tag alone holds it now
+    make_anew(built, "not committed\n")
+    uncommitted = outs(built)
+    make_anew(built, "the work tree\n")
+    collect(built.root, remove=True)
+    assert objects(built) == first | aside | outs(built) and not objects(built) & (uncommitted - first)
+
+
+def test_a_release_keeps_what_it_was_made_with_and_an_experiment_does_not(built: Project) -> None:
+    contents = {}
+    for number in range(2):
+        make_anew(built, f"source {number}\n")
+        contents[number] = (built.root / PRIVATE).read_bytes()
+    make_anew(built, "the work tree\n")
+    release(built, "sent/out.jsonl.record.json", "release", contents[0])
+    release(built, "tried/out.jsonl.record.json", "experiment", contents[1])
+    release(built, "from-elsewhere.jsonl.record.json", "release", b"never here")
+    (built.root / "other.record.json").write_text("[]")
+    report = collect(built.root, remove=True)
+    md5 = {number: hashlib.md5(content).hexdigest() for number, content in contents.items()}
+    assert objects(built) == outs(built) | {md5[0]} and md5[1] not in objects(built)
+    assert report["releases"] == [
+        {"file": "from-elsewhere.jsonl.record.json", "missing": ["documents.txt"]},
+        {"file": "sent/out.jsonl.record.json", "missing": []},
+    ]
+
+
+def test_a_commit_that_cannot_be_read_stops_it(built: Project) -> None:
+    before = objects(built)
+    good = (built.root / "dvc.yaml").read_text()
+    (built.root / "dvc.yaml").write_text("stages: [broken")
+    built.commit()
+    (built.root / "dvc.yaml").write_text(good)
+    make_anew(built, "another source\n")
+    with pytest.raises(RequestError):
+        collect(built.root, remove=True)
+    assert before <= objects(built)
+
+
+def test_it_is_for_projects_without_git_too(built: Project) -> None:
+    import shutil
+
+    shutil.rmtree(built.root / ".git")
+    (built.root / ".dvc/config").write_text((built.root / ".dvc/config").read_text() + "    no_scm = true\n")
+    make_anew(built, "another source\n")
+    collect(Path(built.root), remove=True)
+    assert objects(built) == outs(built)
