@@ -82,14 +82,19 @@ class Files:
         """List the files of the folder that had this hash; None where neither cache nor work tree know them."""
         if md5 is None or not md5.endswith(".dir"):
             return None
+        listing = self.cached_listing(md5)
+        if listing is not None:
+            return listing
+        return self.now(path) if self.md5(path) == md5 else None
+
+    def cached_listing(self, md5: str) -> Listing | None:
+        """List the files of a folder from DVC's cache; None where it has no list, or one that was altered."""
         try:
             entries = json.loads(Path(self._cache.oid_to_path(md5)).read_bytes())
             listing = {str(entry["relpath"]): str(entry["md5"]) for entry in entries}
         except (OSError, ValueError, TypeError, KeyError):
-            listing = {}
-        if digest(listing) == md5:
-            return listing
-        return self.now(path) if self.md5(path) == md5 else None
+            return None
+        return listing if digest(listing) == md5 else None
 
     def _committed(self, path: str, commit: str) -> str | None:
         """Return the hash of a file or folder as it was in a commit; None where it had none."""

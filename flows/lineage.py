@@ -90,6 +90,7 @@ def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
     """
     from dvc.repo.brancher import switch
     from dvc.scm import NoSCM, RevError, resolve_rev
+    from scmrepo.exceptions import SCMError
 
     with open_repo() as repo:
         files = Files(repo, trust)
@@ -100,7 +101,7 @@ def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
             raise RequestError(f"--at {at}: this project is not in a git repository, so it has no revisions")
         try:
             resolved = resolve_rev(repo.scm, at)
-        except RevError:
+        except (RevError, SCMError):  # or there is no commit yet
             raise RequestError(f"--at {at}: there is no such commit, tag or branch; `git log` shows them") from None
         with switch(repo, resolved) as commit:
             yield _read(repo, files, commit, True)

@@ -76,6 +76,11 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "artifacts/counts"), "artifacts/counts/a.txt"),
         (("lineage", "src.txt"), "not made by any stage"),
         (("lineage", "../elsewhere"), "outside"),
+        (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
+        (("lineage", "artifacts/first.txt", "--format", "dot"), "--format"),
+        (("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"), "not allowed with"),
+        (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
+        (("gc", "--dry-run", "--remove"), "not allowed with"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(
@@ -116,7 +121,7 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(
     "command",
-    [[], *([name] for name in "run data privatize report ui lineage collocations tune recommend".split())],
+    [[], *([name] for name in "run data privatize report ui lineage gc collocations tune recommend".split())],
 )
 def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
     code = (

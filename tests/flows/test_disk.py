@@ -96,14 +96,38 @@ def test_a_release_keeps_what_it_was_made_with_and_an_experiment_does_not(built:
 
 def test_a_commit_that_cannot_be_read_stops_it(built: Project) -> None:
     before = objects(built)
-    good = (built.root / "dvc.yaml").read_text()
-    (built.root / "dvc.yaml").write_text("stages: [broken")
+    good = built.lock()
+    (built.root / "dvc.lock").write_text("stages: [broken")
+    broken = built.commit()
+    (built.root / "dvc.lock").write_text(good)
     built.commit()
-    (built.root / "dvc.yaml").write_text(good)
     make_anew(built, "another source\n")
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError, match=rf"dvc\.lock in commit {broken[:10]} cannot be read"):
         collect(built.root, remove=True)
     assert before <= objects(built)
+
+
+def test_a_folder_of_a_commit_whose_list_is_gone_is_counted_and_the_rest_of_the_commit_kept(built: Project) -> None:
+    first = objects(built)
+    built.commit()
+    file = hashlib.md5((built.root / PRIVATE).read_bytes()).hexdigest()
+    (listing,) = (one["md5"] for one in yaml.safe_load(built.lock())["stages"]["privatize@S1-1.0"]["outs"])
+    make_anew(built, "another source\n")
+    (built.root / ".dvc/cache/files/md5" / listing[:2] / listing[2:]).unlink()
+    report = collect(built.root, remove=True)
+    assert report["unlisted"] == 1
+    assert first - objects(built) == {listing, file}  # the file that only this list named, and nothing else
+
+
+def test_a_pointer_in_a_folder_below_counts_in_every_commit(built: Project) -> None:
+    (built.root / "below").mkdir()
+    (built.root / "below/own.txt").write_text("a user's own")
+    built.dvc("add", "--quiet", "below/own.txt")
+    built.commit()
+    built.git("rm", "-q", "below/own.txt.dvc")
+    built.commit()
+    collect(built.root, remove=True)
+    assert hashlib.md5(b"a user's own").hexdigest() in objects(built)
 
 
 def test_it_is_for_projects_without_git_too(built: Project) -> None:

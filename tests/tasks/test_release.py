@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import LexveilError
+from tasks.io.hashes import sha256
 from tasks.release import privatize_file
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
@@ -40,6 +41,32 @@ def test_jsonl_keeps_objects_and_key_order(built: Path, tmp_path: Path) -> None:
     assert len(ledger) == record["counts"]["n_tokens_in"]
     assert set(ledger["row"]) == {1, 3}
     assert "word" not in ledger.columns and "token" not in ledger.columns
+
+
+def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tmp_path: Path) -> None:
+    source = jsonl(tmp_path)
+    privatize_file(source, tmp_path / "out.jsonl", **HOW)
+    recorded = (tmp_path / "out.jsonl.record.json").read_text()
+    assert json.loads(recorded)["output"] == {
+        "sha256": sha256(tmp_path / "out.jsonl"),
+        "ledger_sha256": sha256(tmp_path / "out.jsonl.ledger.parquet"),
+    }
+    assert sha256(source) not in recorded
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "in.jsonl", "out.jsonl", "out.jsonl.record.json", "out.jsonl.ledger.parquet"
+    }  # fmt: skip
+
+
+def test_what_fails_while_it_is_written_leaves_nothing(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("tasks.release.os.replace", full)
+    with pytest.raises(OSError, match="no space"):
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
+    assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_every_form_gives_the_same_texts(built: Path, tmp_path: Path) -> None:
