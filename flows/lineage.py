@@ -376,7 +376,7 @@ def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
     if made is None:
-        yield "  made     by a run that is not recorded: not `lexveil run`, or provenance.json is of another time"
+        yield "  made     by a run that is not recorded: not `lexveil run`, or .provenance.json is of another time"
         return
     yield f"  made     {made['at']}, environment {made['environment']}"
     yield f"  run      Prefect flow run {made['flow_run_name']} ({made['flow_run']}), task run {made['task_run']}"

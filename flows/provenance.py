@@ -1,6 +1,6 @@
 """Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See docs/lineage.md.
 
-provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes nothing stale and
+.provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes nothing stale and
 changes no artifact. Each of its entries names by a hash the entry of dvc.lock that it belongs to: an entry that some
 other command wrote has none, and is never given one of another run.
 """
@@ -24,7 +24,7 @@ import yaml
 
 from flows.project import STATE
 
-LOCKFILE, PROVENANCE = Path("dvc.lock"), Path("provenance.json")
+LOCKFILE, PROVENANCE = Path("dvc.lock"), Path(".provenance.json")
 KEPT = STATE / "provenance"  # of every run on this machine: DVC may bring results of any of them back
 SCHEMA = 1
 
@@ -105,7 +105,7 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 
 
 def settle() -> None:
-    """Bring provenance.json in line with dvc.lock; call it when no DVC is writing."""
+    """Bring .provenance.json in line with dvc.lock; call it when no DVC is writing."""
     entries = lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
     before = _read(PROVENANCE)
     stages: dict[str, Any] = {}

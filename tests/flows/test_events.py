@@ -89,7 +89,7 @@ def test_nothing_goes_anywhere_by_default(project: Project, run, server) -> None
     before = {path.name for path in project.root.iterdir()}
     assert run()[0] == 0
     made = {path.name for path in project.root.iterdir()} - before
-    assert made == {"artifacts", "dvc.lock", "ran.log", ".lexveil", "provenance.json"}
+    assert made == {"artifacts", "dvc.lock", "ran.log", ".lexveil", ".provenance.json"}
 
 
 def test_a_run_in_a_file(project: Project, run) -> None:
@@ -100,7 +100,7 @@ def test_a_run_in_a_file(project: Project, run) -> None:
     assert (told(events)[0], told(events)[-1]) == (("build", "START"), ("build", "COMPLETE"))
     assert sorted(told(events)[1:-1]) == sorted((stage, kind) for stage in stages for kind in ("START", "COMPLETE"))
     flow = events[0]["run"]["runId"]
-    noted = json.loads((project.root / "provenance.json").read_text())["stages"]
+    noted = json.loads((project.root / ".provenance.json").read_text())["stages"]
     for event in events[1:-1]:
         assert event["run"]["facets"]["parent"]["run"]["runId"] == flow
         assert event["run"]["runId"] == noted[event["job"]["name"]]["task_run"]

@@ -40,7 +40,7 @@ def run(project: Project, prefect_server: str):
 
 
 def noted(project: Project) -> dict:
-    return json.loads((project.root / "provenance.json").read_text())
+    return json.loads((project.root / ".provenance.json").read_text())
 
 
 def made(artifact: Path = PRIVATE, at: str | None = None) -> dict:
@@ -61,9 +61,9 @@ def test_every_stage_of_a_run_tells_of_it_and_only_what_ran_changes(project: Pro
     # It says nothing to DVC: bytes and lock are those of a serial `dvc repro`, and nothing is stale.
     assert project.lock() == Project(built_template).lock()
     assert project.artifacts() == Project(built_template).artifacts()
-    before = (project.root / "provenance.json").read_bytes()
+    before = (project.root / ".provenance.json").read_bytes()
     run()
-    assert (project.root / "provenance.json").read_bytes() == before
+    assert (project.root / ".provenance.json").read_bytes() == before
 
     project.commit()
     project.set_params("seed: 20261", "seed: 7")
