@@ -304,11 +304,12 @@ def _ui(arguments: argparse.Namespace) -> int:
 
 def _serve(arguments: argparse.Namespace) -> int:
     _in_project()
+    from flows.deploy import read_deployments, serve
     from flows.ui import lasting_api
 
+    deployments = read_deployments()  # before anything is started
     with lasting_api(arguments.port) as (url, server):
-        os.environ["PREFECT_API_URL"] = url  # before Prefect is imported; the processes of runs inherit it
-        return int(import_module("flows.deploy").serve(url, server))
+        return serve(url, server, deployments)
 
 
 def _lineage(arguments: argparse.Namespace) -> int:

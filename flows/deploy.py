@@ -21,6 +21,7 @@ from prefect.flows import Flow, load_flow_from_entrypoint
 from prefect.logging import get_logger
 from prefect.runner import Runner
 from prefect.schedules import Cron, Interval, Schedule
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -119,21 +120,22 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
     return made
 
 
-def serve(url: str, server: Command | None) -> int:
+def serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> int:
     """Serve the deployments until interrupted; their schedules are paused when it ends in good order.
 
     Args:
-        url: of a Prefect API, which stands in PREFECT_API_URL too.
+        url: of a Prefect API that answers.
         server: the server behind it, if it was started for this; when it ends, so does this.
+        deployments: what `read_deployments` made.
 
     Raises:
-        RequestError: if prefect.yaml is not valid, or the deployments of this project are served already.
+        RequestError: if the deployments of this project are served already.
         LexveilError: if the server ends.
     """
-    deployments = read_deployments()
+    os.environ["PREFECT_API_URL"] = url  # the processes of runs inherit it
     # A server that restarts is waited for, about 8 minutes in all; Prefect's own 5 retries are one.
-    os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8")
-    with _only_one():
+    retries = int(os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8"))
+    with _only_one(), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: retries}):
         with contextlib.suppress(RequestError), build_lock():
             settle_killed_run()  # it would hold the place of the deployment's next run
         # One run at a time: the build lock keeps them apart, and a process that only waits for it would be in the way.

@@ -72,6 +72,8 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("collocations", "a text"), "lexveil run"),
         (("ui", "--port", "0"), "port"),
         (("ui", "--port", "http"), "port"),
+        (("serve", "--port", "0"), "port"),
+        (("serve",), "prefect.yaml: there is no such file"),
         (("lineage", "artifacts/first.txt"), "has not run yet"),
         (("lineage", "artifacts/counts"), "artifacts/counts/a.txt"),
         (("lineage", "src.txt"), "not made by any stage"),
@@ -121,7 +123,7 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(
     "command",
-    [[], *([name] for name in "run data privatize report ui lineage gc collocations tune recommend".split())],
+    [[], *([name] for name in "run data privatize report ui serve lineage gc collocations tune recommend".split())],
 )
 def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
     code = (

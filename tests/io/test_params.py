@@ -52,6 +52,9 @@ def test_the_committed_file_is_valid() -> None:
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
         ("collocations.min_npmi", 1.5, r"collocations\.min_npmi is 1\.5; it must lie between -1 and 1"),
         ("collocations.min_llr", "high", r"collocations\.min_llr is 'high'; it must be a number"),
+        ("operation.timeout_minutes", 0, r"operation\.timeout_minutes is 0; it must lie between 1 and"),
+        ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
+        ("operation.webhook", "https://", r"operation\.webhook must be null or an address"),
         ("machine.temp_directory", 3, r"machine\.temp_directory is 3; it must be text"),
         ("evaluation.classifier", "lineal", r"evaluation\.classifier is 'lineal'; it must be one of linear"),
         (
