@@ -111,7 +111,8 @@ class Served:
 
     def pause(self, deployment: str) -> None:
         """Stop a deployment's schedules, until it is served anew."""
-        answer = httpx.post(f"{self.pages}/api/deployments/{self.id_of(deployment)}/pause_deployment", trust_env=False)
+        path = f"api/deployments/{self.id_of(deployment)}/pause_deployment"
+        answer = httpx.post(f"{self.pages}/{path}", timeout=60, trust_env=False)
         answer.raise_for_status()
 
     def state_of(self, run: Record) -> Record:
