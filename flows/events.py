@@ -23,7 +23,7 @@ from tasks.io.hashes import version
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
 
-PRODUCER = "https://github.com/lexveil"
+PRODUCER = "urn:lexveil"
 FLOW = "build"
 PATIENCE = 5.0  # seconds for the endpoint to answer
 API_KEY = "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into params.yaml

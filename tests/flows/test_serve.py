@@ -85,8 +85,12 @@ class Served:
         self.process.wait()
 
     def ask(self, path: str, **body: Any) -> Any:
-        """POST to Prefect's API."""
-        answer = httpx.post(f"{self.pages}/api/{path}", json=body, timeout=60, trust_env=False)
+        """POST to Prefect's API; again where its database is busy, as Prefect's own clients do."""
+        for _ in range(8):
+            answer = httpx.post(f"{self.pages}/api/{path}", json=body, timeout=60, trust_env=False)
+            if answer.status_code != 503:
+                break
+            time.sleep(1)
         answer.raise_for_status()
         return answer.json()
 
