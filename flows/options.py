@@ -51,7 +51,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _share(text: str) -> float:
+def _part(text: str) -> float:
     value = _positive(text)
     if value > 1:
         raise argparse.ArgumentTypeError(f"{text} is more than all, which is 1")
@@ -184,7 +184,7 @@ def make_parser() -> Parser:
         help="of an address: keep about so many documents, a little more (default: sample.max_documents)",
     )
     amount.add_argument(
-        "--share", type=_share, metavar="S", help="of an address: keep this share of the documents, above 0 up to 1"
+        "--share", type=_part, metavar="S", help="of an address: keep this share of the documents, above 0 up to 1"
     )
     use.add_argument(
         "--shards", type=_range, metavar="A-B", help="of an address: read only these shards, by number from 0"
