@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,7 @@ def _privatize(arguments: argparse.Namespace) -> int:
     )
     stream = sys.stderr if target in streams else sys.stdout  # standard output may be the text itself
     if arguments.json:
-        _print(record, True, stream)
+        _print(record, True, stream=stream)
         return 0
     print("\n".join(statement(record)), file=stream)
     if target not in streams:
@@ -191,10 +191,7 @@ def _audit(arguments: argparse.Namespace) -> int:
             confidence=arguments.confidence,
             out=out,
         )
-    if arguments.json:
-        _print(task.as_json(result), True)
-    else:
-        print("\n".join(task.as_table(result)))
+    _print(task.as_json(result) if arguments.json else result, arguments.json, task.as_table)
     return 1 if result["violation"] else 0
 
 
@@ -218,12 +215,9 @@ def _tune(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
             out=out,
         )
-    if arguments.json:
-        _print(result, True)
-    else:
-        print("\n".join(task.as_table(result)))
-        if out:
-            print(f"written: {out}")
+    _print(result, arguments.json, task.as_table)
+    if out and not arguments.json:
+        print(f"written: {out}")
     return 1 if any(one["none"] for one in result["chosen"].values()) else 0
 
 
@@ -237,10 +231,7 @@ def _recommend(arguments: argparse.Namespace) -> int:
         dataset=arguments.dataset,
         setting=arguments.setting,
     )
-    if arguments.json:
-        _print(result, True)
-    else:
-        print("\n".join(task.as_text(result)))
+    _print(result, arguments.json, task.as_text)
     return 0 if any(one["fitting"] for one in result["datasets"].values()) else 1
 
 
@@ -257,10 +248,7 @@ def _collocations(arguments: argparse.Namespace) -> int:
         min_count=arguments.min_count,
         limit=arguments.limit,
     )
-    if arguments.json:
-        _print(result, True)
-    else:
-        print("\n".join(task.as_text(result)))
+    _print(result, arguments.json, task.as_text)
     return 0
 
 
@@ -348,19 +336,19 @@ def _gc(arguments: argparse.Namespace) -> int:
 
     with build_lock(arguments.wait):
         report = collect(root, arguments.remove)
-    if arguments.json:
-        _print(report, True)
-    else:
-        print("\n".join(as_text(report)))
+    _print(report, arguments.json, as_text)
     return 0
 
 
-def _print(value: Any, as_json: bool, stream: Any = None) -> None:
+def _print(
+    value: Any, as_json: bool, as_text: Callable[[Any], Iterable[str]] | None = None, *, stream: Any = None
+) -> None:
+    """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as `key: value`."""
     stream = stream or sys.stdout
     if as_json:
         print(json.dumps(value, indent=2, ensure_ascii=False), file=stream)
     else:
-        for line in _lines(value):
+        for line in (as_text or _lines)(value):
             print(line, file=stream)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import yaml
 
 from tasks.evaluation.scores import relative_gain
 from tasks.io import duck, paths
-from tasks.io.params import GridParams, MachineParams, Params, load_params
+from tasks.io.params import CLEAN, GridParams, MachineParams, Params, load_params
 from tasks.io.spaces import load_words
 from tasks.io.stage import stage_main
 from tasks.io.tables import atomic_file, read_json, require, write_json
@@ -53,12 +53,9 @@ LIBRARIES = (
 )  # fmt: skip
 
 
-def grid_keys(grid: GridParams) -> Iterator[Key]:
+def grid_keys(grid: GridParams) -> list[Key]:
     """Mechanism, strategy and epsilon of every run that params.yaml names, in the order of the page."""
-    for mechanism in grid.mechanisms:
-        for strategy in grid.strategies:
-            for epsilon in sorted(grid.epsilons):
-                yield mechanism, strategy, epsilon
+    return replace(grid, epsilons=sorted(grid.epsilons)).runs()
 
 
 def read_plans(grid: GridParams, machine: MachineParams) -> list[budgets.PlanTotals]:
@@ -86,7 +83,7 @@ def read_runs(grid: GridParams, plans: Sequence[budgets.PlanTotals]) -> list[run
             read(*key, f"privatize@{'-'.join(map(str, key))}", budgets.budget_mean(plans, *key[1:]))
             for key in grid_keys(grid)
         ),
-        read("none", "none", 0.0, "baseline", None),
+        read(*CLEAN, "baseline", None),
     ]
 
 
@@ -104,7 +101,7 @@ def read_deniability(grid: GridParams) -> list[deniability.Measured]:
 
 def read_evaluation(grid: GridParams) -> tuple[evaluation.Evaluated, list[evaluation.Evaluated]]:
     """What was measured of the clean baseline, and of the runs that params.yaml names."""
-    clean = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")
+    clean = read_json(paths.evaluation(*CLEAN), "evaluate_baseline")
     return evaluation.Evaluated(clean), [
         evaluation.Evaluated(read_json(paths.evaluation(*key), f"evaluate@{'-'.join(map(str, key))}"))
         for key in grid_keys(grid)
@@ -381,7 +378,7 @@ def evaluated_datasets(
     printed: Sequence[published.Published],
 ) -> list[tuple[str, list[Table], list[Panel]]]:
     """Tables and figures of every data set of which anything was measured, by its name."""
-    keys = list(grid_keys(grid))
+    keys = grid_keys(grid)
     found = []
     for place, (dataset, of) in enumerate(values_of.items(), 1):
         tables = evaluation.dataset_tables(place, dataset, clean, of, keys, printed)
@@ -437,7 +434,7 @@ def run(params: Params, out: Path) -> None:
     evaluation.require_same_back_ends(clean, evaluated)
     gains = relative_gains(clean, evaluated)
     values_of = {dataset: evaluation.values(clean, evaluated, dataset, gains) for dataset in clean.datasets}
-    keys = list(grid_keys(grid))
+    keys = grid_keys(grid)
     printed = read_published()
     coverage = records["coverage.json"].record["summary"]["coverage"]
     corpus = read_json(paths.METRICS / "ngrams.json", "count_ngrams")

@@ -8,7 +8,6 @@ from a seed: it is an experiment, and nothing is claimed of any text.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from tasks.errors import MissingArtifact, ParameterError, RequestError
 from tasks.evaluation.inference import GRID, Tradeoff, measure, measure_together, select
 from tasks.intake.files import find_sources, shown
+from tasks.intake.project import NAME
 from tasks.intake.readers import open_table, place, plain_value, text_value
 from tasks.io import paths
 from tasks.io.documents import load_documents
@@ -44,6 +44,7 @@ from tasks.reporting.inference import (
     page,
     standalone,
 )
+from tasks.reporting.table import to_csv
 from tasks.reporting.units import in_words, shared_unit
 from tasks.space.word_space import Vectors, WordSpace
 from tasks.text.tokenize import normal_form
@@ -442,7 +443,7 @@ def _embedding(space: str, model: str | None) -> tuple[WordSpace, dict[str, Any]
         return read_space(folder), {"name": space, "folder": str(folder), "hash": content_hash(folder)}
     name, _, wanted = model.partition("@")
     folder = paths.model(name)
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name) or not folder.is_dir():
+    if not re.fullmatch(NAME, name) or not folder.is_dir():
         raise MissingArtifact(
             f"--space-of {model}: there is no such model; `lexveil embeddings list` shows which are there"
         )
@@ -509,13 +510,10 @@ def _write(result: dict[str, Any], found: dict[str, list[Row]], chosen: Sequence
         ("frontier.svg", standalone(figures[0])),
         ("epsilon.svg", standalone(figures[1])),
         ("tuning.html", html),
+        ("frontier.csv", to_csv(COLUMNS, [list(row.values()) for row in result["frontier"]])),
     ):
         with atomic_file(out / file) as partial:
             partial.write_text(text, encoding="utf-8")
-    with atomic_file(out / "frontier.csv") as partial, partial.open("w", encoding="utf-8", newline="") as written:
-        table = csv.DictWriter(written, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        table.writerows(result["frontier"])
     write_json(result, out / "tuning.json")
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from tasks.errors import RequestError
+from tasks.evaluation.ngrams import TOKEN
 
 # No token begins with it: a token is letters and digits, or one other mark. So no text can name a class.
 LABEL = "#="
-TOKEN = re.compile(r"\w+|[^\w\s]")
 
 EPOCHS = 20
 RATE = 0.5

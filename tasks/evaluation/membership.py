@@ -9,7 +9,7 @@ The paper's attacker sees the outputs only. Shokri's also knows each text's labe
 it, which tells more: ``known_labels``.
 
 The paper's classifier is FastText; here it is that of ``linear.TfidfLogistic``, whatever ``evaluation.classifier`` is,
-for its outputs are probabilities and it is trained six times for each data set and run.
+for its outputs are probabilities and it is trained again for every data set, run and shuffle.
 """
 
 from __future__ import annotations

@@ -155,9 +155,8 @@ def strategies_in_order(values_of: Mapping[str, Values]) -> Shape:
                 continue
             comparisons += _pair(
                 of,
-                COSINE.name,
-                (mechanism, before, epsilon),
-                (mechanism, strategy, epsilon),
+                (COSINE.name, (mechanism, before, epsilon)),
+                (COSINE.name, (mechanism, strategy, epsilon)),
                 f"{dataset}, {mechanism}, ε {epsilon:g}, {before} and {strategy}",
             )
     return Shape(
@@ -176,9 +175,8 @@ def tem_keeps_more(values_of: Mapping[str, Values]) -> Shape:
             if mechanism == "tem":
                 comparisons += _pair(
                     of,
-                    ON_CLEAN_MICRO.name,
-                    ("madlib", strategy, epsilon),
-                    (mechanism, strategy, epsilon),
+                    (ON_CLEAN_MICRO.name, ("madlib", strategy, epsilon)),
+                    (ON_CLEAN_MICRO.name, (mechanism, strategy, epsilon)),
                     f"{dataset}, {strategy}, ε {epsilon:g}, madlib and tem",
                 )
     return Shape(
@@ -238,10 +236,8 @@ def static_is_weaker(values_of: Mapping[str, Values]) -> Shape:
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
             key = (mechanism, strategy, epsilon)
-            static, adaptive = of.get((STATIC.name, key)), of.get((ADAPTIVE.name, key))
-            if static is not None and adaptive is not None:
-                where = f"{dataset}, {mechanism}, {strategy}, ε {epsilon:g}, static and adaptive"
-                comparisons.append(Comparison(where, static, adaptive))
+            where = f"{dataset}, {mechanism}, {strategy}, ε {epsilon:g}, static and adaptive"
+            comparisons += _pair(of, (STATIC.name, key), (ADAPTIVE.name, key), where)
     return Shape(
         "The static attacker is at most as good as the adaptive one, in most runs.",
         "CLMLDP Table 4",
@@ -280,8 +276,9 @@ def _is_cosine(name: str, key: Key, mechanism: str, strategy: str) -> bool:
     return name == COSINE.name and key[:2] == (mechanism, strategy)
 
 
-def _pair(of: Values, measure: str, lesser: Key, greater: Key, where: str) -> list[Comparison]:
-    low, high = of.get((measure, lesser)), of.get((measure, greater))
+def _pair(of: Values, lesser: tuple[str, Key], greater: tuple[str, Key], where: str) -> list[Comparison]:
+    """The comparison of two measures of runs, each named as in ``of``; none where one of them is not known."""
+    low, high = of.get(lesser), of.get(greater)
     return [] if low is None or high is None else [Comparison(where, low, high)]
 
 

@@ -6,6 +6,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flows.display import Result
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,6 +82,17 @@ partial.rename(out)
 with open("ran.log", "a") as log:
     log.write(f"{name} end {time.monotonic()}\\n")
 """
+
+
+class Silent:
+    """A watcher that keeps nothing."""
+
+    def say(self, text: str) -> None: ...
+    def begin(self, total: int) -> None: ...
+    def start(self, stage: str) -> None: ...
+    def output(self, stage: str, line: str) -> None: ...
+    def end(self, result: Result) -> None: ...
+    def close(self) -> None: ...
 
 
 class Project:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from scratch_project import Project
+from scratch_project import Project, Silent
 
 from flows import build
 from flows.display import Result
@@ -23,7 +23,7 @@ from tasks.errors import ParameterError
 from tasks.io.params import load_params
 
 
-class Heard:
+class Heard(Silent):
     """A watcher that keeps what is said to people."""
 
     def __init__(self) -> None:
@@ -31,12 +31,6 @@ class Heard:
 
     def say(self, text: str) -> None:
         self.said.append(text)
-
-    def begin(self, total: int) -> None: ...
-    def start(self, stage: str) -> None: ...
-    def output(self, stage: str, line: str) -> None: ...
-    def end(self, result: Result) -> None: ...
-    def close(self) -> None: ...
 
 
 @pytest.fixture

@@ -8,26 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scratch_project import Project
+from scratch_project import Project, Silent
 
 from flows import build
-from flows.display import Result
 from flows.lineage import as_text, lineage
 from flows.project import build_lock
 from flows.provenance import matching, stamp
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
-
-
-class Silent:
-    """A watcher that keeps nothing."""
-
-    def say(self, text: str) -> None: ...
-    def begin(self, total: int) -> None: ...
-    def start(self, stage: str) -> None: ...
-    def output(self, stage: str, line: str) -> None: ...
-    def end(self, result: Result) -> None: ...
-    def close(self) -> None: ...
 
 
 @pytest.fixture
