@@ -340,6 +340,39 @@ def _gc(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _ledger(arguments: argparse.Namespace) -> int:
+    records = [path.absolute() for path in arguments.record] if arguments.action == "verify" else []
+    target = arguments.output if arguments.action == "export" else None
+    target = Path(target).absolute() if target not in (None, "-") else target
+    _in_project()
+    from tasks.io.params import load_params
+
+    params = load_params().release
+    if arguments.action == "verify":
+        from tasks.ledger import verify
+
+        checked = verify.verify(params.ledger, records)
+        _print(checked, arguments.json, verify.as_text)
+        return 0 if checked["holds"] else 1
+    from tasks.ledger import report
+    from tasks.ledger.ledger import Ledger
+
+    with Ledger.open(params.ledger, None, make=False) as ledger:
+        for line in report.recovered_as_text(ledger.recovered):
+            print(line, file=sys.stderr)
+        if target is not None:
+            n_subjects = report.export(ledger, target)
+            print(f"{n_subjects:,} subjects written", file=sys.stderr)
+            return 0
+        if arguments.subject is not None:
+            one = report.subject(ledger, arguments.subject, params.cap)
+            _print(one, arguments.json, report.subject_as_text)
+        else:
+            found = report.summary(ledger, params.cap, arguments.top or 0)
+            _print(found, arguments.json, lambda summary: report.as_text(summary, arguments.top or 0))
+    return 0
+
+
 def _print(
     value: Any, as_json: bool, as_text: Callable[[Any], Iterable[str]] | None = None, *, stream: Any = None
 ) -> None:
@@ -379,6 +412,7 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "lineage": _lineage,
     "gc": _gc,
+    "ledger": _ledger,
     "embeddings": _embeddings,
     "audit": _audit,
     "tune": _tune,

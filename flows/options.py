@@ -302,6 +302,7 @@ def make_parser() -> Parser:
 
     _lineage(command)
     _gc(command)
+    _ledger(command)
 
     brought = command(
         "embeddings",
@@ -488,3 +489,53 @@ def _gc(command: Callable[[str, str, str], Parser]) -> None:
     what.add_argument("--remove", action="store_true", help="remove it")
     collect.add_argument("--wait", action="store_true", help="if a run is at work here, wait for its end")
     collect.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def _ledger(command: Callable[[str, str, str], Parser]) -> None:
+    ledger = command(
+        "ledger",
+        "what each subject has spent over all releases",
+        "The ledger of epsilon: every release is charged to the subjects of its documents, and none gets beyond the\n"
+        "cap of params.yaml: release. Its folder is named there. Subjects are salted hashes, found by their keys.\n"
+        "docs/ledger.md says what it guarantees, and what to keep copies of.\n\n"
+        "  lexveil ledger show --top 10\n"
+        "  lexveil ledger show --subject user-1234\n"
+        "  lexveil ledger verify --record out.jsonl.record.json\n"
+        "  lexveil ledger export balances.parquet",
+    )
+    actions = ledger.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
+    show = actions.add_parser(
+        "show",
+        help="balances and releases; completes or undoes releases whose process was killed",
+        description="Balances, the cap, and the newest releases with their state. First, releases whose process was\n"
+        "killed are completed if all was written, else undone; those of living processes are left alone.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    asked = show.add_mutually_exclusive_group()
+    asked.add_argument("--subject", metavar="KEY", help="one subject, by its key as the documents have it")
+    asked.add_argument("--top", type=_count, metavar="N", help="also the N largest balances")
+    verified = actions.add_parser(
+        "verify",
+        help="compute everything again; exit code 1 if anything does not hold",
+        description="Computes the chain of entries, digests, balances, states and caps again and says which entry is\n"
+        "wrong. Changes nothing, and works on a copy of the database without the salt.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verified.add_argument(
+        "--record",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="privacy records whose releases must be in it: finds a ledger that was cut short or replaced since",
+    )
+    exported = actions.add_parser(
+        "export",
+        help="what each subject has spent, as CSV or Parquet, with hashed keys",
+        allow_abbrev=False,
+    )
+    exported.add_argument("output", metavar="OUT", help="a file.csv or file.parquet; - is CSV on standard output")
+    for action in (show, verified):
+        action.add_argument("--json", action="store_true", help="machine-readable output")

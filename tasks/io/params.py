@@ -249,6 +249,19 @@ class CheckParams:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseParams:
+    """The ledger of what subjects have spent over all releases. No stage declares it: it changes no result.
+
+    ``cap``: epsilon of one subject over all releases, None for no limit; ``ledger``: folder.
+    """
+
+    cap: float | None = None
+    ledger: str = ".lexveil/ledger"
+    keys: Literal["hashed", "plain"] = "hashed"
+    on_exhausted: Literal["withhold", "refuse"] = "withhold"
+
+
+@dataclass(frozen=True, slots=True)
 class Params:
     """All of params.yaml."""
 
@@ -267,6 +280,7 @@ class Params:
     evaluation: EvaluationParams
     checks: CheckParams
     operation: OperationParams = field(default_factory=OperationParams)
+    release: ReleaseParams = field(default_factory=ReleaseParams)
 
 
 # key -> (smallest, largest) allowed value; both ends included.
@@ -275,6 +289,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "machine.threads": (1, 1024),
     "machine.workers": (1, 1024),
     "operation.timeout_minutes": (1, 10**6),
+    "release.cap": (1e-9, 999_999_999.0),
     "sample.max_documents": (1, 2**62),
     "sample.weights": (0.0, 1e9),
     "count.min_count": (1, 2**31),

@@ -1,0 +1,15 @@
+-- What each subject has spent, with the number of releases it paid for.
+--
+-- reads    balances (subject, nano), spends (subject), names (subject, key)
+-- key      subject
+-- ordered  by key
+--
+-- key is null in a ledger of hashed keys.
+with paid as (
+    select subject, count(*) as n_releases from spends group by subject
+)
+select lower(hex(balances.subject)) as subject, balances.nano, paid.n_releases, names.key
+from balances
+left join paid on paid.subject = balances.subject
+left join names on names.subject = balances.subject
+order by balances.subject

@@ -1,0 +1,20 @@
+-- Subjects that a release brought above the cap that was in force when it was reserved.
+--
+-- reads    spends (release, subject, nano), releases (number, id, cap, reserved_seq)
+-- key      (id, subject)
+-- ordered  by key
+--
+-- What was aborted since then is gone from the sum, which can only be smaller for it: no row is a false alarm.
+with running as (
+    select
+        releases.id,
+        releases.cap,
+        spends.subject,
+        sum(spends.nano) over (partition by spends.subject order by releases.reserved_seq) as nano
+    from spends
+    inner join releases on releases.number = spends.release
+)
+select id, cap, subject, nano
+from running
+where nano > cap
+order by id, subject

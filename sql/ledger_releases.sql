@@ -1,0 +1,19 @@
+-- The last releases with what was reserved for them, newest first.
+--
+-- reads    releases (number, id, state), entries (release, time, kind, payload)
+-- params   $limit: how many
+-- key      id
+-- ordered  newest first
+--
+-- opened and reserved are payloads of the entries of that kind; reserved is null where nothing was.
+select
+    releases.id,
+    releases.state,
+    opened.time,
+    opened.payload as opened,
+    reserved.payload as reserved
+from releases
+left join entries as opened on opened.release = releases.id and opened.kind = 'opened'
+left join entries as reserved on reserved.release = releases.id and reserved.kind = 'reserved'
+order by releases.number desc
+limit $limit

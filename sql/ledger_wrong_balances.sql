@@ -1,0 +1,15 @@
+-- Subjects whose balance is not the sum of what they paid.
+--
+-- reads    spends (release, subject, nano), balances (subject, nano)
+-- key      subject
+-- ordered  by key
+with both_sides as (
+    select subject, nano from spends
+    union all
+    select subject, -nano from balances
+)
+select subject, sum(nano) as nano_missing
+from both_sides
+group by subject
+having sum(nano) <> 0
+order by subject

@@ -1,0 +1,38 @@
+"""Releases in few words."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.release import Release, Reserved
+
+
+def asked(release: Release, *subjects: str, budget: float = 1.0, cap: float | None = None, **more: str) -> Reserved:
+    """Ask for one whole document of each subject, in order, and reserve."""
+    release.request(subjects, np.ones(len(subjects)))
+    return release.reserve(budget, cap, **more)
+
+
+def spend(ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None = None) -> Reserved:
+    """A whole release, to standard output."""
+    with ledger.begin({"test": True}) as release:
+        reserved = asked(release, *subjects, budget=budget, cap=cap)
+        release.commit()
+    return reserved
+
+
+def balance(ledger: Ledger, key: str) -> int:
+    """What a subject has spent, nano-epsilon."""
+    rows = ledger.database.rows("select nano from balances where subject = ?", (ledger.hasher.one(key),))
+    return rows[0][0] if rows else 0
+
+
+def states(ledger: Ledger) -> list[str]:
+    return [state for (state,) in ledger.database.rows("select state from releases order by number")]
+
+
+def sha(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()

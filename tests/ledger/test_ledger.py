@@ -1,0 +1,292 @@
+"""Caps by hand, in order; what is paid, given back and published; keys that are nowhere in clear."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_words import asked, balance, sha, spend, states
+
+from tasks.errors import MissingArtifact, ParameterError, RequestError
+from tasks.ledger import spool
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.verify import verify
+
+NANO = 10**9
+
+
+def test_a_cap_by_hand(ledger: Ledger) -> None:
+    """Cap 2.5, 1 a document: ana asks for three and gets two, ben for one; next time ana gets none and ben one."""
+    first = spend(ledger, "ana", "ben", "ana", "ana", cap=2.5)
+    assert first.withheld(0, 4).tolist() == [False, False, False, True]
+    assert (first.n_documents, first.n_withheld, first.n_subjects, first.n_exhausted) == (4, 1, 2, 1)
+    assert (first.total, first.largest_balance) == (3 * NANO, 2 * NANO)
+    second = spend(ledger, "ana", "ben", "ben", cap=2.5)
+    assert second.withheld(0, 3).tolist() == [True, False, True]
+    assert (balance(ledger, "ana"), balance(ledger, "ben")) == (2 * NANO, 2 * NANO)
+
+
+def test_a_cap_can_be_met_exactly(ledger: Ledger) -> None:
+    """Ten documents of 0.1 are 1, though ten doubles nearest to 0.1 are more than 1."""
+    reserved = spend(ledger, *["ana"] * 11, budget=0.1, cap=1.0)
+    assert reserved.withheld(0, 11).tolist() == [False] * 10 + [True]
+    assert balance(ledger, "ana") == NANO
+
+
+def test_what_comes_after_a_withheld_document_is_withheld_too(ledger: Ledger) -> None:
+    with ledger.begin({}) as release:
+        release.request(["ana", "ana"], np.array([1.0, 2.0]))
+        release.request(["ana", "ana", "ben"], np.array([1.0, 0.0, 0.0]))
+        reserved = release.reserve(1.0, 2.0)
+        assert reserved.withheld(0, 5).tolist() == [False, True, True, True, False]
+        assert reserved.withheld(1, 3).tolist() == [True, True]
+        release.commit()
+    assert ledger.database.rows("select count(*) from spends") == [(1,)]  # ben pays nothing
+
+
+@pytest.mark.parametrize(
+    ("share", "budget", "nano"),
+    [(1.0, 3.0, 3 * NANO), (1 / 3, 1.0, 333_333_334), (0.5, 1e-9, 1), (1e-3, 1e-9, 1), (0.0, 5.0, 0)],
+)
+def test_amounts_are_rounded_up(ledger: Ledger, share: float, budget: float, nano: int) -> None:
+    with ledger.begin({}) as release:
+        release.request(["ana"], np.array([share]))
+        assert release.reserve(budget, None).total == nano
+        release.commit()
+    assert balance(ledger, "ana") == nano
+
+
+def test_without_a_cap_all_is_recorded(ledger: Ledger) -> None:
+    assert spend(ledger, "ana", "ana", budget=1000.0).n_withheld == 0
+    assert balance(ledger, "ana") == 2000 * NANO
+    assert spend(ledger, "ana", cap=1999.0).n_withheld == 1  # a cap that comes later counts what was spent before
+
+
+def test_a_lowered_cap_withholds_all(ledger: Ledger) -> None:
+    spend(ledger, "ana", budget=5.0, cap=5.0)
+    assert spend(ledger, "ana", budget=0.1, cap=4.0).n_withheld == 1
+    assert verify(ledger.folder)["holds"]
+
+
+def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
+    spend(ledger, "ana", cap=1.0)
+    with pytest.raises(RequestError, match=r"2 of 3 documents, of 1 of 2 subjects") as caught, ledger.begin({}) as one:
+        asked(one, "ana", "ben", "ana", cap=1.0, on_exhausted="refuse")
+    assert "ana" not in str(caught.value)
+    assert states(ledger) == ["committed", "aborted"]
+    assert balance(ledger, "ben") == 0
+    assert verify(ledger.folder)["holds"]
+
+
+def test_refuse_lets_pass_what_fits(ledger: Ledger) -> None:
+    with ledger.begin({}) as release:
+        assert asked(release, "ana", "ben", cap=1.0, on_exhausted="refuse").n_withheld == 0
+        release.commit()
+    assert balance(ledger, "ben") == NANO
+
+
+def test_reserved_counts_while_its_release_is_on_its_way(ledger: Ledger) -> None:
+    with ledger.begin({}) as first:
+        asked(first, "ana", cap=1.0)
+        with Ledger.open(ledger.folder) as other:
+            assert other.recovered == []  # the first one lives
+            assert spend(other, "ana", cap=1.0).n_withheld == 1
+        first.abort()
+    assert spend(ledger, "ana", cap=1.0).n_withheld == 0
+
+
+def test_files_are_published_with_their_records(ledger: Ledger, tmp_path: Path) -> None:
+    partials = [tmp_path / ".a", tmp_path / ".b"]
+    with ledger.begin({}, partials[:1]) as release:
+        release.request(["ana"], np.ones(1))
+        reserved = release.reserve(1.0, None, partials=partials[1:])
+        assert release.head == reserved.head
+        for partial in partials:
+            partial.write_text(partial.name)
+        release.written([(partial, tmp_path / partial.name[1:], sha(partial.name)) for partial in partials])
+        assert states(ledger) == ["written"] and not (tmp_path / "a").exists()
+        release.publish()
+    assert (tmp_path / "a").read_text() == ".a" and (tmp_path / "b").read_text() == ".b"
+    assert not any(partial.exists() for partial in partials)
+    assert states(ledger) == ["committed"]
+    assert list((ledger.folder / "locks").iterdir()) == [ledger.folder / "locks" / "making"]
+    assert list((ledger.folder / "work").iterdir()) == []
+
+
+def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> None:
+    partial = tmp_path / ".out"
+    with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
+        asked(release, "ana")
+        partial.write_text("half")
+        raise KeyError("a text that is secret")
+    assert not partial.exists() and balance(ledger, "ana") == 0
+    ((payload,),) = ledger.database.rows("select payload from entries where kind = 'aborted'")
+    assert payload == '{"because":"KeyError"}'
+
+
+def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_path: Path) -> None:
+    partial, final = tmp_path / ".out", tmp_path / "out"
+    with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
+        asked(release, "ana")
+        partial.write_text("all")
+        release.written([(partial, final, sha("all"))])
+        raise KeyError
+    assert states(ledger) == ["written"] and balance(ledger, "ana") == NANO
+    with Ledger.open(ledger.folder) as again:
+        assert [one["now"] for one in again.recovered] == ["committed"]
+    assert final.read_text() == "all" and not partial.exists()
+
+
+def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledger: Ledger) -> None:
+    with pytest.raises(KeyboardInterrupt), ledger.begin({}) as release:
+        asked(release, "ana")
+        release.commit()
+        release.state = "reserved"  # as if Ctrl-C had come right after the transaction
+        raise KeyboardInterrupt
+    assert states(ledger) == ["committed"] and balance(ledger, "ana") == NANO
+
+
+@pytest.mark.parametrize("call", ["commit", "publish", "written"])
+def test_nothing_leaves_before_it_is_reserved(ledger: Ledger, call: str) -> None:
+    with pytest.raises(RequestError, match="is open"), ledger.begin({}) as release:
+        release.request(["ana"], np.ones(1))
+        release.written([]) if call == "written" else getattr(release, call)()
+    assert states(ledger) == ["aborted"]
+
+
+def test_a_file_that_was_not_announced_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    """Else a crash would leave it behind."""
+    (tmp_path / "p").write_text("x")
+    with pytest.raises(ParameterError, match="neither to begin nor to reserve"), ledger.begin({}) as release:
+        asked(release, "ana")
+        release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
+
+
+@pytest.mark.parametrize(
+    ("subjects", "shares", "message"),
+    [
+        (["ana", ""], [1, 1], "document 2 has no subject: an empty text"),
+        (["ana", None], [1, 1], "document 2 has no subject: not a text"),
+        ([7], [1], "document 1 has no subject"),
+        (["ana"], [-1], "shares"),
+        (["ana"], [float("nan")], "shares"),
+        (["ana"], [float("inf")], "shares"),
+        (["ana"], [1, 1], "shares"),
+    ],
+)
+def test_wrong_requests(ledger: Ledger, subjects: list[str], shares: list[float], message: str) -> None:
+    with pytest.raises(RequestError, match=message), ledger.begin({}) as release:
+        release.request(subjects, np.array(shares, dtype=float))
+
+
+@pytest.mark.parametrize(("budget", "cap"), [(0.0, 1.0), (-1.0, 1.0), (float("nan"), 1.0), (1.0, 0.0), (1e10, None)])
+def test_wrong_budgets_and_caps(ledger: Ledger, budget: float, cap: float | None) -> None:
+    with pytest.raises(ParameterError, match="greater than 0"), ledger.begin({}) as release:
+        asked(release, "ana", budget=budget, cap=cap)
+
+
+def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger: Ledger) -> None:
+    with pytest.raises(RequestError, match="cannot hold"), ledger.begin({}) as release:
+        asked(release, *["ana"] * 20, budget=9e8)
+    assert spend(ledger, *["ana"] * 20, budget=9e8, cap=9.5e8).n_withheld == 19
+
+
+def test_an_empty_release(ledger: Ledger) -> None:
+    reserved = spend(ledger)
+    assert (reserved.n_documents, reserved.total, reserved.withheld(0, 0).tolist()) == (0, 0, [])
+    assert verify(ledger.folder)["holds"]
+
+
+def test_what_is_spilled_is_treated_like_the_rest(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of 7 documents: every subject's documents are on disk and in several chunks."""
+    monkeypatch.setattr(spool, "CHUNK", 7)
+    rng = np.random.default_rng(0)
+    subjects, shares = [f"s{n}" for n in rng.integers(0, 5, 300)], rng.integers(0, 3, 300) / 2
+    spent: dict[str, float] = {}
+    expected = []
+    for subject, share in zip(subjects, shares, strict=True):
+        spent[subject] = spent.get(subject, 0.0) + share  # withheld ones too: what comes later is withheld as well
+        expected.append(spent[subject] > 20)
+    with ledger.begin({}) as release:
+        for start in range(0, 300, 11):
+            release.request(subjects[start : start + 11], shares[start : start + 11])
+        assert list((ledger.folder / "work" / release.id).iterdir())
+        reserved = release.reserve(1.0, 20.0)
+        assert reserved.withheld(0, 300).tolist() == expected
+        assert any(expected) and not all(expected)
+        assert reserved.withheld(290, 300).tolist() == expected[290:]
+        release.commit()
+    assert list((ledger.folder / "work").iterdir()) == []
+    assert verify(ledger.folder)["holds"]
+
+
+def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "CHUNK", 1)
+    with ledger.begin({}) as release:
+        asked(release, "a-secret-person", "Zoë \N{GRINNING FACE}", "\ud800")
+        contents = b"".join(file.read_bytes() for file in ledger.folder.rglob("*") if file.is_file())
+        release.commit()
+    contents += (ledger.folder / "ledger.sqlite").read_bytes()
+    assert b"secret-person" not in contents
+    salt = (ledger.folder / "salt").read_bytes()
+    assert salt not in (ledger.folder / "ledger.sqlite").read_bytes()
+    assert ledger.hasher.one("a-secret-person") == hmac.digest(salt, b"a-secret-person", hashlib.sha256)[:16]
+
+
+def test_plain_keys_are_kept(folder: Path) -> None:
+    with Ledger.open(folder, "plain") as ledger:
+        spend(ledger, "ana", "ben", "ana")
+        with pytest.raises(ZeroDivisionError), ledger.begin({}) as release:
+            asked(release, "zoe")
+            raise ZeroDivisionError
+        assert ledger.database.rows("select key from names where subject = ?", (ledger.hasher.one("ana"),)) == [
+            ("ana",)
+        ]
+        assert verify(folder)["holds"]
+        with pytest.raises(RequestError, match="not valid Unicode"), ledger.begin({}) as release:
+            asked(release, "\ud800")
+    with pytest.raises(RequestError, match="keeps plain keys, and hashed ones are asked for"):
+        Ledger.open(folder, "hashed")
+
+
+def test_a_salt_of_its_own_that_only_the_owner_can_read(folder: Path, tmp_path: Path) -> None:
+    with Ledger.open(folder) as one, Ledger.open(tmp_path / "other") as other:
+        assert one.hasher.one("ana") != other.hasher.one("ana")
+    for name in ("salt", "ledger.sqlite"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+
+
+def test_no_ledger_is_made_only_to_look_at_it(folder: Path) -> None:
+    with pytest.raises(MissingArtifact, match="has no ledger yet"):
+        Ledger.open(folder, None, make=False)
+    with pytest.raises(MissingArtifact):
+        verify(folder)
+    assert not folder.exists()
+
+
+MAKE = """
+import sys
+from tasks.ledger.ledger import Ledger
+sys.stdin.read()
+with Ledger.open(sys.argv[1]) as ledger:
+    print(ledger.hasher.one("ana").hex())
+"""
+
+
+def test_processes_that_make_a_ledger_at_once_make_one(folder: Path) -> None:
+    barrier, start = os.pipe()
+    processes = [
+        subprocess.Popen([sys.executable, "-c", MAKE, folder], stdin=barrier, stdout=subprocess.PIPE) for _ in range(4)
+    ]
+    os.close(start)
+    os.close(barrier)
+    hashes = {process.communicate()[0] for process in processes}
+    assert [process.returncode for process in processes] == [0] * 4 and len(hashes) == 1
+    assert verify(folder)["entries"] == 1
