@@ -20,10 +20,10 @@ from flows.build import FLOW_RUN, note_run, published, time_limit, timed_out
 from flows.notify import on_failure
 from flows.process import Command
 from flows.progress import ProgressPage
-from flows.project import STATE, build_lock, find_root, prepare, stage_environment
+from flows.project import build_lock, find_root, prepare, stage_environment
 from tasks.io.params import MechanismName, StrategyName, load_params
+from tasks.io.paths import AUDITS
 
-RESULTS = STATE / "audit"  # one JSON file per audit, of its last time
 SAYS = "lexveil audit: "  # before the line by which the command says what went wrong
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -47,7 +47,7 @@ class Audits:
 
 def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
     """Return where one audit writes what it found."""
-    return RESULTS / f"{mechanism}-{strategy}-{epsilon}.json"
+    return AUDITS / f"{mechanism}-{strategy}-{epsilon}.json"
 
 
 def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, samples: int, out: Path) -> list[str]:

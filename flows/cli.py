@@ -134,7 +134,7 @@ def _privatize(arguments: argparse.Namespace) -> int:
     )
     _in_project()
     from tasks.privacy.record import statement
-    from tasks.release import privatize_file
+    from tasks.release.files import privatize_file
 
     record = privatize_file(
         source,
@@ -143,7 +143,12 @@ def _privatize(arguments: argparse.Namespace) -> int:
         strategy=arguments.strategy,
         epsilon=arguments.epsilon,
         document_budget=arguments.document_budget,
-        text_column=arguments.text_column,
+        text_column=tuple(dict.fromkeys(arguments.text_column or ("text",))),
+        subject_column=arguments.subject_column,
+        form=arguments.format,
+        formulas=arguments.formulas,
+        on_exhausted=arguments.on_exhausted,
+        consistent=arguments.consistent == "document",
         mode=arguments.mode or ("release" if arguments.seed is None else "experiment"),
         seed=arguments.seed,
         keep_layout=arguments.keep_layout,

@@ -203,20 +203,24 @@ def make_parser() -> Parser:
 
     privatize = command(
         "privatize",
-        "rewrite a file of texts with the artifacts that a run made",
-        "Reads JSONL, CSV or Parquet, rewrites the text column, and keeps the rest. A record of what was protected,\n"
-        "what was not and what was spent goes with the output. Needs the artifacts of `lexveil run`.\n\n"
+        "rewrite a file or a folder of texts with the artifacts that a run made",
+        "Reads JSONL, CSV, TSV, text (each also .gz or .zst) or Parquet, rewrites the text columns, and leaves the\n"
+        "rest as it is. A record of what was protected, what was not and what was spent goes with the output, and the\n"
+        "ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Needs what `lexveil run` makes.\n"
+        "`lexveil inspect IN` says beforehand what would happen.\n\n"
         "  lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10\n"
-        "  lexveil privatize archive.parquet -o out.parquet --mechanism tem --strategy S3 --epsilon 10 --workers 8\n"
+        "  lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \\\n"
+        "      --subject-column customer --mechanism tem --strategy S3 --document-budget 200\n"
+        "  lexveil privatize archive/ -o private/ --mechanism tem --strategy S3 --epsilon 10 --workers 8\n"
         "  cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl",
     )
-    privatize.add_argument("input", metavar="IN", help="file to rewrite; - is standard input (JSONL)")
+    privatize.add_argument("input", metavar="IN", help="file or folder to rewrite; - is standard input")
     privatize.add_argument(
         "-o",
         "--output",
         required=True,
         metavar="OUT",
-        help="file to write; - is standard output (JSONL), without record and ledger files",
+        help="file or folder to write, in the form of IN; - is standard output, without record and ledger files",
     )
     privatize.add_argument(
         "--mechanism",
@@ -236,10 +240,37 @@ def make_parser() -> Parser:
         metavar="E",
         help="base epsilon per word; a text's budget is E times the mean number of words",
     )
-    budget.add_argument("--document-budget", type=_positive, metavar="B", help="the budget of each text, directly")
+    budget.add_argument("--document-budget", type=_positive, metavar="B", help="the budget of each row, directly")
     privatize.add_argument(
-        "--text-column", default="text", metavar="NAME", help="the column to rewrite (default: text)"
+        "--text-column",
+        action="append",
+        metavar="NAME",
+        help="a column to rewrite (default: text); can be given several times: the texts of a row share its budget",
     )
+    privatize.add_argument(
+        "--subject-column",
+        metavar="NAME",
+        help="the column that says whom a row is about: whose budget the ledger keeps over all releases, up to\n"
+        "release.cap of params.yaml (default: each text is a subject of its own, known again by its content)",
+    )
+    privatize.add_argument(
+        "--on-exhausted", choices=("withhold", "refuse"),
+        help="rows of subjects whose budget is exhausted: leave them out and list them, or release nothing\n"
+        "(default: params.yaml: release.on_exhausted)",
+    )  # fmt: skip
+    privatize.add_argument(
+        "--consistent",
+        choices=("document",),
+        help="replace equal words of a row alike, paying once; shows which are equal, and the guarantee says so",
+    )
+    privatize.add_argument(
+        "--format", metavar="F", help="how standard input is written: jsonl (the default), csv, tsv, txt, csv.gz, …"
+    )
+    privatize.add_argument(
+        "--formulas", choices=("keep", "quote", "refuse"), default="keep",
+        help="rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count them\n"
+        "(the default), put an apostrophe before them, or release nothing",
+    )  # fmt: skip
     privatize.add_argument(
         "--mode", choices=("release", "experiment"),
         help="release (the default): noise from the operating system; experiment: seeded, repeatable, not private",

@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tasks.intake.default import write_default_corpus, write_default_documents
 from tasks.io.tables import write_json
-from tasks.release import CHECKED_BY
+from tasks.release.engine import CHECKED_BY
 
 ROOT = Path(__file__).parents[1]
 

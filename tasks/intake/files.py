@@ -12,6 +12,7 @@ from typing import Literal
 from tasks.errors import RequestError
 
 Kind = Literal["json", "csv", "tsv", "parquet", "txt"]
+Packing = Literal["", "gz", "zst"]
 
 KINDS: dict[str, Kind] = {
     ".json": "json",
@@ -22,7 +23,8 @@ KINDS: dict[str, Kind] = {
     ".txt": "txt",
     ".parquet": "parquet",
 }
-KNOWN = "json, jsonl, ndjson, csv, tsv, txt (each also as .gz) and parquet"
+PACKINGS: tuple[Packing, ...] = ("gz", "zst")
+KNOWN = "json, jsonl, ndjson, csv, tsv, txt (each also as .gz or .zst) and parquet"
 
 # What stands beside data without being data. Anything else of unknown kind in a folder is an error, not skipped:
 # a corpus that is read in part, without a word, is worse than one that is refused.
@@ -40,7 +42,7 @@ class Source:
 
     path: Path
     kind: Kind
-    gzipped: bool
+    packing: Packing
     stem: str
 
 
@@ -53,14 +55,14 @@ def shown(path: Path | str) -> str:
 def as_source(path: Path) -> Source | None:
     """How the name of a file says that it is read; None if it does not."""
     name = path.name
-    gzipped = name.lower().endswith(".gz")
-    if gzipped:
-        name = name[:-3]
+    packing: Packing = next((one for one in PACKINGS if name.lower().endswith(f".{one}")), "")
+    if packing:
+        name = name[: -len(packing) - 1]
     stem, dot, ending = name.rpartition(".")
     kind = KINDS.get(f".{ending.lower()}") if dot else None
-    if kind is None or (gzipped and kind == "parquet"):
+    if kind is None or (packing and kind == "parquet"):
         return None
-    return Source(path, kind, gzipped, stem)
+    return Source(path, kind, packing, stem)
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:

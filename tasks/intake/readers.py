@@ -31,11 +31,15 @@ import pyarrow.parquet as pq
 from tasks.errors import RequestError
 from tasks.intake.files import Source, shown
 
-LINE_LIMIT = 64 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
+LINE_LIMIT = 16 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
 PARQUET_ROWS = 1024  # read at a time
 
+# Text packs to a third or a tenth. What grows more than this, once it is large, was made to fill a memory or a disk.
+RATIO_LIMIT = 200
+RATIO_FROM = 64 * 2**20  # bytes unpacked; before that, any ratio
+
 MARK = b"\xef\xbb\xbf"
-GZIP_MAGIC = b"\x1f\x8b"
+MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -77,7 +81,7 @@ def open_table(
         RequestError: naming file and row: empty, cut short, damaged, not UTF-8, not of its kind, without the column.
             Faults further down are raised while the rows are read.
     """
-    with _opened(source, plain) as stream:
+    with opened(source, plain) as stream:
         if source.kind == "parquet":
             yield _checked(_parquet_table(stream, source, text_column, wanted), text_column)
         else:
@@ -87,7 +91,7 @@ def open_table(
 def table_of(stream: IO[bytes], source: Source, text_column: str | None) -> Table:
     """The same of a stream that is open already (standard input); ``source`` gives its kind and name."""
     where = shown(source.path)
-    lines = _lines(stream, where)
+    lines = text_lines(stream, where, source.packing)
     if source.kind == "json":
         rows = _json_rows(lines, where)
         first = next(rows, None)
@@ -96,28 +100,97 @@ def table_of(stream: IO[bytes], source: Source, text_column: str | None) -> Tabl
         column = text_column or "text"
         table = Table(source, [column], _text_rows(lines, column))
     else:
-        table = Table(source, *_delimited(lines, where, "\t" if source.kind == "tsv" else ","))
+        table = Table(source, *delimited(lines, where, "\t" if source.kind == "tsv" else ","))
     return _checked(table, text_column)
 
 
-def _opened(source: Source, plain: IO[bytes] | None) -> IO[bytes]:
+def opened(source: Source, plain: IO[bytes] | None = None) -> IO[bytes]:
+    """The bytes that a file holds, unpacked.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
     try:
         plain = plain or source.path.open("rb")
     except OSError as error:
         raise RequestError(f"{shown(source.path)}: cannot be read ({error.strerror})") from None
-    return cast(IO[bytes], _Unzipped(plain)) if source.gzipped else plain
+    return unpacked(plain, source) if source.packing else plain
 
 
-class _Unzipped(gzip.GzipFile):
-    """A gzip file that closes the file it reads, too."""
+def unpacked(plain: IO[bytes], source: Source) -> IO[bytes]:
+    """What a packed file holds; closing it closes ``plain``, too.
 
-    def __init__(self, plain: IO[bytes]) -> None:
-        super().__init__(fileobj=plain, mode="rb")
-        self.plain = plain
+    Raises:
+        RequestError: while it is read, if it is cut short, damaged, or holds implausibly much (``RATIO_LIMIT``).
+    """
+    return io.BufferedReader(_Unpacked(plain, source), 2**17)
+
+
+def unpacked_head(head: bytes, source: Source) -> bytes:
+    """What the first bytes of a file hold, wherever they are cut off.
+
+    Raises:
+        RequestError: if they are not packed as the name says.
+    """
+    if not source.packing:
+        return head
+    pieces = []
+    with unpacked(io.BytesIO(head), source) as stream:
+        try:
+            while piece := stream.read1(2**16):  # type: ignore[attr-defined]
+                pieces.append(piece)
+        except (EOFError, OSError, zlib.error):  # it ends in the midst of something
+            pass
+    if head and not pieces:
+        raise RequestError(f"{shown(source.path)}: not a .{source.packing} file, or a damaged one")
+    return b"".join(pieces)
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a packed file, counted beside those they come from."""
+
+    def __init__(self, plain: IO[bytes], source: Source) -> None:
+        self.plain, self.source = plain, source
+        self.n_packed = self.n_unpacked = 0
+        self.stream: Any = (
+            gzip.GzipFile(fileobj=cast(IO[bytes], _Counted(self)), mode="rb")
+            if source.packing == "gz"
+            else pa.CompressedInputStream(pa.PythonFile(_Counted(self), mode="r"), "zstd")
+        )
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # One read of what is below: what comes before a fault is given, and the fault raised by the next call.
+        n = int(self.stream.readinto1(buffer) if self.source.packing == "gz" else self.stream.readinto(buffer))
+        self.n_unpacked += n
+        if self.n_unpacked > RATIO_FROM and self.n_unpacked > RATIO_LIMIT * self.n_packed:
+            raise RequestError(
+                f"{shown(self.source.path)}: {self.n_unpacked // 2**20} MiB come out of {self.n_packed // 2**10} KiB, "
+                f"more than {RATIO_LIMIT} times as much, and more would follow: not what packed text looks like. "
+                "If it is, unpack it first"
+            )
+        return n
 
     def close(self) -> None:
+        if not self.closed:
+            self.plain.close()
         super().close()
-        self.plain.close()
+
+
+class _Counted(io.RawIOBase):
+    def __init__(self, owner: _Unpacked) -> None:
+        self.owner = owner
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self.owner.plain.read(len(buffer))
+        buffer[: len(read)] = read
+        self.owner.n_packed += len(read)
+        return len(read)
 
 
 def _checked(table: Table, text_column: str | None) -> Table:
@@ -148,22 +221,33 @@ def names(columns: Iterable[str]) -> str:
     return ", ".join(listed[:20]) + more + hint
 
 
-def _lines(stream: IO[bytes], where: str) -> Iterator[str]:
+def _damage(error: Exception, packing: str, number: int) -> str:
+    """What is wrong with a file of which line ``number`` could not be read."""
+    if isinstance(error, EOFError) or (packing and "Truncated" in str(error)):
+        return f"the .{packing} file is cut short after line {number - 1}; copy it again"
+    if isinstance(error, gzip.BadGzipFile | zlib.error) or (packing and error.errno is None):  # type: ignore[attr-defined]
+        after = f"damaged after line {number - 1}" if number > 1 else f"not a .{packing} file, or a damaged one"
+        return f"{after}; copy it again, or drop .{packing} from the name of a plain file"
+    return f"cannot be read after line {number - 1} ({error.strerror})"  # type: ignore[attr-defined]
+
+
+def text_lines(stream: IO[bytes], where: str, packing: str = "") -> Iterator[str]:
+    """The lines of a text file, line ends included.
+
+    Raises:
+        RequestError: naming file and line: not UTF-8, too long, or not to be read.
+    """
     for number in itertools.count(1):
         try:
             raw = stream.readline(LINE_LIMIT + 1)
-        except EOFError:
-            raise RequestError(f"{where}: the gzip file is cut short after line {number - 1}; copy it again") from None
-        except (gzip.BadGzipFile, zlib.error):
-            after = f"damaged after line {number - 1}" if number > 1 else "not a gzip file, or a damaged one"
-            raise RequestError(f"{where}: {after}; copy it again, or drop .gz from the name of a plain file") from None
-        except OSError as error:
-            raise RequestError(f"{where}: cannot be read after line {number - 1} ({error.strerror})") from None
+        except (EOFError, zlib.error, OSError) as error:
+            raise RequestError(f"{where}: {_damage(error, packing, number)}") from None
         if not raw:
             return
         if number == 1:
-            if raw.startswith(GZIP_MAGIC):
-                raise RequestError(f"{where}: compressed by gzip; give it a name that ends in .gz")
+            for magic, found in MAGIC.items():
+                if raw.startswith(magic):
+                    raise RequestError(f"{where}: packed; give it a name that ends in .{found}")
             raw = raw.removeprefix(MARK)
         if len(raw) > LINE_LIMIT:
             raise RequestError(
@@ -185,17 +269,26 @@ def _json_rows(lines: Iterable[str], where: str) -> Iterator[Row]:
         if not line.strip():
             continue
         number += 1
-        try:
-            values = json.loads(line)
-        except json.JSONDecodeError as error:
-            hint = "a JSON array must become one object per line" if number == 1 and line.lstrip()[0] == "[" else None
-            hint = hint or "each line must hold one whole object"
-            raise RequestError(f"{where}, line {at}: not valid JSON at character {error.pos + 1}; {hint}") from None
-        except (ValueError, RecursionError):
-            raise RequestError(f"{where}, line {at}: a number too long or nested too deep; simplify it") from None
-        if not isinstance(values, dict):
-            raise RequestError(f"{where}, line {at}: {_kind(values)}, not a JSON object; write one object per line")
-        yield Row(number, at, values)
+        yield Row(number, at, json_object(line, f"{where}, line {at}", number == 1))
+
+
+def json_object(line: str, where: str, is_first: bool) -> dict[str, Any]:
+    """The object that a line holds.
+
+    Raises:
+        RequestError: naming ``where``, if it holds anything else.
+    """
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        hint = "a JSON array must become one object per line" if is_first and line.lstrip()[0] == "[" else None
+        hint = hint or "each line must hold one whole object"
+        raise RequestError(f"{where}: not valid JSON at character {error.pos + 1}; {hint}") from None
+    except (ValueError, RecursionError):
+        raise RequestError(f"{where}: a number too long or nested too deep; simplify it") from None
+    if not isinstance(values, dict):
+        raise RequestError(f"{where}: {_kind(values)}, not a JSON object; write one object per line")
+    return values
 
 
 def _text_rows(lines: Iterable[str], column: str) -> Iterator[Row]:
@@ -204,7 +297,12 @@ def _text_rows(lines: Iterable[str], column: str) -> Iterator[Row]:
         yield Row(number, at, {column: line})
 
 
-def _delimited(lines: Iterator[str], where: str, delimiter: str) -> tuple[list[str], Iterator[Row]]:
+def delimited(lines: Iterator[str], where: str, delimiter: str) -> tuple[list[str], Iterator[Row]]:
+    """The header of a CSV or TSV file and its rows.
+
+    Raises:
+        RequestError: naming file and line, if it is not valid, a column is there twice, or a row has other fields.
+    """
     csv.field_size_limit(LINE_LIMIT)
     if delimiter == "\t":
         reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
@@ -242,7 +340,12 @@ def _delimited_rows(fields: Iterator[tuple[int, list[str]]], header: list[str], 
         yield Row(number, at, dict(zip(header, values, strict=True)))
 
 
-def _parquet_table(stream: IO[bytes], source: Source, text_column: str | None, wanted: Collection[str] | None) -> Table:
+def open_parquet(stream: IO[bytes], source: Source) -> pq.ParquetFile:
+    """Open a Parquet file.
+
+    Raises:
+        RequestError: if it is empty, damaged, or has a column twice.
+    """
     where = shown(source.path)
     try:
         file = pq.ParquetFile(stream)
@@ -254,24 +357,34 @@ def _parquet_table(stream: IO[bytes], source: Source, text_column: str | None, w
     for column in schema.names:
         if schema.names.count(column) > 1:
             raise RequestError(f"{where}: the column {name(column)} is there twice; rename one")
-    columns = schema.names
+    return file
+
+
+def _parquet_table(stream: IO[bytes], source: Source, text_column: str | None, wanted: Collection[str] | None) -> Table:
+    file = open_parquet(stream, source)
+    columns = names_ = file.schema_arrow.names
     if wanted is not None:
         columns = [column for column in columns if column in wanted or column == text_column]
-    return Table(source, schema.names, _parquet_rows(file, columns, where))
+    return Table(source, names_, _parquet_rows(file, columns, shown(source.path)))
 
 
 def _parquet_rows(file: pq.ParquetFile, columns: list[str], where: str) -> Iterator[Row]:
     number = 0
     try:
         for batch in file.iter_batches(batch_size=PARQUET_ROWS, columns=columns):
-            for values in _python_rows(batch, number, where):
+            for values in python_rows(batch, number, where):
                 number += 1
                 yield Row(number, number, values)
     except (pa.ArrowException, OSError):
         raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
 
 
-def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, Any]]:
+def python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, Any]]:
+    """The rows of a batch as Python has them, ``before`` rows being ahead of it.
+
+    Raises:
+        RequestError: naming file and row, if a value cannot be one of Python's.
+    """
     try:
         rows: list[dict[str, Any]] = batch.to_pylist()
         return rows

@@ -16,7 +16,6 @@ import math
 import os
 import shutil
 import sys
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from tasks.errors import RequestError
 from tasks.intake.corpus import KEYS, record
 from tasks.intake.files import shown
 from tasks.intake.meter import StreamMeter
-from tasks.intake.readers import Table, name, open_table, place, plain_value, text_value
+from tasks.intake.readers import Table, name, open_table, place, plain_value, text_value, unpacked_head
 from tasks.intake.remote import Refused, Remote, RemoteFile, Shard
 from tasks.io.tables import atomic_file, write_json
 from tasks.io.work import size
@@ -38,7 +37,6 @@ from tasks.io.work import size
 STAGED = Path(".lexveil/stream")  # finished shards of a call that is under way or was interrupted
 ORIGIN = "origin.json"  # beside the shards: where they came from
 
-GZIP = 16 + zlib.MAX_WBITS  # tells zlib that the stream has a gzip header
 PROBE = 8 * 2**20  # bytes of the first shard that documents per byte are estimated from
 MARGIN = 1.1  # more documents than are wanted, because their number is an estimate
 COUNTS = ("read", "documents", "skipped_blank", "skipped_unusable", "json_bytes")
@@ -136,10 +134,9 @@ def documents_per_byte(remote: Remote, shard: Shard) -> float:
             if source.kind == "parquet":
                 return float(pq.ParquetFile(file).metadata.num_rows) / shard.size
             head = file.read(PROBE)
-            lines = (zlib.decompressobj(GZIP).decompress(head) if source.gzipped else head).count(b"\n")
-        except (pa.ArrowException, zlib.error):
-            form = "Parquet" if source.kind == "parquet" else "gzip"
-            raise RequestError(f"{shown(source.path)}: not a {form} file, or a damaged one") from None
+            lines = unpacked_head(head, source).count(b"\n")
+        except pa.ArrowException:
+            raise RequestError(f"{shown(source.path)}: not a Parquet file, or a damaged one") from None
     return max(lines, 1) / max(len(head), 1)
 
 

@@ -1,4 +1,8 @@
-"""Writing a user's table back in its own form: the text column replaced, everything else and its order as it was."""
+"""Writing a user's table back in its own form: the text columns replaced, everything else and its order as it was.
+
+Of JSON the bytes between texts stay as they are, number for number; of CSV and TSV every other field keeps its
+characters; of Parquet every column keeps its type.
+"""
 
 from __future__ import annotations
 
@@ -6,70 +10,149 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import RequestError
-from tasks.intake.files import Kind, shown
-from tasks.io.tables import atomic_file
+from tasks.intake.chunks import Chunk, Reader, Texts
+from tasks.intake.files import Source, shown
+from tasks.intake.readers import place
 
-Values = dict[str, Any]
+Formulas = Literal["keep", "quote", "refuse"]
+FORMULA = re.compile(r"[=+\-@\t\r]")  # a cell that begins so is a formula to a spreadsheet
 
 
-def lines(kind: Kind, columns: Sequence[str], rows: Iterable[Values]) -> Iterator[str]:
-    """The lines of a table of text form, line feeds included."""
-    if kind == "json":
-        for values in rows:
-            yield json.dumps(values, ensure_ascii=False) + "\n"
-    elif kind == "txt":
-        for values in rows:
-            yield values[columns[0]] + "\n"
-    elif kind == "tsv":
-        yield "\t".join(columns) + "\n"
-        for number, values in enumerate(rows, 1):
-            fields = [str(values[column]) for column in columns]
-            if any(separator in field for field in fields for separator in "\t\n\r"):
-                raise RequestError(
-                    f"row {number}: a rewritten text holds a tab or line break, which TSV cannot; write CSV"
-                )
-            yield "\t".join(fields) + "\n"
-    else:
+def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
+    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an open stream."""
+    return (ParquetWriter if reader.source.kind == "parquet" else TextWriter)(reader, out, formulas)
+
+
+class Writer:
+    """Writes the chunks of a table to a file, which is whole once this is closed.
+
+    Attributes:
+        n_formulas: cells among the rewritten texts that a spreadsheet would take for formulas.
+        first_formula: the row of the first of them.
+    """
+
+    def __init__(self, reader: Reader, formulas: Formulas) -> None:
+        self.reader, self.formulas = reader, formulas
+        self.n_formulas = 0
+        self.first_formula: int | None = None
+        self.files = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.files.__exit__(*failure)  # type: ignore[arg-type]
+
+    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+        """Write the rows of a chunk for which ``keep`` is true, with other texts."""
+        raise NotImplementedError
+
+
+class TextWriter(Writer):
+    """Writes JSON lines, CSV, TSV and text, packed as the source was."""
+
+    def __init__(self, reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> None:
+        super().__init__(reader, formulas)
+        plain: IO[bytes] = self.files.enter_context(out.open("wb")) if isinstance(out, Path) else out
+        self.stream: Any = plain
+        if reader.source.packing == "gz":
+            # No time and no name in the header: the same rows give the same bytes.
+            self.stream = self.files.enter_context(gzip.GzipFile("", "wb", 6, fileobj=plain, mtime=0))
+        elif reader.source.packing == "zst":
+            self.stream = self.files.enter_context(pa.CompressedOutputStream(pa.PythonFile(plain, mode="w"), "zstd"))
+        self.is_headed = reader.source.kind not in ("csv", "tsv")
+        self.at = [reader.columns.index(column) for column in reader.text_columns] if not self.is_headed else []
+
+    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+        """Write the chosen rows."""
+        chosen = np.flatnonzero(keep).tolist()
+        if self.reader.source.kind == "json":
+            lines = [_joined(chunk.rest[i], texts[i]) for i in chosen]
+        elif self.reader.source.kind == "txt":
+            lines = [(texts[i][0] or "") + chunk.rest[i] for i in chosen]
+        else:
+            lines = [self._fields(chunk, texts, chosen)]
+        self.stream.write("".join(lines).encode("utf-8"))
+
+    def _fields(self, chunk: Chunk, texts: Texts, chosen: Sequence[int]) -> str:
+        end = next(iter(self.reader.ends))
+        is_tsv = self.reader.source.kind == "tsv"
+        rows = [] if self.is_headed else [self.reader.columns]
+        self.is_headed = True
+        for i in chosen:
+            fields = chunk.rest[i]
+            for at, text in zip(self.at, texts[i], strict=True):
+                fields[at] = self._cell(text or "", chunk.first + i, chunk.places[i])
+                if is_tsv and any(mark in fields[at] for mark in "\t\n\r"):
+                    raise RequestError(
+                        f"{place(self.reader.source, chunk.places[i])}: a rewritten text holds a tab or line break, "
+                        "which TSV cannot; write CSV"
+                    )
+            rows.append(fields)
+        if is_tsv:
+            return "".join("\t".join(fields) + end for fields in rows)
         buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(columns)
-        for values in rows:
-            writer.writerow([values[column] for column in columns])
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-        yield buffer.getvalue()  # the header alone, where there are no rows
+        csv.writer(buffer, lineterminator=end).writerows(rows)
+        return buffer.getvalue()
+
+    def _cell(self, text: str, row: int, line: int) -> str:
+        if not FORMULA.match(text):
+            return text
+        if self.formulas == "refuse":
+            raise RequestError(
+                f"{place(self.reader.source, line)}: a rewritten text begins like a formula, which spreadsheets would "
+                "compute; --formulas quote puts an apostrophe before such texts"
+            )
+        self.n_formulas += 1
+        self.first_formula = self.first_formula or row
+        return f"'{text}" if self.formulas == "quote" else text
 
 
-def write_rows(kind: Kind, columns: Sequence[str], rows: Iterable[Values], out: Path) -> None:
-    """Write a table of text form; gzipped if the name ends in .gz."""
-    with atomic_file(out) as partial:
-        # No time and no name in the header: the same rows give the same bytes.
-        plain = partial.open("wb")
-        with plain, gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if out.suffix == ".gz" else plain as stream:
-            for line in lines(kind, columns, rows):
-                stream.write(line.encode("utf-8"))
+class ParquetWriter(Writer):
+    """Writes Parquet with the source's schema."""
+
+    def __init__(self, reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> None:
+        super().__init__(reader, formulas)
+        self.writer = self.files.enter_context(pq.ParquetWriter(out, reader.schema, compression="zstd"))
+
+    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+        """Write the chosen rows."""
+        batch: pa.RecordBatch = chunk.rest
+        for number, column in enumerate(self.reader.text_columns):
+            at = batch.schema.get_field_index(column)
+            new = pa.array([of_row[number] for of_row in texts], pa.large_string())
+            batch = batch.set_column(at, batch.schema.field(at), new.cast(batch.schema.field(at).type))
+        self.writer.write_batch(batch.filter(pa.array(keep)))
 
 
-def write_parquet(source: Path, column: str, texts: Sequence[str], out: Path) -> None:
-    """Write a Parquet file again with one column replaced; other columns keep their types."""
-    table = pq.read_table(source)
-    at = table.schema.get_field_index(column)
-    replaced = table.set_column(at, pa.field(column, pa.string()), pa.array(texts, pa.string()))
-    with atomic_file(out) as partial:
-        pq.write_table(replaced, partial, compression="zstd")
+def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:
+    pieces, order = rest
+    parts = [pieces[0]]
+    for number, piece in zip(order, pieces[1:], strict=True):
+        parts += (json.dumps(texts[number], ensure_ascii=False), piece)
+    return "".join(parts) if parts[-1].endswith("\n") else "".join(parts) + "\n"
 
 
-def check_output(out: Path, source: Path | None, kind: Kind, out_kind: Kind | None) -> None:
+def check_output(out: Path, source: Path | None, form: Source, named: Source | None) -> None:
     """See to it that ``out`` can be written before any work is done.
+
+    Args:
+        out: the file to write.
+        source: the file that is read, if it is one.
+        form: how it is read.
+        named: how the name of ``out`` says that it is to be read.
 
     Raises:
         RequestError: if it is the input, exists and is not empty, has no folder, or has another form's ending.
@@ -82,5 +165,5 @@ def check_output(out: Path, source: Path | None, kind: Kind, out_kind: Kind | No
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
     if not out.parent.is_dir():
         raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
-    if out_kind != kind:
+    if named is None or (named.kind, named.packing) != (form.kind, form.packing):
         raise RequestError(f"{shown(out)}: the output has the input's form, so its name must end like the input's")

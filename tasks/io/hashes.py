@@ -16,3 +16,13 @@ def sha256(file: Path) -> str:
 def version() -> str:
     """The version of Lexveil."""
     return installed("lexveil")
+
+
+def code_hash() -> str:
+    """The sha256 of all code that makes an output: of ``tasks`` and ``sql``, names and contents."""
+    root = Path(__file__).resolve().parents[2]
+    files = [*root.glob("tasks/**/*.py"), *root.glob("sql/*.sql")]
+    hashed = hashlib.sha256()
+    for file in sorted(files):
+        hashed.update(f"{file.relative_to(root).as_posix()}\0{sha256(file)}\n".encode())
+    return hashed.hexdigest()

@@ -23,6 +23,7 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
+AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
 
 
 def segmented(segmentation: str) -> Path:

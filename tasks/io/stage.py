@@ -48,7 +48,8 @@ class Progress:
 
     def _print(self, now: float) -> None:
         elapsed = max(now - self.start, 1e-9)
-        line = f"{self.what}: {self.done:,} of {self.total:,} {self.unit}"
+        of = f" of {self.total:,}" if self.total else ""  # else it is not known
+        line = f"{self.what}: {self.done:,}{of} {self.unit}"
         if self.beside:
             line += f", {self.beside}"
         if self.work:

@@ -59,9 +59,18 @@ class Policy:
 
 def document_budget(base_epsilon: float, n_words: Counts) -> float:
     """B = base ε × average words per text of the data set, the same for each of its texts; 0 if there are no words."""
+    return budget_of_average(base_epsilon, int(n_words.sum()), len(n_words))
+
+
+def budget_of_average(base_epsilon: float, n_words: int, n_texts: int) -> float:
+    """The same from the number of words and texts of the data set.
+
+    Raises:
+        ParameterError: if the base ε or the budget is no finite number greater than 0.
+    """
     if not (np.isfinite(base_epsilon) and base_epsilon > 0):
         raise ParameterError(f"epsilon is {base_epsilon}; it must be finite and greater than 0")
-    budget = base_epsilon * float(n_words.mean()) if len(n_words) else 0.0
+    budget = base_epsilon * (n_words / n_texts) if n_texts else 0.0
     if not np.isfinite(budget):
         raise ParameterError(f"epsilon is {base_epsilon}; a budget that large has no number, lower it")
     return budget
@@ -82,3 +91,14 @@ def epsilon_per_token(strategy: str, budget: float, n_perturbed: Counts, n_pertu
     """
     shares = n_perturbed_words if strategy == "S2" else n_perturbed
     return np.divide(budget, shares, out=np.zeros(len(shares)), where=shares > 0)
+
+
+def spent_share(strategy: str, n_perturbed: Counts, n_perturbed_words: Counts) -> Floats:
+    """What each text spends of its budget: all of it if anything is perturbed, in S2 less if collocations are.
+
+    Returns:
+        (n,) from 0 to 1.
+    """
+    if strategy != "S2":
+        return (n_perturbed > 0).astype(np.float64)
+    return np.divide(n_perturbed, n_perturbed_words, out=np.zeros(len(n_perturbed)), where=n_perturbed_words > 0)

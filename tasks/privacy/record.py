@@ -9,7 +9,7 @@ from typing import Any
 from tasks.privacy.budget import Policy
 from tasks.privacy.mechanism import MECHANISMS
 
-SCHEMA = 1
+SCHEMA = 2
 
 # From here on a statement warns: shares of all tokens, and of the perturbed ones.
 MUCH_IN_CLEAR = 0.3
@@ -39,11 +39,23 @@ EXACT = {
 
 
 def guarantee(
-    mechanism: str, strategy: str, policy: Policy, mode: str, keep_layout: bool, no_proof: str | None = None
+    mechanism: str,
+    strategy: str,
+    policy: Policy,
+    mode: str,
+    keep_layout: bool,
+    no_proof: str | None = None,
+    consistent: bool = False,
+    n_columns: int = 1,
 ) -> Guarantee:
     """State the guarantee of a run; "none" where the proof does not hold for what was actually run.
 
     Args:
+        consistent: equal tokens of a document were replaced alike. Given where its tokens are equal, the first of
+            each are perturbed independently and the others copied, which is post-processing; so the bound holds
+            between documents whose tokens are equal at the same places. Between others none does: a copy never
+            differs from what it was copied from, two draws do.
+        n_columns: texts of a document, which share its budget.
         no_proof: why the mechanism as configured has no guarantee, ``Mechanism.no_guarantee``.
     """
     if mechanism == "none":
@@ -56,6 +68,13 @@ def guarantee(
         "the document budget is public: it follows from the average length of the data set",
         EXACT.get(mechanism, "continuous noise is drawn in float64, exact up to its rounding"),
     ]
+    if n_columns > 1:
+        conditions.append(f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden")
+    if consistent:
+        conditions.append(
+            "both texts repeat their tokens at the same places: which tokens of a text are equal is not hidden, and "
+            "nothing is claimed between texts that differ in it, also where only one token is another"
+        )
     if strategy == "S2":
         conditions.append("both texts have the same number of words in their perturbed tokens")
     if keep_layout:
@@ -70,11 +89,14 @@ def guarantee(
             "Not private: the seed of the noise is known, so whoever has it can subtract the noise.",
             [f"mode is {mode}", *(f"in release mode: {condition}" for condition in conditions)],
         )
+    repeats = ", repeated at the same places," if consistent else ","
+    over = "the distinct perturbed tokens" if consistent else "perturbed tokens"
+    tells = "but which of them are equal" if consistent else "of what stood there"
     return Guarantee(
         "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]",
-        "Two texts with the same number of tokens, which differ only in tokens that are perturbed or sampled, are "
-        f"indistinguishable up to exp(Σ ε_i·d(w_i,w'_i)), the sum over perturbed tokens, d the {metric}. "
-        "Sampled tokens are uniform draws and tell nothing of what stood there.",
+        f"Two texts with the same number of tokens{repeats} which differ only in tokens that are perturbed or sampled, "
+        f"are indistinguishable up to exp(Σ ε_i·d(w_i,w'_i)), the sum over {over}, d the {metric}. "
+        f"Sampled tokens are uniform draws and tell nothing {tells}.",
         conditions,
     )
 
@@ -94,6 +116,8 @@ def record(
     version: str,
     parameters: Mapping[str, Any] | None = None,
     no_proof: str | None = None,
+    consistent: bool = False,
+    n_columns: int = 1,
 ) -> dict[str, Any]:
     """Build the privacy record. It never holds source words, nor a key or seed of the noise.
 
@@ -103,6 +127,8 @@ def record(
         hashes: sha256 of what the run was made with.
         parameters: of the mechanism.
         no_proof: why the mechanism as configured has no guarantee.
+        consistent: whether equal tokens of a document were replaced alike.
+        n_columns: texts of a document.
     """
     known = MECHANISMS.get(mechanism)
     return {
@@ -117,9 +143,10 @@ def record(
         "base_epsilon": base_epsilon,
         "document_budget": dict(budgets),
         "policy": asdict(policy),
+        "consistent": "document" if consistent else None,
         "layout": "copied, unprotected" if keep_layout else "ordinary English spacing, lower case",
         "mode": mode,
-        "guarantee": asdict(guarantee(mechanism, strategy, policy, mode, keep_layout, no_proof)),
+        "guarantee": asdict(guarantee(mechanism, strategy, policy, mode, keep_layout, no_proof, consistent, n_columns)),
         "counts": dict(counts),
         "made_with": dict(hashes),
     }

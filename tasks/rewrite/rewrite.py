@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tasks.privacy.budget import DROPPED, KEPT, PERTURBED, SAMPLED, Policy
+from tasks.privacy.budget import DROPPED, KEPT, SAMPLED, Policy
 from tasks.privacy.mechanism import Mechanism
+from tasks.rewrite.count import Plan, plan_tokens
 from tasks.space.word_space import Vectors
 from tasks.text.encode import Encoded, Lexicon, encode
 from tasks.text.render import render, render_in_layout
@@ -59,7 +60,8 @@ class Rewritten:
         encoded: the source's tokens. They hold source text and must not leave the process.
         texts: the rewritten texts.
         action: (n,) PERTURBED, KEPT, DROPPED or SAMPLED.
-        epsilon: (n,) spent on the token; 0 unless perturbed.
+        epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is that of an equal token
+            before it.
         rows: (n,) row of the output token in the embedding; -1 where kept or dropped.
         out_words: (n,) words in the output token; 0 where dropped.
     """
@@ -92,20 +94,23 @@ def rewrite(
     policy: Policy,
     generator: Callable[[int], np.random.Generator],
     keep_layout: bool = False,
+    planned: tuple[Encoded, Plan] | None = None,
 ) -> Rewritten:
     """Rewrite a batch of texts.
 
     Args:
-        epsilon: (n_texts,) for each perturbed token of the text, from its plan.
+        epsilon: (n_texts,) for each token of the text that pays, from its plan.
         generator: gives the generator of text i of the batch. In an experiment it belongs to that text alone, so
             that batches change no result.
         keep_layout: copy the writer's white space and capitals, which nothing protects.
+        planned: the texts' tokens and what is to happen to each, where that was worked out before.
     """
-    encoded = encode(texts, lexicon)
-    known = np.where(encoded.rows >= 0, vocabulary.number[encoded.rows], -1) if len(vocabulary.number) else encoded.rows
-    action = policy.actions(encoded.kind, known >= 0)
-    perturbed = action == PERTURBED
-    spent = np.where(perturbed, epsilon[encoded.text_of], 0.0)
+    encoded = planned[0] if planned else encode(texts, lexicon)
+    plan = planned[1] if planned else plan_tokens(encoded, vocabulary.number, policy)
+    known, action, pays = plan.known, plan.action, plan.pays
+    own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
+    spent = np.where(pays, epsilon[encoded.text_of], 0.0)
+    sampled = (action == SAMPLED) & own
 
     numbers = np.full(len(action), -1, dtype=np.int64)
     offsets = encoded.offsets()
@@ -120,8 +125,8 @@ def rewrite(
     size = 0
     for i in range(len(texts)):
         here = slice(offsets[i], offsets[i + 1])
-        to_perturb = offsets[i] + np.flatnonzero(perturbed[here])
-        to_sample = offsets[i] + np.flatnonzero(action[here] == SAMPLED)
+        to_perturb = offsets[i] + np.flatnonzero(pays[here])
+        to_sample = offsets[i] + np.flatnonzero(sampled[here])
         if not len(to_perturb) and not len(to_sample):
             continue
         rng = generator(i)
@@ -134,6 +139,8 @@ def rewrite(
                 search()
                 size = 0
     search()
+    if plan.leader is not None:
+        numbers = numbers[plan.leader]
 
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
     tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]

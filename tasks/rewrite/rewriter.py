@@ -10,8 +10,9 @@ import numpy as np
 from tasks.privacy.budget import Policy
 from tasks.privacy.mechanism import Mechanism
 from tasks.privacy.rng import release_generator, stream
+from tasks.rewrite.count import Plan
 from tasks.rewrite.rewrite import Floats, Rewritten, Vocabulary, rewrite
-from tasks.text.encode import Lexicon
+from tasks.text.encode import Encoded, Lexicon
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,12 @@ class Rewriter:
     seed: int | None
     keep_layout: bool = False
 
-    def __call__(self, batch: Batch) -> Rewritten:
-        """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system."""
+    def __call__(self, batch: Batch, planned: tuple[Encoded, Plan] | None = None) -> Rewritten:
+        """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system.
+
+        Args:
+            planned: the texts' tokens and what is to happen to each, where that was worked out before.
+        """
         release = release_generator() if self.seed is None else None
 
         def generator(i: int) -> np.random.Generator:
@@ -64,4 +69,5 @@ class Rewriter:
             self.policy,
             generator,
             self.keep_layout,
+            planned,
         )

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from math import fsum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tasks.privacy.budget import ACTIONS, DROPPED, KEPT, PERTURBED, SAMPLED
 from tasks.rewrite.rewrite import Rewritten, Vocabulary, count_actions
 from tasks.text.encode import KINDS
 
 
+class ExactSum:
+    """The sum of finite float64 numbers without rounding, in a memory that does not grow: in whatever parts and order
+    they come, the same sum.
+    """
+
+    EXPONENT = 1074  # the smallest positive float64 is 2 ** -1074
+
+    def __init__(self) -> None:
+        self.units = 0  # of 2 ** -EXPONENT
+
+    def add(self, values: npt.NDArray[np.float64]) -> None:
+        """Add numbers."""
+        mantissa, exponent = np.frexp(values)
+        whole = (mantissa * 2.0**53).astype(np.int64)  # exact: 53 bits
+        for power in np.unique(exponent).tolist():
+            of_power = whole[exponent == power]
+            # In halves, so that no sum of fewer than 2 ** 36 numbers can overflow.
+            total = (int((of_power >> 27).sum()) << 27) + int((of_power & (2**27 - 1)).sum())
+            shift = power - 53 + self.EXPONENT
+            self.units += total << shift if shift >= 0 else total >> -shift  # nothing is lost: no float is finer
+
+    def merge(self, other: ExactSum) -> None:
+        """Add what ``other`` has added."""
+        self.units += other.units
+
+    def __float__(self) -> float:
+        """The sum, rounded once."""
+        return float(Fraction(self.units, 2**self.EXPONENT))
+
+
 class Tally:
     """Counts, and how near the replacements are.
 
     ``mean_cosine`` is the mean cosine of source and output vector over the tokens that were perturbed and changed.
-    Sums of fractions are kept per text and added up exactly at the end: how texts were batched shows nowhere.
+    Sums of fractions are exact: how texts were batched shows nowhere.
     """
 
     def __init__(self) -> None:
         self.actions = np.zeros((len(KINDS), len(ACTIONS)), dtype=np.int64)
         self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
-        self.epsilon: list[float] = []
-        self.cosine: list[float] = []
+        self.epsilon, self.cosine = ExactSum(), ExactSum()
 
     def add(self, done: Rewritten, n_documents: int, vocabulary: Vocabulary | None) -> None:
         """Count one batch; ``vocabulary`` is what its perturbed tokens were taken from, None if there are none."""
@@ -32,7 +62,7 @@ class Tally:
         self.actions += count_actions(done.encoded.kind, done.action)
         self.n_words_in += int(done.encoded.n_words.sum())
         self.n_words_out += int(done.out_words.sum())
-        self.epsilon += done.per_text(done.epsilon).tolist()
+        self.epsilon.add(done.per_text(done.epsilon))
         if vocabulary is not None:
             changed = (done.action == PERTURBED) & (done.rows != done.encoded.rows)
             before, after = (
@@ -44,7 +74,7 @@ class Tally:
             cosines = np.zeros(len(changed))
             cosines[changed] = np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
             self.n_changed += int(changed.sum())
-            self.cosine += done.per_text(cosines).tolist()
+            self.cosine.add(done.per_text(cosines))
 
     def merge(self, other: Tally) -> None:
         """Count what ``other`` has counted."""
@@ -54,8 +84,8 @@ class Tally:
         self.n_words_in += other.n_words_in
         self.n_words_out += other.n_words_out
         self.n_changed += other.n_changed
-        self.epsilon += other.epsilon
-        self.cosine += other.cosine
+        self.epsilon.merge(other.epsilon)
+        self.cosine.merge(other.cosine)
 
     def metrics(self) -> dict[str, Any]:
         """All numbers as JSON values; null where there is nothing to divide by."""
@@ -81,7 +111,7 @@ class Tally:
                 for kind, row in zip(KINDS, self.actions.tolist(), strict=True)
             },
             "share_unchanged": share(perturbed - self.n_changed, perturbed),
-            "mean_cosine": share(fsum(self.cosine), self.n_changed),
+            "mean_cosine": share(float(self.cosine), self.n_changed),
             "unprotected_share": share(int(by_action[KEPT]), n) or 0.0,
-            "epsilon_spent_mean": share(fsum(self.epsilon), self.n_texts),
+            "epsilon_spent_mean": share(float(self.epsilon), self.n_texts),
         }

@@ -164,7 +164,7 @@ def test_privatize_hands_on_what_was_asked(
         asked.update(options, source=source, target=target)
         return {"n_documents": 3}
 
-    monkeypatch.setitem(sys.modules, "tasks.release", types.SimpleNamespace(privatize_file=privatize_file))
+    monkeypatch.setitem(sys.modules, "tasks.release.files", types.SimpleNamespace(privatize_file=privatize_file))
     below = project.root / "below"
     below.mkdir()
     monkeypatch.chdir(below)

@@ -24,21 +24,22 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "gzipped", "stem"),
+    ("name", "kind", "packing", "stem"),
     [
-        ("a.json.gz", "json", True, "a"),
-        ("a.b.JSONL", "json", False, "a.b"),
-        ("a.ndjson", "json", False, "a"),
-        ("a.csv.gz", "csv", True, "a"),
-        ("a.tsv", "tsv", False, "a"),
-        ("a.txt", "txt", False, "a"),
-        ("a.parquet", "parquet", False, "a"),
+        ("a.json.gz", "json", "gz", "a"),
+        ("a.b.JSONL", "json", "", "a.b"),
+        ("a.ndjson", "json", "", "a"),
+        ("a.csv.gz", "csv", "gz", "a"),
+        ("a.csv.ZST", "csv", "zst", "a"),
+        ("a.tsv", "tsv", "", "a"),
+        ("a.txt", "txt", "", "a"),
+        ("a.parquet", "parquet", "", "a"),
     ],
 )
-def test_the_ending_says_how_a_file_is_read(name: str, kind: str, gzipped: bool, stem: str) -> None:
+def test_the_ending_says_how_a_file_is_read(name: str, kind: str, packing: str, stem: str) -> None:
     source = as_source(Path(name))
     assert source is not None
-    assert (source.kind, source.gzipped, source.stem) == (kind, gzipped, stem)
+    assert (source.kind, source.packing, source.stem) == (kind, packing, stem)
 
 
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "a.parquet.gz", "a.zip", "csv"])

@@ -319,9 +319,9 @@ def test_a_fault_of_the_program_is_not_hidden() -> None:
 
 
 FAULTS: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "cut short": (packed(SHARDS[0])[:-300], ("gzip file is cut short after line",)),
+    "cut short": (packed(SHARDS[0])[:-300], (".gz file is cut short after line",)),
     "damaged": (packed(SHARDS[0])[:-8] + bytes(8), ("damaged",)),
-    "no gzip": (b"<html>", ("not a gzip file",)),
+    "no gzip": (b"<html>", ("not a .gz file",)),
     "another column": (gzip.compress(b'{"body": "Zanzibar"}\n'), ("`text`", "`body`")),
     "a number": (gzip.compress(b'{"text": "a"}\n{"text": 5}\n'), ("line 2", "a number")),
     "empty": (b"", ("empty",)),

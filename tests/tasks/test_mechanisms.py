@@ -20,7 +20,7 @@ from tasks.io.tables import read_json
 from tasks.privacy.budget import SEGMENTATION_OF, Policy
 from tasks.privacy.mechanism import MECHANISMS
 from tasks.privatize import privatize
-from tasks.release import privatize_file
+from tasks.release.files import privatize_file
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
 OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbel")]

@@ -13,7 +13,7 @@ import pytest
 
 from tasks.errors import LexveilError
 from tasks.io.hashes import sha256
-from tasks.release import privatize_file
+from tasks.release.files import privatize_file
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
@@ -63,8 +63,8 @@ def test_what_fails_while_it_is_written_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("tasks.release.os.replace", full)
-    with pytest.raises(OSError, match="no space"):
+    monkeypatch.setattr("tasks.release.files.write_json", full)
+    with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
 
@@ -99,12 +99,12 @@ def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.Monke
         buffer = io.BytesIO(jsonl(tmp_path).read_bytes())
 
     monkeypatch.setattr(sys, "stdin", Stdin)
-    monkeypatch.setattr("tasks.release.BATCH", 1)
+    monkeypatch.setattr("tasks.intake.chunks.ROWS", 1)
     monkeypatch.setattr("tasks.io.stage.time.monotonic", iter(range(0, 10**6, 100)).__next__)  # progress at every step
     privatize_file("-", "-", **HOW)
     out, err = capsys.readouterr()
     assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
-    assert "2 of 3 texts" in err  # what is said goes elsewhere
+    assert "2 of 3 rows" in err  # what is said goes elsewhere
 
 
 def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> None:
@@ -165,7 +165,6 @@ def write(content: bytes | str, name: str = "in.jsonl"):
         (write(""), {}, "empty"),
         (write('{"text": "a"}\n{"text": 5}\n'), {}, "line 2: `text` holds a number"),
         (write('{"text": "a"}\n{"txt": "a"}\n'), {}, "line 2: the object has no `text`"),
-        (write('{"text": "a"}\n{"text": null}\n'), {}, "line 2: `text` is null"),
         (write('{"text": "a"}\n{"text": \n'), {}, "line 2: not valid JSON"),
         (write("not parquet", "in.parquet"), {}, "not a Parquet file"),
         (jsonl, {"epsilon": 0.0}, "finite and greater than 0"),

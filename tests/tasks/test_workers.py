@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from worker_toys import Chosen, Meeting, OneGenerator
 
-from tasks import release
+from tasks.intake import chunks
 from tasks.io import paths, pool
 from tasks.io.documents import load_documents
 from tasks.io.lexicons import load_lexicon
@@ -33,8 +34,11 @@ from tasks.io.pool import ordered_map
 from tasks.io.spaces import load_space
 from tasks.privacy.budget import Policy
 from tasks.privacy.mechanism import MECHANISMS
-from tasks.release import Part, Settings, Worker, privatize_file, privatize_texts
-from tasks.rewrite.rewriter import Batch, Rewriter
+from tasks.release import columns, engine
+from tasks.release.columns import privatize_texts
+from tasks.release.engine import Part, Settings, Worker
+from tasks.release.files import privatize_file
+from tasks.rewrite.rewriter import Rewriter
 from tasks.rewrite.tally import Tally
 from tasks.space.lists import WordLists
 from tests.conftest import ROOT
@@ -99,9 +103,15 @@ def test_batches_change_no_byte(source: Path, tmp_path: Path, monkeypatch: pytes
     """Text, ledger and record, of every mechanism; in this process."""
     found = []
     for size in BATCHES:
-        monkeypatch.setattr(release, "BATCH", size)
-        found.append(made(source, tmp_path / str(size), mechanism, 1))
-    assert len(found[0]) == 3 and found[0] == found[1] == found[2]
+        monkeypatch.setattr(chunks, "ROWS", size)
+        folder = tmp_path / str(size)
+        text = made(source, folder, mechanism, 1)["out.jsonl"]
+        # Each batch is a row group of its own; what is in them is the same.
+        tokens = pq.read_table(folder / "out.jsonl.ledger.parquet").combine_chunks()
+        record = json.loads((folder / "out.jsonl.record.json").read_text())
+        assert record["output"].pop("ledger_sha256")
+        found.append((text, tokens, record))
+    assert found[0] == found[1] == found[2]
 
 
 def test_workers_change_no_byte(source: Path, tmp_path: Path) -> None:
@@ -118,20 +128,23 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
     for name in names:
         prepared = prepare(name, "gst", space, POLICY, params)
         work[name] = Worker(
-            Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11)
+            Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11),
+            strategy="S3",
+            budget=50.0,
+            columns=("text",),
+            consistent=False,
         )
 
-    def items(size: int) -> Iterator[tuple[int, Batch]]:
+    def items(size: int) -> Iterator[tuple[str, int, list[list[str | None]]]]:
         for first in range(0, len(texts), size):
-            part = texts[first : first + size]
-            yield first, Batch(part, np.full(len(part), 5.0), [(str(first + i),) for i in range(len(part))])
+            yield "", first + 1, [[text] for text in texts[first : first + size]]
 
-    def whole(parts: list[Part]) -> tuple[list[str], pa.Table, dict[str, Any]]:
+    def whole(parts: list[Part]) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
         tally = Tally()
         for part in parts:
             tally.merge(part.tally)
         ledger = pa.concat_tables([part.ledger for part in parts]).combine_chunks()
-        return [text for part in parts for text in part.texts], ledger, tally.metrics()
+        return [text for part in parts for (text,) in part.texts], ledger, tally.metrics()
 
     cells = [(name, size) for name in names for size in BATCHES]
     calls = [(cell, (cell[0], item)) for cell in cells for item in items(cell[1])]
@@ -149,15 +162,21 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
 def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> list[str]:
     """The same text 64 times, released by workers of which none does all the work; half of its words are unknown."""
     folder.mkdir()
+    calls: list[Path] = []
 
     def together(function: Any, items: Any, n: int) -> Any:
-        return ordered_map(Meeting(function, folder, n), items, n)
+        calls.append(folder / str(len(calls)))
+        calls[-1].mkdir()
+        return ordered_map(Meeting(function, calls[-1], n), items, n)
 
-    monkeypatch.setattr(release, "ordered_map", together)
+    monkeypatch.setattr(engine, "ordered_map", together)
+    monkeypatch.setattr(chunks, "ROWS", 4)
+    monkeypatch.setattr(columns, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     rewritten, _, statement = privatize_texts(texts, settings, workers)
-    assert len(list(folder.iterdir())) == workers and len(rewritten) == 64
+    assert [len(list(call.iterdir())) for call in calls] == [workers, workers]  # to count, and to rewrite
+    assert len(rewritten) == 64
     assert statement["mode"] == "release"
     return rewritten
 
@@ -171,7 +190,7 @@ def test_workers_of_a_release_share_no_noise(listed: Path, tmp_path: Path, monke
 def test_a_generator_that_workers_share_would_be_caught(
     listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "Rewriter", OneGenerator)
+    monkeypatch.setattr(engine, "Rewriter", OneGenerator)
     rewritten = releases(monkeypatch, tmp_path / "workers", 2)
     assert len(set(rewritten)) < 64
 
@@ -184,14 +203,15 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
         asked.append(workers)
         return ordered_map(function, items, 1)
 
-    monkeypatch.setattr(release, "ordered_map", here)
+    monkeypatch.setattr(engine, "ordered_map", here)
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
     texts = some_texts(20)
     privatize_texts(texts, settings)
-    monkeypatch.setattr(release, "SMALL", 10)
+    monkeypatch.setattr(columns, "SMALL", 10)
     privatize_texts(texts, settings)
     privatize_texts(texts, settings, 5)
-    assert asked == [1, load_params().machine.workers, 5]
+    many = load_params().machine.workers
+    assert asked == [1, 1, many, many, 5, 5]  # to count, and to rewrite
 
 
 def test_an_interrupt_heard_by_another_thread_waits_for_the_start() -> None:

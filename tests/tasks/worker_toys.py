@@ -50,7 +50,7 @@ class OneGenerator(Rewriter):
 
     generator: Any = field(default_factory=release_generator)
 
-    def __call__(self, batch: Batch) -> Rewritten:
+    def __call__(self, batch: Batch, planned: Any = None) -> Rewritten:
         def same(_: int) -> np.random.Generator:
             generator: np.random.Generator = self.generator
             return generator

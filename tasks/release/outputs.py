@@ -1,0 +1,247 @@
+"""Which files a request reads and writes, and how they appear: all of them whole, or none."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from tasks.errors import LexveilError, RequestError
+from tasks.intake.chunks import Reader
+from tasks.intake.files import Source, as_source, find_sources, shown
+from tasks.intake.writers import check_output
+
+STDIN = "-"
+COMPANIONS = ("ledger.parquet", "record.json", "withheld.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One table to rewrite: ``out`` is None for standard output; ``name`` tells the files of a folder apart."""
+
+    reader: Reader
+    out: Path | None
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes to read, as they lie there."""
+        reader = self.reader
+        return reader.source.path.stat().st_size if reader.descriptor is None else os.fstat(reader.descriptor).st_size
+
+
+@dataclass(slots=True)
+class Outputs:
+    """The files of one request while they are written: under hidden names beside where they will stand.
+
+    Attributes:
+        target: the file or folder that was asked for; None for standard output.
+        begun: those that are being written, by the name that each will have.
+    """
+
+    target: Path | None
+    begun: dict[Path, Path] = field(default_factory=dict)
+    folders: list[Path] = field(default_factory=list)
+
+    def begin(self, final: Path) -> Path:
+        """Return where to write what will be ``final``: a file that nobody else may read."""
+        self._make_folder(final.parent)
+        partial = partial_name(final)
+        with _faults(final):
+            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+        self.begun[final] = partial
+        return partial
+
+    def companion(self, ending: str) -> Path:
+        """The name of a file that goes with the output."""
+        assert self.target is not None
+        return beside(self.target, ending)
+
+    def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
+        """The hidden and the final name of all that a request may write, whether it will or not."""
+        names = [*finals, *(self.companion(ending) for ending in COMPANIONS)]
+        return [(partial_name(final), final) for final in names]
+
+    def settle(self) -> list[tuple[Path, Path]]:
+        """See that all is on the disk, readable as the umask has it; return hidden and final names, the texts last."""
+        mask = os.umask(0)
+        os.umask(mask)
+        for final, partial in self.begun.items():
+            with _faults(final), partial.open("rb") as written:
+                os.fchmod(written.fileno(), 0o666 & ~mask)
+                os.fsync(written.fileno())
+        own = {self.companion(ending) for ending in COMPANIONS} if self.target else set()
+        return sorted(((partial, final) for final, partial in self.begun.items()), key=lambda pair: pair[1] not in own)
+
+    def publish(self) -> None:
+        """Give all files their names, the texts last: whoever finds them finds their record too."""
+        for partial, final in self.settle():
+            with _faults(final):
+                os.replace(partial, final)
+        self.forget()
+
+    def forget(self) -> None:
+        """Leave what was begun where it is: it has its name now."""
+        self.begun.clear()
+        self.folders.clear()
+
+    def abandon(self) -> None:
+        """Remove what was begun."""
+        for partial in self.begun.values():
+            partial.unlink(missing_ok=True)
+        for folder in reversed(self.folders):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.exists():
+            self._make_folder(folder.parent)
+            with _faults(folder):
+                folder.mkdir()
+            self.folders.append(folder)
+
+
+def beside(out: Path, ending: str) -> Path:
+    """The name of what goes with an output."""
+    return out.with_name(f"{out.name}.{ending}")
+
+
+def partial_name(final: Path) -> Path:
+    """The name of an output until it is whole. It keeps its ending, which says the form."""
+    return final.with_name(f".partial-{final.name}")
+
+
+@contextmanager
+def writing(target: Path | None) -> Iterator[Outputs]:
+    """Give the outputs of a request; what was begun and not published is removed.
+
+    Raises:
+        LexveilError: if something cannot be written, in place of the system's error.
+    """
+    outputs = Outputs(target)
+    try:
+        with _faults(target or Path("standard output")):
+            yield outputs
+    finally:
+        outputs.abandon()
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = Path(error.filename) if isinstance(error.filename, str) else path
+        hint = {28: "; free some space", 13: "; see to its permissions", 30: "; choose a folder that can be written"}
+        raise LexveilError(
+            f"{shown(where)}: cannot be written ({error.strerror or error}){hint.get(error.errno or 0, '')}; "
+            "nothing was released"
+        ) from None
+
+
+@contextmanager
+def find_jobs(
+    source: Path | str,
+    target: Path | str,
+    text_columns: Sequence[str],
+    subject_column: str | None,
+    form: str | None,
+    spool: Path,
+) -> Iterator[list[Job]]:
+    """Find what is to be read and written, and see that it can be.
+
+    Args:
+        source: a file, a folder, or "-" for standard input.
+        target: the file or folder to write, or "-" for standard output.
+        form: how standard input is written, as the ending of a name: jsonl, csv.gz, ...
+        spool: the folder where standard input is kept meanwhile.
+
+    Raises:
+        RequestError: if it cannot; nothing is touched then.
+    """
+    if source != STDIN and form is not None:
+        raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
+    if target == STDIN and source != STDIN and Path(source).is_dir():
+        raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
+    if source == STDIN:
+        with _standard_input(form or "jsonl", spool) as (found, reopen, descriptor):
+            reader = Reader(found, text_columns, subject_column, reopen, descriptor)
+            yield [Job(reader, _target(target, None, found))]
+        return
+    path = Path(source)
+    sources = find_sources([path])
+    if not path.is_dir():
+        reader = Reader(sources[0], text_columns, subject_column)
+        yield [Job(reader, _target(target, path, sources[0]))]
+        return
+    out = Path(target)
+    _check_folder(out, path)
+    jobs = []
+    for one in sources:
+        name = Path(os.path.relpath(one.path, path))
+        if name.parts[0] == "..":
+            name = Path(one.path.name)
+        jobs.append(Job(Reader(one, text_columns, subject_column), out / name, str(name)))
+    yield jobs
+
+
+def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
+    if target == STDIN:
+        if form.kind == "parquet":
+            raise RequestError("Parquet cannot go to standard output; give -o FILE.parquet")
+        return None
+    out = Path(target)
+    check_output(out, source, form, as_source(out))
+    check_companions(out)
+    return out
+
+
+def check_companions(out: Path) -> None:
+    """See that no file stands where those that go with an output will.
+
+    Raises:
+        RequestError: naming the first that does.
+    """
+    for ending in COMPANIONS:
+        if beside(out, ending).exists():
+            raise RequestError(f"{shown(beside(out, ending))}: exists already; remove it or choose another output")
+
+
+def _check_folder(out: Path, source: Path) -> None:
+    real, inside = out.resolve(), source.resolve()
+    if real == inside or inside in real.parents or real in inside.parents:
+        raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
+    if not out.parent.is_dir():
+        raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
+    check_companions(out)
+
+
+@contextmanager
+def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[[], IO[bytes]], int]]:
+    """Standard input in a file without a name, which ends with this process: it is read twice."""
+    named = as_source(Path(f"stdin.{form}"))
+    if named is None:
+        raise RequestError(
+            f"--format {form}: not known; give jsonl, csv, tsv, txt (each also as .gz or .zst) or parquet"
+        )
+    source = Source(Path("standard input"), named.kind, named.packing, "stdin")
+    folder.mkdir(parents=True, exist_ok=True)
+    with _faults(folder), tempfile.TemporaryFile(dir=folder) as spool:
+        while block := sys.stdin.buffer.read(2**20):
+            spool.write(block)
+        spool.flush()
+        yield source, lambda: _again(spool), spool.fileno()
+
+
+def _again(spool: BinaryIO) -> IO[bytes]:
+    spool.seek(0)
+    return os.fdopen(os.dup(spool.fileno()), "rb")

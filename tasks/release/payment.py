@@ -1,0 +1,167 @@
+"""Who pays for what goes out: the ledger of all releases, or nobody where nothing is released."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.errors import RequestError
+from tasks.intake.chunks import Chunk
+from tasks.io.hashes import sha256, version
+from tasks.io.params import ReleaseParams
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.release import Release, Reserved
+from tasks.release.outputs import Outputs
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Payment(Protocol):
+    """What a release does about its cost, in this order; leaving without ``publish`` or ``commit`` withdraws it."""
+
+    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+        """Ask for the rows of a chunk, each at a share of the document budget."""
+
+    def reserve(self, budget: float) -> None:
+        """Set aside what all rows cost that their subjects can still pay for."""
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """Which rows, counted from 0 in the order asked for, must not go out."""
+
+    def facts(self) -> dict[str, Any] | None:
+        """What the record says of it."""
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear, paid."""
+
+    def commit(self) -> None:
+        """Pay before the first byte goes to a stream, which cannot be called back."""
+
+
+class Free:
+    """An experiment, or a copy: nothing is released, so nothing is owed."""
+
+    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+        """Nothing is asked for."""
+
+    def reserve(self, budget: float) -> None:
+        """Nothing is set aside."""
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """No row is."""
+        return np.zeros(stop - start, dtype=bool)
+
+    def facts(self) -> None:
+        """The record says nothing."""
+        return
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear."""
+        outputs.publish()
+
+    def commit(self) -> None:
+        """There is nothing to pay."""
+
+
+@dataclass(slots=True)
+class Paid:
+    """A release that the ledger pays for."""
+
+    release: Release
+    params: ReleaseParams
+    outputs: Outputs
+    finals: Sequence[Path]
+    reserved: Reserved | None = None
+
+    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+        """Ask for the rows of a chunk."""
+        self.release.request(subjects_of(chunk), shares)
+
+    def reserve(self, budget: float) -> None:
+        """Set aside what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
+        partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
+        self.reserved = self.release.reserve(
+            budget or 1.0, self.params.cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
+        )
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """Which rows must not go out."""
+        assert self.reserved is not None
+        return self.reserved.withheld(start, stop)
+
+    def facts(self) -> dict[str, Any]:
+        """The release by its id, what it took, and the ledger's head, which anchors the chain."""
+        of = self.reserved
+        assert of is not None
+        return {
+            "id": self.release.id,
+            "head": of.head,
+            "cap": self.params.cap,
+            "documents": of.n_documents,
+            "withheld": of.n_withheld,
+            "subjects": of.n_subjects,
+            "exhausted": of.n_exhausted,
+            "epsilon": of.total / 1e9,
+            "largest_balance": of.largest_balance / 1e9,
+        }
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear. From ``written`` on whatever happens ends in all of them, by whoever comes next."""
+        files = [(partial.absolute(), final.absolute(), sha256(partial)) for partial, final in outputs.settle()]
+        self.release.written(files)
+        self.release.publish()
+        outputs.forget()
+
+    def commit(self) -> None:
+        """Pay now."""
+        self.release.commit()
+
+
+@contextmanager
+def paying(
+    params: ReleaseParams,
+    mode: str,
+    has_subjects: bool,
+    about: dict[str, Any],
+    outputs: Outputs,
+    finals: Sequence[Path],
+) -> Iterator[Payment]:
+    """Open the ledger if anything is released.
+
+    Args:
+        about: of the run, for the ledger's chain; no source text.
+        finals: the output files.
+
+    Raises:
+        RequestError: if the ledger cannot be used.
+    """
+    if mode != "release":
+        yield Free()
+        return
+    if params.keys == "plain" and not has_subjects:
+        raise RequestError(
+            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
+            "or set release.keys: hashed"
+        )
+    with (
+        Ledger.open(params.ledger, keys=params.keys) as ledger,
+        ledger.begin(about | {"lexveil": version()}) as release,
+    ):
+        yield Paid(release, params, outputs, finals)
+
+
+def subjects_of(chunk: Chunk) -> list[str]:
+    """Whom each row is about, as the ledger's keys: where no column says so, each text is its own subject, known again
+    by its content. The two kinds of key never meet.
+    """
+    if chunk.subjects is not None:
+        return [f"subject:{subject}" for subject in chunk.subjects]
+    texts = ("\0".join("\1" if text is None else text for text in row) for row in chunk.texts)
+    return [f"text:{hashlib.sha256(text.encode()).hexdigest()}" for text in texts]

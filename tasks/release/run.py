@@ -1,0 +1,132 @@
+"""One run over an input that can be gone through twice: count, pay, rewrite, and give account."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tasks.errors import LexveilError
+from tasks.io.hashes import code_hash, sha256, version
+from tasks.privacy.record import record
+from tasks.release.audits import audit_relied_on
+from tasks.release.engine import Engine, Held, Part, Settings, Survey, say_progress
+from tasks.release.payment import Payment
+from tasks.release.spent import Spent
+from tasks.rewrite.tally import Tally
+
+
+class Run:
+    """Count, then rewrite, then record.
+
+    Args:
+        chunks: goes through the input from its first row, each time it is called.
+        columns: the names of the text columns.
+        workers: processes; they change no result.
+
+    Raises:
+        RequestError: if artifacts are missing, or the last audit of the mechanism found a violation.
+    """
+
+    def __init__(
+        self, settings: Settings, chunks: Callable[[], Iterator[Held]], columns: Sequence[str], workers: int
+    ) -> None:
+        self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
+        self.engine = Engine(settings)
+        self.audit = audit_relied_on(settings, self.engine.prepared.parameters)
+        self.survey, self.seen = Survey.empty(), _Fingerprint()
+        self.budget = 0.0
+        self.tally, self.spent = Tally(), Spent(0.0)
+
+    def about(self) -> dict[str, Any]:
+        """What the ledger's chain says of the run."""
+        one = self.settings
+        return {"mechanism": one.mechanism, "strategy": one.strategy, "metric": self.engine.prepared.mechanism.metric}
+
+    def count(self, payment: Payment) -> None:
+        """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
+        progress = say_progress("count", 0, "rows")
+        for held, counted in self.engine.count(self.chunks(), self.workers, progress):
+            self.survey.add(counted)
+            self.seen.add(held)
+            payment.request(held.chunk, self.engine.shares(counted))
+        self.budget = self.engine.budget(self.survey)
+        self.spent = Spent(self.budget)
+        payment.reserve(self.budget)
+
+    def rewrite(self, payment: Payment) -> Iterator[tuple[Held, Part]]:
+        """Go through it a second time: rewrite what was paid for.
+
+        Raises:
+            LexveilError: if it is not what was counted; after what was the same.
+        """
+        again = _Fingerprint()
+
+        def chosen() -> Iterator[Held]:
+            done = 0
+            for held in self.chunks():
+                again.add(held)
+                stop = done + len(held.chunk)
+                if stop > self.survey.rows:
+                    raise _changed()
+                yield replace(held, keep=~payment.withheld(done, stop))
+                done = stop
+
+        progress = say_progress("privatize", self.survey.rows, "rows")
+        for held, part in self.engine.rewrite(chosen(), self.columns, self.budget, self.workers, progress):
+            self.spent.add(part.spent[held.keep])
+            self.tally.merge(part.tally)
+            yield held, part
+        if again.digest() != self.seen.digest():
+            raise _changed()
+
+    def record(self, payment: Payment) -> dict[str, Any]:
+        """The privacy record of what was rewritten."""
+        one, engine = self.settings, self.engine
+        made = record(
+            mechanism=one.mechanism,
+            strategy=one.strategy,
+            segmentation=engine.segmentation,
+            base_epsilon=one.epsilon,
+            policy=one.policy,
+            mode=one.mode,
+            keep_layout=one.keep_layout,
+            budgets={"input": self.budget},
+            counts=self.tally.metrics() | {"n_rows": self.survey.rows},
+            hashes={name: sha256(file) for name, file in engine.made_with().items()},
+            version=version(),
+            parameters=engine.prepared.parameters,
+            no_proof=engine.prepared.mechanism.no_guarantee,
+            consistent=one.consistent,
+            n_columns=len(self.columns),
+        )
+        return made | {
+            "audit": self.audit,
+            "code": code_hash(),
+            "columns": list(self.columns),
+            "release": payment.facts(),
+            "spent": self.spent.as_dict(),
+        }
+
+
+def _changed() -> LexveilError:
+    return LexveilError("the input changed while it was read; nothing was released. Give a file that stays as it is")
+
+
+class _Fingerprint:
+    """Tells two ways through an input apart. Keyed, so that it is good for nothing else."""
+
+    KEY = secrets.token_bytes(32)
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(key=self.KEY)
+
+    def add(self, held: Held) -> None:
+        chunk = held.chunk
+        for values in (*chunk.texts, chunk.subjects or ()):
+            self.hash.update("\0".join("\1" if value is None else value for value in values).encode() + b"\2")
+
+    def digest(self) -> bytes:
+        return self.hash.digest()
