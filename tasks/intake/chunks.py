@@ -86,9 +86,11 @@ class Reader:
         self.columns: list[str] = []  # known once reading has begun, as is the rest
         self.ends: set[str] = set()
         self.schema = pa.schema([])
+        self.for_writing = True
 
-    def chunks(self) -> Iterator[Chunk]:
-        """All rows, from the first."""
+    def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
+        """All rows, from the first; ``for_writing`` with what else is in them."""
+        self.for_writing = for_writing
         read = {"json": self._json, "txt": self._plain, "parquet": self._parquet}.get(self.source.kind, self._delimited)
         return read()
 
@@ -154,6 +156,8 @@ class Reader:
     def _json(self) -> Iterator[Chunk]:
         where = shown(self.source.path)
 
+        wanted = {column: number for number, column in enumerate(self.text_columns)}
+
         def rows(stream: IO[bytes]) -> Iterator[_Found]:
             for at, line in enumerate(text_lines(stream, where, self.source.packing), 1):
                 if line.strip():
@@ -161,7 +165,8 @@ class Reader:
                     if not self.columns:
                         self._know(values)
                     texts, subject = self._checked(values, at)
-                    yield _Found(at, texts, subject, _pieces(line, self.text_columns, f"{where}, line {at}"))
+                    rest = _pieces(line, wanted, f"{where}, line {at}") if self.for_writing else None
+                    yield _Found(at, texts, subject, rest)
 
         with self._opened() as stream:
             self.columns = []
@@ -257,16 +262,15 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _pieces(line: str, columns: Sequence[str], where: str) -> tuple[list[str], list[int]]:
-    """Cut the line of a valid object at the values of ``columns``.
+def _pieces(line: str, wanted: Mapping[str, int], where: str) -> tuple[list[str], list[int]]:
+    """Cut the line of a valid object at the values of the columns ``wanted``, each of which has a number.
 
     Returns:
-        What stands between the values, and which of ``columns`` each value is, in the order of the line.
+        What stands between the values, and the number of each value, in the order of the line.
 
     Raises:
         RequestError: if a column is there twice: the second would hide the first from every reader but this one.
     """
-    wanted = {column: number for number, column in enumerate(columns)}
     pieces, order = list[str](), list[int]()
     done = 0
     at = line.index("{") + 1

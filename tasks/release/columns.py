@@ -99,7 +99,7 @@ def privatize_texts(
     if workers is None:
         size = sum(len(text) for held in chunks for (text,) in held.chunk.texts if text is not None)
         workers = 1 if size < SMALL else params.machine.workers
-    run = Run(settings, lambda: iter(chunks), ("text",), workers)
+    run = Run(settings, lambda _: iter(chunks), ("text",), workers)
     terms = replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
     rewritten: list[str | None] = []
     ledgers = [LEDGER.empty_table()]

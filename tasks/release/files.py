@@ -54,10 +54,10 @@ class Request:
         """The output files."""
         return [job.out for job in self.jobs if job.out is not None]
 
-    def chunks(self) -> Iterator[Held]:
+    def chunks(self, for_writing: bool) -> Iterator[Held]:
         """All chunks of all files, every row to be released."""
         for job in self.jobs:
-            for chunk in job.reader.chunks():
+            for chunk in job.reader.chunks(for_writing):
                 yield Held(job.name, chunk, np.ones(len(chunk), dtype=bool))
 
 
@@ -119,7 +119,7 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, A
     n_texts = 0
     with ExitStack() as stack:
         sinks = _Sinks(request, outputs, stack)
-        for held in request.chunks():
+        for held in request.chunks(for_writing=True):
             sinks.of(held.file).write(held.chunk, held.chunk.texts, held.keep)
             n_texts += sum(text is not None for row in held.chunk.texts for text in row)
     statement = record(

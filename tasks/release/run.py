@@ -22,7 +22,7 @@ class Run:
     """Count, then rewrite, then record.
 
     Args:
-        chunks: goes through the input from its first row, each time it is called.
+        chunks: goes through the input from its first row, each time it is called; says whether to write it again.
         columns: the names of the text columns.
         workers: processes; they change no result.
 
@@ -31,7 +31,7 @@ class Run:
     """
 
     def __init__(
-        self, settings: Settings, chunks: Callable[[], Iterator[Held]], columns: Sequence[str], workers: int
+        self, settings: Settings, chunks: Callable[[bool], Iterator[Held]], columns: Sequence[str], workers: int
     ) -> None:
         self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
         self.engine = Engine(settings)
@@ -48,7 +48,7 @@ class Run:
     def count(self, payment: Payment) -> None:
         """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
         progress = say_progress("count", 0, "rows")
-        for held, counted in self.engine.count(self.chunks(), self.workers, progress):
+        for held, counted in self.engine.count(self.chunks(False), self.workers, progress):
             self.survey.add(counted)
             self.seen.add(held)
             payment.request(held.chunk, self.engine.shares(counted))
@@ -66,7 +66,7 @@ class Run:
 
         def chosen() -> Iterator[Held]:
             done = 0
-            for held in self.chunks():
+            for held in self.chunks(True):
                 again.add(held)
                 stop = done + len(held.chunk)
                 if stop > self.survey.rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from tasks.privacy.mechanism import Mechanism
 from tasks.rewrite.count import Plan, plan_tokens
 from tasks.space.word_space import Vectors
 from tasks.text.encode import Encoded, Lexicon, encode
+from tasks.text.pieces import Pieces
 from tasks.text.render import render, render_in_layout
 from tasks.text.tokenize import is_punctuation
 
@@ -26,7 +28,7 @@ DRAW = 4096
 HELD = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Vocabulary:
     """W, the words that may go into a mechanism and come out of it, as a part of an embedding's rows.
 
@@ -39,6 +41,14 @@ class Vocabulary:
     rows: Ids
     number: Ids
     vectors: Vectors
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """(W,) length of each vector."""
+        squares = (np.linalg.norm(part.astype(np.float64), axis=1) for part in np.array_split(self.vectors, self.PARTS))
+        return np.concatenate([*squares])
+
+    PARTS: ClassVar = 16  # worked on at a time: double precision takes twice the memory
 
     @classmethod
     def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
@@ -143,18 +153,24 @@ def rewrite(
         numbers = numbers[plan.leader]
 
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
-    tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
-    for at in np.flatnonzero(action == KEPT).tolist():
-        # Only single words are kept: every collocation has a vector.
-        tokens[at] = encoded.words[int(encoded.first_word[at])]
-    out_words = np.fromiter(
-        (0 if token is None else token.count("_") + 1 for token in tokens), dtype=np.int8, count=len(tokens)
-    )
+    new, kept = rows >= 0, np.flatnonzero(action == KEPT)
+    # Only single words are kept: every collocation has a vector.
+    words = [encoded.words[at] for at in encoded.first_word[kept].tolist()]
+    out_words = np.zeros(len(action), dtype=np.int8)
+    out_words[new] = lexicon.n_words[rows[new]]
+    out_words[kept] = 1
     if keep_layout:
+        tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
+        for at, word in zip(kept.tolist(), words, strict=True):
+            tokens[at] = word
         rewritten = render_in_layout(tokens, encoded, texts)
     else:
+        known_pieces, pieces = lexicon.pieces, Pieces.of(words)
+        written, place = np.empty(len(action), dtype=object), np.zeros(len(action), dtype=np.int8)
+        written[new], place[new] = known_pieces.written[rows[new]], known_pieces.place[rows[new]]
+        written[kept], place[kept] = pieces.written, pieces.place
         stay = action != DROPPED
-        rewritten = render([token for token in tokens if token is not None], encoded.text_of[stay], len(texts))
+        rewritten = render(Pieces(written[stay], place[stay]), encoded.text_of[stay], len(texts))
     return Rewritten(encoded, rewritten, action, spent, rows, out_words)
 
 

@@ -65,12 +65,11 @@ class Tally:
         self.epsilon.add(done.per_text(done.epsilon))
         if vocabulary is not None:
             changed = (done.action == PERTURBED) & (done.rows != done.encoded.rows)
-            before, after = (
-                vocabulary.vectors[vocabulary.number[rows[changed]]].astype(np.float64)
-                for rows in (done.encoded.rows, done.rows)
+            before, after = (vocabulary.number[rows[changed]] for rows in (done.encoded.rows, done.rows))
+            lengths = vocabulary.lengths[before] * vocabulary.lengths[after]
+            dot = np.einsum(
+                "np,np->n", vocabulary.vectors[before], vocabulary.vectors[after], dtype=np.float64, casting="safe"
             )
-            lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
-            dot = np.einsum("np,np->n", before, after)
             cosines = np.zeros(len(changed))
             cosines[changed] = np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
             self.n_changed += int(changed.sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from tasks.text.fast_tokenize import spans_of_texts
 from tasks.text.function_words import STOP_WORDS
+from tasks.text.pieces import Bounded, Pieces
 from tasks.text.segment import Collocations, segment
 from tasks.text.tokenize import is_punctuation, normal_form, token_spans
 
@@ -21,7 +23,7 @@ WORD, STOPWORD, PUNCTUATION, OOV = 0, 1, 2, 3
 KINDS = ("word", "stopword", "punctuation", "oov")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lexicon:
     """What a text is looked up in.
 
@@ -36,6 +38,17 @@ class Lexicon:
     tokens: Sequence[str]
     rows: dict[str, int]
     collocations: Collocations | None
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What each token of the vocabulary looks like in a text."""
+        return Pieces.of(self.tokens)
+
+    @cached_property
+    def n_words(self) -> npt.NDArray[np.int8]:
+        """(V,) words in each token of the vocabulary."""
+        counts = (token.count("_") + 1 for token in self.tokens)
+        return np.fromiter(counts, dtype=np.int8, count=len(self.tokens))
 
     @classmethod
     def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
@@ -91,14 +104,11 @@ class Encoded:
         return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
 
 
-class _WordKinds(dict[str, int]):
-    """Class of a word by its form alone (WORD, STOPWORD or PUNCTUATION), worked out once per distinct form."""
+class _WordKinds(Bounded[str, int]):
+    """Class of a word by its form alone (WORD, STOPWORD or PUNCTUATION)."""
 
-    def __missing__(self, form: str) -> int:
-        if len(self) >= 1_000_000:
-            self.clear()
-        kind = self[form] = PUNCTUATION if is_punctuation(form) else STOPWORD if form in STOP_WORDS else WORD
-        return kind
+    def make(self, form: str) -> int:
+        return PUNCTUATION if is_punctuation(form) else STOPWORD if form in STOP_WORDS else WORD
 
 
 _WORD_KINDS = _WordKinds()

@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tasks.text.encode import Encoded
-
-# How a mark stands beside its neighbours: 0 a space on both sides, 1 none before, 2 none after, 3 none on either
-# side, 4 a quotation mark (opens and closes in turn).
-_LOOSE, _CLOSING, _OPENING, _TIGHT, _QUOTE = range(5)
-_PLACE = (
-    dict.fromkeys([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "'", "»", "°"], _CLOSING)
-    | dict.fromkeys(["(", "[", "{", "$", "#", "£", "€", "¿", "¡", "«"], _OPENING)
-    | dict.fromkeys(["/", "@", "\\", "_", "＿"], _TIGHT)
-    | {'"': _QUOTE}
-)
+from tasks.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
 
 
-def plain(token: str) -> str:
-    """A token as it is written: a collocation's words apart, an escaped ``_`` restored."""
-    return token.replace("_", " ").replace("＿", "_")
-
-
-def render(tokens: Sequence[str], text_of: npt.NDArray[np.int32], n_texts: int) -> list[str]:
+def render(pieces: Pieces, text_of: npt.NDArray[np.int32], n_texts: int) -> list[str]:
     """Write the tokens of a batch of texts, each text on its own.
 
     Args:
-        tokens: n output tokens, in text order.
+        pieces: n output tokens, in text order.
         text_of: (n,) the text each belongs to, ascending.
 
     Returns:
         ``n_texts`` strings.
     """
-    n = len(tokens)
+    place = pieces.place
+    n = len(place)
     bounds = np.searchsorted(text_of, np.arange(n_texts + 1))
-    place = np.fromiter(map(_PLACE.get, tokens, (_LOOSE for _ in tokens)), dtype=np.int8, count=n)
-    quote = place == _QUOTE
+    quote = place == QUOTE
     # The k-th quotation mark of its text opens if k is odd and closes if it is even.
     seen = np.concatenate([[0], np.cumsum(quote)])
     order = seen[1:] - seen[bounds[text_of]] if n else seen[1:]
-    opening = (place == _OPENING) | (quote & (order % 2 == 1))
-    closing = (place == _CLOSING) | (quote & (order % 2 == 0))
-    tight = place == _TIGHT
+    opening = (place == OPENING) | (quote & (order % 2 == 1))
+    closing = (place == CLOSING) | (quote & (order % 2 == 0))
+    tight = place == TIGHT
     space = np.ones(n, dtype=bool)
     space[closing | tight] = False
     space[1:] &= ~(opening | tight)[:-1]
     space[bounds[:-1][bounds[:-1] < n]] = False  # nothing before the first token of a text
-    pieces = np.empty(2 * n, dtype=object)
-    pieces[0::2] = np.where(space, " ", "")
-    pieces[1::2] = [plain(token) for token in tokens]
-    listed = pieces.tolist()
-    return ["".join(listed[2 * bounds[i] : 2 * bounds[i + 1]]) for i in range(n_texts)]
+    parts = np.empty(2 * n, dtype=object)
+    parts[0::2] = np.array(["", " "], dtype=object)[space.view(np.int8)]
+    parts[1::2] = pieces.written
+    listed, ends = parts.tolist(), (2 * bounds).tolist()
+    return ["".join(listed[start:end]) for start, end in itertools.pairwise(ends)]
 
 
 def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.text.encode import Lexicon, encode
+from tasks.text.pieces import Pieces
 from tasks.text.render import render, render_in_layout
 from tasks.text.tokenize import sentences
 
@@ -13,7 +14,7 @@ LEXICON = Lexicon.build("word", [], None)
 
 
 def spaced(tokens: list[str]) -> str:
-    return render(tokens, np.zeros(len(tokens), dtype=np.int32), 1)[0]
+    return render(Pieces.of(tokens), np.zeros(len(tokens), dtype=np.int32), 1)[0]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_spacing(tokens: list[str], expected: str) -> None:
 def test_texts_of_a_batch_do_not_touch() -> None:
     """An open quotation mark of one text must not turn the next one's."""
     tokens = ['"', "a", '"', "b", '"', ","]
-    assert render(tokens, np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == ['"a', "", '"b"', ","]
+    assert render(Pieces.of(tokens), np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == ['"a', "", '"b"', ","]
 
 
 @given(st.lists(st.sampled_from(["a", "bc", ",", ".", "!", "(", ")", '"', "$", "/", "5"]), max_size=20))
