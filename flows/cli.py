@@ -137,25 +137,7 @@ def _privatize(arguments: argparse.Namespace) -> int:
     from tasks.release.files import privatize_file
 
     record = privatize_file(
-        source,
-        target,
-        mechanism=arguments.mechanism,
-        strategy=arguments.strategy,
-        epsilon=arguments.epsilon,
-        document_budget=arguments.document_budget,
-        text_column=tuple(dict.fromkeys(arguments.text_column or ("text",))),
-        subject_column=arguments.subject_column,
-        form=arguments.format,
-        formulas=arguments.formulas,
-        on_exhausted=arguments.on_exhausted,
-        consistent=arguments.consistent == "document",
-        mode=arguments.mode or ("release" if arguments.seed is None else "experiment"),
-        seed=arguments.seed,
-        keep_layout=arguments.keep_layout,
-        stopwords=arguments.stopwords,
-        punctuation=arguments.punctuation,
-        oov=arguments.oov,
-        workers=arguments.workers,
+        source, target, formulas=arguments.formulas, on_exhausted=arguments.on_exhausted, **_rewriting(arguments)
     )
     stream = sys.stderr if target in streams else sys.stdout  # standard output may be the text itself
     if arguments.json:
@@ -164,6 +146,44 @@ def _privatize(arguments: argparse.Namespace) -> int:
     print("\n".join(statement(record)), file=stream)
     if target not in streams:
         print(f"record: {arguments.output}.record.json", file=stream)
+    return 0
+
+
+def _rewriting(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How texts are to be rewritten, as options say it."""
+    return {
+        "mechanism": arguments.mechanism,
+        "strategy": arguments.strategy,
+        "epsilon": arguments.epsilon,
+        "document_budget": arguments.document_budget,
+        "text_column": tuple(dict.fromkeys(arguments.text_column or ("text",))),
+        "subject_column": arguments.subject_column,
+        "form": arguments.format,
+        "consistent": arguments.consistent == "document",
+        "mode": arguments.mode or ("release" if arguments.seed is None else "experiment"),
+        "seed": arguments.seed,
+        "keep_layout": arguments.keep_layout,
+        "stopwords": arguments.stopwords,
+        "punctuation": arguments.punctuation,
+        "oov": arguments.oov,
+        "workers": arguments.workers,
+    }
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    source = arguments.input if arguments.input == "-" else Path(arguments.input).absolute()
+    _in_project()
+    from tasks.io.params import load_params
+    from tasks.release.inspect import as_text, inspect
+
+    how, grid = _rewriting(arguments), load_params().grid
+    how["mechanism"] = how["mechanism"] or grid.mechanisms[0]
+    how["strategy"] = how["strategy"] or ("S3" if "S3" in grid.strategies else grid.strategies[0])
+    if how["epsilon"] is None and how["document_budget"] is None:
+        how["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
+    if "none" in (how["mechanism"], how["strategy"]):
+        raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
+    _print(inspect(source, show_examples=arguments.show_examples, **how), arguments.json, as_text)
     return 0
 
 
@@ -412,6 +432,7 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "data": _data,
     "privatize": _privatize,
+    "inspect": _inspect,
     "report": _report,
     "ui": _ui,
     "serve": _serve,

@@ -222,82 +222,35 @@ def make_parser() -> Parser:
         metavar="OUT",
         help="file or folder to write, in the form of IN; - is standard output, without record and ledger files",
     )
-    privatize.add_argument(
-        "--mechanism",
-        required=True,
-        metavar="M",
-        help="none, madlib, mahalanobis, vickrey, tem, truncated_gumbel, diffractor_geometric, diffractor_tem",
-    )
-    privatize.add_argument(
-        "--strategy", required=True, type=_strategy, metavar="S",
-        help="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
-        "S3 (gst): collocations, greedy; S4 (mst): collocations by score",
-    )  # fmt: skip
-    budget = privatize.add_mutually_exclusive_group()
-    budget.add_argument(
-        "--epsilon",
-        type=_positive,
-        metavar="E",
-        help="base epsilon per word; a text's budget is E times the mean number of words",
-    )
-    budget.add_argument("--document-budget", type=_positive, metavar="B", help="the budget of each row, directly")
-    privatize.add_argument(
-        "--text-column",
-        action="append",
-        metavar="NAME",
-        help="a column to rewrite (default: text); can be given several times: the texts of a row share its budget",
-    )
-    privatize.add_argument(
-        "--subject-column",
-        metavar="NAME",
-        help="the column that says whom a row is about: whose budget the ledger keeps over all releases, up to\n"
-        "release.cap of params.yaml (default: each text is a subject of its own, known again by its content)",
-    )
+    _rewriting(privatize, required=True)
     privatize.add_argument(
         "--on-exhausted", choices=("withhold", "refuse"),
         help="rows of subjects whose budget is exhausted: leave them out and list them, or release nothing\n"
         "(default: params.yaml: release.on_exhausted)",
     )  # fmt: skip
     privatize.add_argument(
-        "--consistent",
-        choices=("document",),
-        help="replace equal words of a row alike, paying once; shows which are equal, and the guarantee says so",
-    )
-    privatize.add_argument(
-        "--format", metavar="F", help="how standard input is written: jsonl (the default), csv, tsv, txt, csv.gz, …"
-    )
-    privatize.add_argument(
         "--formulas", choices=("keep", "quote", "refuse"), default="keep",
         help="rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count them\n"
         "(the default), put an apostrophe before them, or release nothing",
     )  # fmt: skip
-    privatize.add_argument(
-        "--mode", choices=("release", "experiment"),
-        help="release (the default): noise from the operating system; experiment: seeded, repeatable, not private",
-    )  # fmt: skip
-    privatize.add_argument(
-        "--seed",
-        type=_seed,
-        metavar="N",
-        help="the seed of an experiment (default: params.yaml); implies --mode experiment",
-    )
-    privatize.add_argument(
-        "--keep-layout", action="store_true", help="copy the writer's spacing and capitals; recorded as unprotected"
-    )
-    policies = ("paper", "perturb", "keep", "drop", "sample")
-    privatize.add_argument("--stopwords", choices=policies, help="what happens to stop words (default: params.yaml)")
-    privatize.add_argument(
-        "--punctuation", choices=policies[1:], help="what happens to punctuation (default: params.yaml)"
-    )
-    privatize.add_argument("--oov", choices=policies[2:], help="what happens to unknown words (default: params.yaml)")
-    privatize.add_argument(
-        "--workers",
-        type=_workers,
-        metavar="N",
-        help="processes that rewrite, one core each; changes no result (default: 1 if there is little to do, else "
-        "params.yaml: machine.workers)",
-    )
     privatize.add_argument("--json", action="store_true", help="machine-readable summary")
+
+    inspect = command(
+        "inspect",
+        "what `lexveil privatize` would do with a file, without doing it",
+        "Reads a file or folder and says how many of its words the vocabulary knows, what would leave in clear, how\n"
+        "the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.\n\n"
+        "  lexveil inspect letters.jsonl\n"
+        "  lexveil inspect tickets.csv --text-column body --mechanism tem --strategy S3 --epsilon 5 --show-examples",
+    )
+    inspect.add_argument("input", metavar="IN", help="file or folder to look at; - is standard input")
+    _rewriting(inspect, required=False)
+    inspect.add_argument(
+        "--show-examples",
+        action="store_true",
+        help="name the most frequent words that would leave in clear, and unknown ones: they are source text",
+    )
+    inspect.add_argument("--json", action="store_true", help="machine-readable output")
 
     report = command(
         "report",
@@ -570,3 +523,74 @@ def _ledger(command: Callable[[str, str, str], Parser]) -> None:
     exported.add_argument("output", metavar="OUT", help="a file.csv or file.parquet; - is CSV on standard output")
     for action in (show, verified):
         action.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def _rewriting(command: Parser, required: bool) -> None:
+    """Add the options that say how texts are rewritten."""
+    default = "" if required else " (default: as in the grid of params.yaml)"
+    command.add_argument(
+        "--mechanism",
+        required=required,
+        metavar="M",
+        help="none, madlib, mahalanobis, vickrey, tem, truncated_gumbel, diffractor_geometric, diffractor_tem"
+        + default,
+    )
+    command.add_argument(
+        "--strategy", required=required, type=_strategy, metavar="S",
+        help="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
+        "S3 (gst): collocations, greedy; S4 (mst): collocations by score" + default,
+    )  # fmt: skip
+    budget = command.add_mutually_exclusive_group()
+    budget.add_argument(
+        "--epsilon",
+        type=_positive,
+        metavar="E",
+        help="base epsilon per word; a row's budget is E times the mean number of words" + default,
+    )
+    budget.add_argument("--document-budget", type=_positive, metavar="B", help="the budget of each row, directly")
+    command.add_argument(
+        "--text-column",
+        action="append",
+        metavar="NAME",
+        help="a column to rewrite (default: text); can be given several times: the texts of a row share its budget",
+    )
+    command.add_argument(
+        "--subject-column",
+        metavar="NAME",
+        help="the column that says whom a row is about: whose budget the ledger keeps over all releases, up to\n"
+        "release.cap of params.yaml (default: each text is a subject of its own, known again by its content)",
+    )
+    command.add_argument(
+        "--mode", choices=("release", "experiment"),
+        help="release (the default): noise from the operating system; experiment: seeded, repeatable, not private",
+    )  # fmt: skip
+    command.add_argument(
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="the seed of an experiment (default: params.yaml); implies --mode experiment",
+    )
+    command.add_argument(
+        "--consistent",
+        choices=("document",),
+        help="replace equal words of a row alike, paying once; shows which are equal, and the guarantee says so",
+    )
+    command.add_argument(
+        "--keep-layout", action="store_true", help="copy the writer's spacing and capitals; recorded as unprotected"
+    )
+    policies = ("paper", "perturb", "keep", "drop", "sample")
+    command.add_argument("--stopwords", choices=policies, help="what happens to stop words (default: params.yaml)")
+    command.add_argument(
+        "--punctuation", choices=policies[1:], help="what happens to punctuation (default: params.yaml)"
+    )
+    command.add_argument("--oov", choices=policies[2:], help="what happens to unknown words (default: params.yaml)")
+    command.add_argument(
+        "--format", metavar="F", help="how standard input is written: jsonl (the default), csv, tsv, txt, csv.gz, …"
+    )
+    command.add_argument(
+        "--workers",
+        type=_workers,
+        metavar="N",
+        help="processes that rewrite, one core each; changes no result (default: 1 if there is little to do, else "
+        "params.yaml: machine.workers)",
+    )

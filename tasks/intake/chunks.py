@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -87,6 +88,11 @@ class Reader:
         self.ends: set[str] = set()
         self.schema = pa.schema([])
         self.for_writing = True
+
+    @property
+    def size(self) -> int:
+        """Bytes to read, as they lie there."""
+        return self.source.path.stat().st_size if self.descriptor is None else os.fstat(self.descriptor).st_size
 
     def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
         """All rows, from the first; ``for_writing`` with what else is in them."""

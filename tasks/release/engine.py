@@ -375,10 +375,13 @@ class Engine:
         """(n_rows,) what each row spends, as a share of the document budget."""
         return spent_share(self.settings.strategy, counted.counts[2], counted.counts[3])
 
+    def counter(self) -> Counter:
+        """What counts a chunk."""
+        return Counter(self.lexicon, self.vocabulary.number, self.settings.policy, self.settings.consistent)
+
     def count(self, chunks: Iterable[Held], workers: int, progress: Progress) -> Iterator[tuple[Held, Counted]]:
         """Count chunks, in order."""
-        counter = Counter(self.lexicon, self.vocabulary.number, self.settings.policy, self.settings.consistent)
-        for held, counted in _beside(counter, chunks, workers):
+        for held, counted in _beside(self.counter(), chunks, workers):
             progress.advance(len(held.chunk), int(counted.counts[1].sum()))
             yield held, counted
 

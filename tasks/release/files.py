@@ -104,7 +104,7 @@ def privatize_file(
             # What is missing is said before the input is read.
             require_checks(settings.strategy)
         if workers is None:
-            workers = 1 if sum(job.size for job in jobs) < SMALL else params.machine.workers
+            workers = 1 if sum(job.reader.size for job in jobs) < SMALL else params.machine.workers
         request = Request(jobs, columns, subject_column, workers, formulas)
         out = None if target == "-" else Path(target)
         with writing(out) as outputs:

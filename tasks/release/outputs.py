@@ -28,12 +28,6 @@ class Job:
     out: Path | None
     name: str = ""
 
-    @property
-    def size(self) -> int:
-        """Bytes to read, as they lie there."""
-        reader = self.reader
-        return reader.source.path.stat().st_size if reader.descriptor is None else os.fstat(reader.descriptor).st_size
-
 
 @dataclass(slots=True)
 class Outputs:
@@ -166,30 +160,40 @@ def find_jobs(
     Raises:
         RequestError: if it cannot; nothing is touched then.
     """
-    if source != STDIN and form is not None:
-        raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
     if target == STDIN and source != STDIN and Path(source).is_dir():
         raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
+    with find_readers(source, text_columns, subject_column, form, spool) as readers:
+        if source == STDIN or not Path(source).is_dir():
+            reader = readers[0]
+            yield [Job(reader, _target(target, None if source == STDIN else Path(source), reader.source))]
+            return
+        out = Path(target)
+        _check_folder(out, Path(source))
+        names = [_name_in(Path(source), reader.source.path) for reader in readers]
+        yield [Job(reader, out / name, name) for reader, name in zip(readers, names, strict=True)]
+
+
+def _name_in(folder: Path, file: Path) -> str:
+    # Links are followed, so a file may lie elsewhere; where it was found is what names it.
+    return os.path.relpath(file, folder)
+
+
+@contextmanager
+def find_readers(
+    source: Path | str, text_columns: Sequence[str], subject_column: str | None, form: str | None, spool: Path
+) -> Iterator[list[Reader]]:
+    """Find what is to be read; arguments as of ``find_jobs``.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
+    if source != STDIN and form is not None:
+        raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
     if source == STDIN:
         with _standard_input(form or "jsonl", spool) as (found, reopen, descriptor):
-            reader = Reader(found, text_columns, subject_column, reopen, descriptor)
-            yield [Job(reader, _target(target, None, found))]
+            yield [Reader(found, text_columns, subject_column, reopen, descriptor)]
         return
-    path = Path(source)
-    sources = find_sources([path])
-    if not path.is_dir():
-        reader = Reader(sources[0], text_columns, subject_column)
-        yield [Job(reader, _target(target, path, sources[0]))]
-        return
-    out = Path(target)
-    _check_folder(out, path)
-    jobs = []
-    for one in sources:
-        name = Path(os.path.relpath(one.path, path))
-        if name.parts[0] == "..":
-            name = Path(one.path.name)
-        jobs.append(Job(Reader(one, text_columns, subject_column), out / name, str(name)))
-    yield jobs
+    yield [Reader(one, text_columns, subject_column) for one in find_sources([Path(source)])]
 
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
