@@ -81,6 +81,13 @@ def distinct(keys: Keys) -> tuple[Keys, Ints]:
     return ordered[first], index
 
 
+def spend_bytes(subjects: Keys, nano: Ints) -> bytes:
+    """What subjects pay, as the chain's digest has it: 16 bytes of hash and 8 of nano-epsilon each, big-endian."""
+    packed = np.empty(len(subjects), dtype=[("subject", ">u8", 2), ("nano", ">i8")])
+    packed["subject"], packed["nano"] = subjects, nano
+    return packed.tobytes()
+
+
 def withhold(subject: Ints, cost: Ints, asked: Ints, room: Ints) -> tuple[Bools, Ints, Ints]:
     """Which documents go beyond what their subjects have left.
 

@@ -88,7 +88,7 @@ class Database:
         with self.errors():
             self.con.execute("begin")
             try:
-                self.rows("select 1 from meta limit 1")
+                self.rows("select 1 from sqlite_master limit 1")  # only now is it one state
                 yield self.con
             finally:
                 if self.con.in_transaction:

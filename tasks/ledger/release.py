@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -17,14 +18,29 @@ import numpy.typing as npt
 
 from tasks.errors import ParameterError, RequestError
 from tasks.ledger import chain
-from tasks.ledger.amounts import MOST, NANO, Bools, Ints, Keys, budget_nano, cap_nano, costs, distinct, withhold
+from tasks.ledger.amounts import (
+    MOST,
+    NANO,
+    Bools,
+    Ints,
+    Keys,
+    budget_nano,
+    cap_nano,
+    costs,
+    distinct,
+    spend_bytes,
+    withhold,
+)
 from tasks.ledger.database import Database, text
 from tasks.ledger.files import File, absolute, discard, roll_forward, store, stored, sync
 from tasks.ledger.locks import Lock
 from tasks.ledger.spool import Chunk, Spool, chunks
-from tasks.ledger.subjects import Hasher, as_bytes
+from tasks.ledger.subjects import Hasher, as_bytes, as_keys
 
 Floats = npt.NDArray[np.float64]
+
+ROWS = 100  # of one statement
+FEW = 4  # times as many subjects of the ledger are still read in one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,29 +207,27 @@ class Release:
         """Charge the subjects of one part, all of whose documents are in it."""
         subjects = distinct(np.concatenate([distinct(chunk["key"])[0] for chunk in chunks(part)]))[0]
         hashes = as_bytes(subjects)
-        before = _balances(con, hashes)
+        before = _balances(con, subjects, hashes)
         room = (MOST if limit is None else limit) - before
         asked, paid = np.zeros(len(subjects), dtype=np.int64), np.zeros(len(subjects), dtype=np.int64)
         exhausted = np.zeros(len(subjects), dtype=bool)
         for chunk in chunks(part):
             subject = _place(subjects, chunk["key"])
-            withheld, pays, asked = withhold(subject, costs(chunk["share"], budget), asked, room)
-            paid += pays
+            withheld, pay, asked = withhold(subject, costs(chunk["share"], budget), asked, room)
+            paid += pay
             exhausted[subject[withheld]] = True
             marks[chunk["document"]] = withheld
             sums.n_withheld += int(withheld.sum())
         if limit is None and sums.n_withheld:
             raise RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")
-        rows = [(key, amount) for key, amount in zip(hashes, paid.tolist(), strict=True) if amount]
-        con.executemany(
-            "insert into spends values (?, ?, ?)",
-            ((self._number, key, amount) for key, amount in rows),
-        )
-        sums.digest.update(b"".join(key + amount.to_bytes(8, "big") for key, amount in rows))
-        sums.n_rows += len(rows)
+        pays = paid > 0
+        amounts = paid[pays]
+        _insert_spends(con, self._number, list(compress(hashes, pays.tolist())), amounts.tolist())
+        sums.digest.update(spend_bytes(subjects[pays], amounts))
+        sums.n_rows += len(amounts)
         sums.n_subjects += len(subjects)
         sums.n_exhausted += int(exhausted.sum())
-        sums.total += sum(amount for _, amount in rows)
+        sums.total += sum(amounts.tolist())
         sums.largest = max(sums.largest, int((before + paid).max(initial=0)))
 
     def _note_names(self, subjects: Sequence[str]) -> None:
@@ -350,15 +364,40 @@ def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, A
     chain.append(con, name, "committed", payload)
 
 
-def _balances(con: sqlite3.Connection, hashes: list[bytes]) -> Ints:
+def _balances(con: sqlite3.Connection, subjects: Keys, hashes: list[bytes]) -> Ints:
     """What subjects have spent so far, in their order, shape (m,)."""
     found = np.zeros(len(hashes), dtype=np.int64)
-    if con.execute("select 1 from balances limit 1").fetchone():
+    if not hashes:
+        return found
+    ends, most = (hashes[0], hashes[-1]), FEW * len(hashes)
+    n_between = con.execute(
+        "select count(*) from (select 1 from balances where subject between ? and ? limit ?)", (*ends, most + 1)
+    ).fetchone()[0]
+    if 0 < n_between <= most:
+        # Where the ledger knows few others in between, it is faster to read them too than to look each one up.
+        keys, nano = zip(
+            *con.execute("select subject, nano from balances where subject between ? and ?", ends), strict=True
+        )
+        of = distinct(np.concatenate([subjects, as_keys(keys)]))[1]
+        known = np.zeros(len(of), dtype=np.int64)
+        known[of[len(subjects) :]] = nano
+        return known[of[: len(subjects)]]
+    if n_between:
         con.execute("delete from wanted")
         con.executemany("insert into wanted values (?, ?)", zip(hashes, range(len(hashes)), strict=True))
-        for position, nano in con.execute(text("ledger_wanted")):
-            found[position] = nano
+        for position, amount in con.execute(text("ledger_wanted")):
+            found[position] = amount
     return found
+
+
+def _insert_spends(con: sqlite3.Connection, number: int, hashes: list[bytes], amounts: list[int]) -> None:
+    """Write what subjects pay, many rows a statement: twice as fast as one."""
+    values: list[bytes | int] = [0] * (2 * len(hashes))
+    values[::2], values[1::2] = hashes, amounts
+    for start in range(0, len(values), 2 * ROWS):
+        some = values[start : start + 2 * ROWS]
+        rows = ", ".join([f"({number}, ?, ?)"] * (len(some) // 2))
+        con.execute(f"insert into spends values {rows}", some)
 
 
 def _place(subjects: Keys, keys: Keys) -> Ints:

@@ -61,7 +61,10 @@ class Spool:
         if not self._spilled:
             return np.zeros(self.n_documents, dtype=bool)
         try:
-            return np.memmap(self._folder / "withheld", dtype=bool, mode="w+", shape=(self.n_documents,))
+            with (self._folder / "withheld").open("wb") as file:
+                # Else a disk that is full would end the process when a mark is set.
+                os.posix_fallocate(file.fileno(), 0, self.n_documents)
+            return np.memmap(self._folder / "withheld", dtype=bool, mode="r+", shape=(self.n_documents,))
         except OSError as error:
             raise _unwritable(self._folder, error) from None
 
@@ -80,7 +83,7 @@ class Spool:
             for number, (start, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
                 if start < end:
                     with (self._folder / f"{number:02x}.asked").open("ab") as file:
-                        chunk[start:end].tofile(file)
+                        file.write(chunk[start:end].tobytes())
         except OSError as error:
             raise _unwritable(self._folder, error) from None
         self._waiting, self._n_waiting, self._spilled = [], 0, True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -47,8 +47,12 @@ class Hasher:
                     f"document {first + place + 1} has no subject: {'an empty text' if key == '' else 'not a text'}; "
                     "every document needs the key of whom it is about"
                 )
-        joined = b"".join(map(self.one, keys))
-        return np.frombuffer(joined, dtype=">u8").reshape(-1, 2).astype(np.uint64)
+        return as_keys(map(self.one, keys))
+
+
+def as_keys(hashes: Iterable[bytes]) -> Keys:
+    """Hashes as numbers, shape (n, 2), whose order is that of their bytes."""
+    return np.frombuffer(b"".join(hashes), dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
 def as_bytes(keys: Keys) -> list[bytes]:

@@ -123,7 +123,13 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(
     "command",
-    [[], *([name] for name in "run data privatize report ui serve lineage gc collocations tune recommend".split())],
+    [
+        [],
+        *(
+            [name]
+            for name in "run data privatize report ui serve lineage gc ledger collocations tune recommend".split()
+        ),
+    ],
 )
 def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
     code = (

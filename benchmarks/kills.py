@@ -1,0 +1,204 @@
+"""Releases that are killed at any moment, several at once, and what must hold of their outputs all the same.
+
+Children are forked from one warm parent, which has no other thread, and do what a release does against the same few
+subjects; each dawdles at a random point, inside transactions and between renames too, and gets SIGKILL after a random
+time. What is then checked is counted from the outputs themselves, not taken from the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasks.io.hashes import sha256
+from tasks.ledger import chain
+from tasks.ledger.amounts import NANO
+from tasks.ledger.ledger import DATABASE, Ledger
+from tasks.ledger.verify import verify
+
+CAP = 6  # documents of one subject
+SUBJECTS = 3  # of a round; new ones every ROUNDS rounds, because a cap lasts for ever
+ROUNDS = 5
+DAWDLE = 0.06  # seconds at one point of a child's way
+POINTS = ("start", "open", "asked", "reserved", "partial", "partials", "written", "committed", "append", "replace")
+
+
+def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
+    """Kill that many children and check the ledger and outputs after each few.
+
+    Returns:
+        ``died_in``: how many died in which state; ``recovered``: what became of them; ``violations``.
+    """
+    rng = random.Random(seed)
+    outputs = folder / "outputs"
+    outputs.mkdir(parents=True)
+    with Ledger.open(folder / "ledger"):
+        pass
+    died_in: Counter[str] = Counter()
+    recovered: Counter[str] = Counter()
+    checked = _Checked(folder / "ledger", outputs)
+    number = round_number = 0
+    while sum(died_in.values()) < kills:
+        cohort = [f"subject-{round_number // ROUNDS}-{n}" for n in range(SUBJECTS)]
+        born: dict[int, tuple[int, float]] = {}
+        for _ in range(min(rng.choice((1, 1, 2, 3)), kills - sum(died_in.values()))):
+            number += 1
+            pid = _fork(partial(_release, folder / "ledger", outputs, number, cohort, rng.random()))
+            born[pid] = (number, time.monotonic() + rng.uniform(0, 2.5 * DAWDLE))
+        killed = []
+        for pid, (child, at) in sorted(born.items(), key=lambda one: one[1][1]):
+            time.sleep(max(0.0, at - time.monotonic()))
+            os.kill(pid, signal.SIGKILL)
+            if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+                killed.append(child)
+        states = _states(folder / "ledger" / DATABASE)
+        died_in.update(states.get(child, "not begun") for child in killed)
+        recovered.update(checked.round(cohort))
+        round_number += 1
+        if round_number % 20 == 0:
+            checked.all()
+    checked.all()
+    return {
+        "kills": sum(died_in.values()),
+        "children": number,
+        "died_in": dict(died_in),
+        "recovered": dict(recovered),
+        "outputs": len(checked.seen),
+        "violations": checked.violations,
+    }
+
+
+def _fork(work: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def _release(folder: Path, outputs: Path, number: int, cohort: list[str], seed: float) -> None:
+    """What a child does: one release, two outputs."""
+    rng = random.Random(seed)
+    where = rng.choice(POINTS)
+    _slow_down(rng, where)
+
+    def dawdle(point: str) -> None:
+        if point == where:
+            time.sleep(rng.uniform(0.5, 1) * DAWDLE)
+
+    text, record = outputs / f"{number}.txt", outputs / f"{number}.record.json"
+    partials = {path: path.with_name(f".{path.name}.partial") for path in (text, record)}
+    dawdle("start")
+    with Ledger.open(folder) as ledger, ledger.begin({"child": number}, partials.values()) as release:
+        dawdle("open")
+        subjects = rng.choices(cohort, k=rng.randint(1, 4))
+        release.request(subjects, np.ones(len(subjects)))
+        dawdle("asked")
+        withheld = release.reserve(1.0, CAP).withheld(0, len(subjects))
+        dawdle("reserved")
+        lines = [subject for subject, out in zip(subjects, withheld, strict=True) if not out]
+        partials[text].write_text("".join(f"{line}\n" for line in lines))
+        dawdle("partial")
+        partials[record].write_text(json.dumps({"release": {"id": release.id, "head": release.head}}))
+        dawdle("partials")
+        release.written([(partial, final, sha256(partial)) for final, partial in partials.items()])
+        dawdle("written")
+        release.publish()
+        dawdle("committed")
+
+
+def _slow_down(rng: random.Random, where: str) -> None:
+    """Dawdle inside transactions, or between renames, in this process."""
+    if where == "append":
+        append, place, calls = chain.append, rng.randrange(4), iter(range(1000))
+
+        def slow_append(*arguments: Any) -> chain.Entry:
+            entry = append(*arguments)
+            if next(calls) == place:
+                time.sleep(rng.uniform(0.5, 1) * DAWDLE)
+            return entry
+
+        chain.append = slow_append
+    if where == "replace":
+        replace = os.replace
+
+        def slow_replace(*arguments: Any) -> None:
+            replace(*arguments)
+            time.sleep(rng.uniform(0.3, 0.6) * DAWDLE)
+
+        os.replace = slow_replace  # type: ignore[assignment]
+
+
+def _states(database: Path) -> dict[int, str]:
+    """The state in the ledger of each child's release, before anything is put right."""
+    con = sqlite3.connect(database)
+    try:
+        rows = con.execute(
+            "select entries.payload, releases.state from releases "
+            "inner join entries on entries.release = releases.id and entries.kind = 'opened'"
+        ).fetchall()
+    finally:
+        con.close()
+    return {json.loads(payload)["about"]["child"]: state for payload, state in rows}
+
+
+class _Checked:
+    """What must hold, round after round."""
+
+    def __init__(self, folder: Path, outputs: Path) -> None:
+        self.folder, self.outputs = folder, outputs
+        self.seen: set[Path] = set()
+        self.violations: list[str] = []
+        self._spent: Counter[str] = Counter()
+
+    def round(self, cohort: list[str]) -> list[str]:
+        """Put right what the killed left and check what is new; what became of each release that was put right."""
+        with Ledger.open(self.folder) as ledger:
+            done = [f"{one['was']}, {one['now']}" for one in ledger.recovered]
+            self.violations += [str(one) for one in ledger.recovered if one["notes"]]
+            self.violations += [f"left: {path}" for path in self.outputs.iterdir() if path.name.startswith(".")]
+            for path in set(self.outputs.glob("*.txt")) - self.seen:
+                self.seen.add(path)
+                self._output(path, ledger)
+            for subject in cohort:
+                rows = ledger.database.rows(
+                    "select nano from balances where subject = ?", (ledger.hasher.one(subject),)
+                )
+                balance = rows[0][0] if rows else 0
+                if self._spent[subject] > CAP:
+                    self.violations.append(f"{subject}: {self._spent[subject]} documents are out, the cap is {CAP}")
+                if balance != self._spent[subject] * NANO:
+                    self.violations.append(f"{subject}: {self._spent[subject]} documents are out, {balance} were paid")
+        return done
+
+    def _output(self, path: Path, ledger: Ledger) -> None:
+        """One output: its record is there, its release is committed, and pays for it to the last document."""
+        record = path.with_name(f"{path.stem}.record.json")
+        if not record.exists():
+            self.violations.append(f"{path}: has no record")
+            return
+        name = json.loads(record.read_text())["release"]["id"]
+        lines = Counter(path.read_text().splitlines())
+        self._spent.update(lines)
+        ((number, state),) = ledger.database.rows("select number, state from releases where id = ?", (name,))
+        paid = dict(ledger.database.rows("select subject, nano from spends where release = ?", (number,)))
+        if state != "committed" or paid != {ledger.hasher.one(key): n * NANO for key, n in lines.items()}:
+            self.violations.append(f"{path}: its release is {state} and does not pay for it")
+
+    def all(self) -> None:
+        """The whole ledger computed again, with the records of all outputs."""
+        checked = verify(self.folder, sorted(self.outputs.glob("*.record.json")))
+        self.violations += [f"{one['where']}: {one['what']}" for one in checked["problems"]]

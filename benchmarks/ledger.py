@@ -1,0 +1,132 @@
+"""The ledger of epsilon: documents reserved per second, memory, and what is left of releases that are killed.
+
+    python -m benchmarks.ledger                   # a million documents of as many subjects, and of a tenth as many
+    python -m benchmarks.ledger --kills 1000      # 1,000 processes killed at any moment
+
+Ends with exit code 1 if a killed release left anything that its ledger does not account for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from benchmarks.kills import run
+from benchmarks.table import print_table
+from tasks.ledger.ledger import Ledger
+
+BATCH = 2_000  # documents of one request
+
+
+def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) -> list[dict[str, Any]]:
+    """Two releases of the same documents, one after another: the second finds the balances of the first."""
+    rows = []
+    with Ledger.open(folder) as ledger:
+        for order in ("first", "second"):
+            cpu = time.process_time()
+            before = psutil.Process().memory_info().rss
+            with ledger.begin({"benchmark": True}) as release:
+                seconds = {"request": 0.0, "reserve": 0.0}
+                for start in range(0, n_documents, BATCH):
+                    size = min(BATCH, n_documents - start)
+                    # Neighbouring documents have other subjects, which is the worst case.
+                    subjects = [f"user-{(start + n) * 7919 % n_subjects:09d}" for n in range(size)]
+                    began = time.perf_counter()
+                    release.request(subjects, np.ones(size))
+                    seconds["request"] += time.perf_counter() - began
+                began = time.perf_counter()
+                reserved = release.reserve(1.0, cap)
+                seconds["reserve"] = time.perf_counter() - began
+                release.commit()
+            cpu = time.process_time() - cpu
+            rows.append(
+                {
+                    "documents": n_documents,
+                    "subjects": n_subjects,
+                    "release": order,
+                    "withheld": reserved.n_withheld,
+                    **{f"{name}_seconds": value for name, value in seconds.items()},
+                    "cpu_seconds": cpu,
+                    "documents_per_second": n_documents / sum(seconds.values()),
+                    "memory_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / 1e6,
+                    "ledger_mb": (folder / "ledger.sqlite").stat().st_size / 1e6,
+                }
+            )
+    return rows
+
+
+def _alone(work: Any) -> Any:
+    """The result of ``work`` in a process of its own, so that its peak of memory is its own."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reads)
+            with os.fdopen(writes, "w") as out:
+                json.dump(work(), out)
+        finally:
+            os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as back:
+        content = back.read()
+    os.waitpid(pid, 0)
+    return json.loads(content)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, metavar="N", help="kill N processes instead of measuring speed")
+    parser.add_argument("--documents", type=int, default=1_000_000, metavar="N", help="default: 1,000,000")
+    parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
+    parser.add_argument("--seed", type=int, default=0, help="of when and where processes are killed (default: 0)")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as made:
+        folder = Path(made)
+        if arguments.kills is not None:
+            began = time.perf_counter()
+            result = run(arguments.kills, folder, arguments.seed)
+            result["seconds"] = time.perf_counter() - began
+            if arguments.json:
+                print(json.dumps(result, indent=2))
+            else:
+                print_table({"state": "died in", "n": "processes"}, _counted(result["died_in"]))
+                print_table({"state": "was, became", "n": "releases"}, _counted(result["recovered"]))
+                print(f"{result['kills']:,} killed, {result['outputs']:,} outputs, {result['seconds']:.0f} s")
+                print("\n".join(result["violations"]) or "every output is paid for, nobody is above the cap")
+            return 1 if result["violations"] else 0
+        rows = []
+        n = arguments.documents
+        for n_subjects, cap in ((n, None), (max(1, n // 10), 15.0), (1, n / 2)):
+            work = folder / str(n_subjects)
+            rows += _alone(lambda s=n_subjects, c=cap, w=work: reserve(n, s, c, w))
+        if arguments.json:
+            print(json.dumps(rows, indent=2))
+        else:
+            names = {
+                "documents": "documents", "subjects": "subjects", "release": "release", "withheld": "withheld",
+                "request_seconds": "request s", "reserve_seconds": "reserve s",
+                "cpu_seconds": "CPU s", "documents_per_second": "documents/s", "memory_mb": "memory MB",
+                "ledger_mb": "ledger MB",
+            }  # fmt: skip
+            print_table(names, rows)
+    return 0
+
+
+def _counted(counts: dict[str, int]) -> list[dict[str, Any]]:
+    return [{"state": state, "n": n} for state, n in sorted(counts.items())]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

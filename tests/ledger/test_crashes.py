@@ -1,0 +1,282 @@
+"""Processes that are killed, race for the last of a budget, or put right at once what another left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_words import asked, balance, sha, spend, states
+
+from tasks.errors import RequestError
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.locks import take
+from tasks.ledger.verify import verify
+
+ROOT = Path(__file__).parents[2]
+NANO = 10**9
+
+# Argument 2 says after which call it kills itself.
+DIES = """
+import os, signal, sys, hashlib
+from pathlib import Path
+import numpy as np
+from tasks.ledger import chain, spool
+from tasks.ledger.ledger import Ledger
+
+folder, dies = Path(sys.argv[1]), sys.argv[2]
+out = folder.parent
+spool.CHUNK = 1
+
+def reached(point):
+    if point == dies:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+append = chain.append
+def appending(con, release, kind, payload):
+    entry = append(con, release, kind, payload)
+    reached(f"in {kind}")
+    return entry
+chain.append = appending
+replace = os.replace
+def replacing(a, b):
+    replace(a, b)
+    reached(f"renamed {Path(b).name}")
+os.replace = replacing
+
+with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) as release:
+    reached("opened")
+    release.request(["ana", "ben"], np.ones(2))
+    reached("asked")
+    release.reserve(1.0, 1.0)
+    (out / ".p").write_text("p")
+    reached("reserved")
+    (out / ".q").write_text("q")
+    release.written([(out / f".{n}", out / n, hashlib.sha256(n.encode()).hexdigest()) for n in "pq"])
+    reached("written")
+    release.publish()
+    reached("published")
+"""
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("dies", "was", "becomes"),
+    [
+        ("renamed ledger.sqlite", None, None),  # while it is made
+        ("renamed salt", None, None),
+        ("in opened", None, None),
+        ("opened", "open", "aborted"),
+        ("asked", "open", "aborted"),
+        ("in reserved", "open", "aborted"),
+        ("reserved", "reserved", "aborted"),
+        ("in written", "reserved", "aborted"),
+        ("written", "written", "committed"),
+        ("renamed p", "written", "committed"),
+        ("renamed q", "written", "committed"),
+        ("in committed", "written", "committed"),
+        ("published", None, "committed"),
+    ],
+)
+def test_killed_at(folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None) -> None:
+    done = run(DIES, folder, dies)
+    assert done.returncode == -9, done.stderr
+    with Ledger.open(folder) as ledger:
+        assert [(one["was"], one["now"], one["notes"]) for one in ledger.recovered] == (
+            [(was, becomes, [])] if was else []
+        )
+        assert states(ledger) == ([becomes] if becomes else [])
+        published = becomes == "committed"
+        assert [(tmp_path / name).exists() for name in "pq"] == [published] * 2
+        assert balance(ledger, "ana") == balance(ledger, "ben") == (NANO if published else 0)
+        assert spend(ledger, "ana", cap=1.0).n_withheld == published
+    assert not (tmp_path / ".p").exists() and not (tmp_path / ".q").exists()
+    assert [path.name for path in (folder / "locks").iterdir()] == ["making"]
+    assert list((folder / "work").iterdir()) == []
+    assert not list(folder.glob(".*"))
+    assert verify(folder)["problems"] == []
+
+
+def killed_when_written(folder: Path) -> None:
+    assert run(DIES, folder, "renamed p").returncode == -9  # p is out, q is not
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "note"),
+    [
+        (".q", "damaged", "q: damaged"),
+        (".q", None, "q: missing"),
+        ("p", "damaged", "p: damaged"),
+        ("p", None, "p: missing"),
+    ],
+)
+def test_what_is_gone_stays_paid(folder: Path, tmp_path: Path, name: str, content: str | None, note: str) -> None:
+    killed_when_written(folder)
+    (tmp_path / name).unlink()
+    if content:
+        (tmp_path / name).write_text(content)
+    with Ledger.open(folder) as ledger:
+        assert [one["now"] for one in ledger.recovered] == ["committed"]
+        assert [line.endswith(note) for line in ledger.recovered[0]["notes"]] == [True]
+        assert balance(ledger, "ana") == NANO
+        ((payload,),) = ledger.database.rows("select payload from entries where kind = 'committed'")
+    assert json.loads(payload)["lost"][0].endswith(note)
+    assert not (tmp_path / ".q").exists()
+    assert verify(folder)["holds"]
+
+
+def test_what_cannot_be_put_right_now_is_left_for_later(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_when_written(folder)
+
+    def denied(*paths: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(paths[0]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", denied)
+        with Ledger.open(folder) as ledger:
+            assert [(one["was"], one["now"]) for one in ledger.recovered] == [("written", "written")]
+            assert balance(ledger, "ana") == NANO and (tmp_path / ".q").exists()
+    with Ledger.open(folder) as ledger:
+        assert states(ledger) == ["committed"] and (tmp_path / "q").exists()
+
+
+def test_a_partial_that_cannot_be_removed_is_not_given_back(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(DIES, folder, "reserved").returncode == -9
+
+    def denied(path: Path, missing_ok: bool = False) -> None:
+        if path.name == ".p":
+            raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", denied)
+        with Ledger.open(folder) as ledger:
+            assert states(ledger) == ["reserved"] and balance(ledger, "ana") == NANO
+            assert "not given back" in ledger.recovered[0]["notes"][0]
+    with Ledger.open(folder) as ledger:
+        assert states(ledger) == ["aborted"] and balance(ledger, "ana") == 0
+    assert not (tmp_path / ".p").exists()
+
+
+RECOVERS = """
+import sys
+from tasks.ledger.ledger import Ledger
+sys.stdin.read()
+with Ledger.open(sys.argv[1]) as ledger:
+    print(len(ledger.recovered))
+"""
+
+
+def together(code: str, *arguments: list[object]) -> list[str]:
+    """What processes print that are all imported and waiting before the first begins."""
+    barrier, start = os.pipe()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, given)], cwd=ROOT, stdin=barrier, stdout=subprocess.PIPE, text=True
+        )
+        for given in arguments
+    ]
+    os.close(start)
+    os.close(barrier)
+    said = [process.communicate()[0].strip() for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return said
+
+
+@pytest.mark.parametrize("dies", ["reserved", "renamed p"])
+def test_two_who_recover_at_once(folder: Path, tmp_path: Path, dies: str) -> None:
+    assert run(DIES, folder, dies).returncode == -9
+    said = together(RECOVERS, *[[folder]] * 4)
+    assert sorted(said) == ["0", "0", "0", "1"]
+    assert verify(folder)["problems"] == []
+
+
+RACES = """
+import sys
+import numpy as np
+from tasks.ledger.ledger import Ledger
+sys.stdin.read()
+out = 0
+with Ledger.open(sys.argv[1]) as ledger:
+    for _ in range(8):
+        with ledger.begin({}) as release:
+            release.request(["ana", "ben", "ana"], np.ones(3))
+            out += 3 - release.reserve(1.0, 10.0).n_withheld
+            release.commit()
+print(out)
+"""
+
+
+def test_processes_cannot_overspend_together(folder: Path) -> None:
+    """4 processes want 64 documents of ana and 32 of ben; each may have 10. They start at the same moment."""
+    with Ledger.open(folder) as ledger:
+        said = together(RACES, *[[folder]] * 4)
+        assert sum(map(int, said)) == 20
+        assert balance(ledger, "ana") == balance(ledger, "ben") == 10 * NANO
+    assert verify(folder)["holds"]
+
+
+def test_a_lock_is_not_taken_twice_and_ends_with_its_file(tmp_path: Path) -> None:
+    first = take(tmp_path / "l")
+    assert first is not None and take(tmp_path / "l") is None
+    first.release(remove=True)
+    assert not (tmp_path / "l").exists()
+    again = take(tmp_path / "l")
+    assert again is not None
+    again.release(remove=False)
+    assert (tmp_path / "l").exists()
+
+
+def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder: Path, tmp_path: Path) -> None:
+    """As if locks did not work, and another process had taken a living one for dead."""
+    said = pytest.raises(RequestError, match="is aborted in the ledger")
+    with Ledger.open(folder) as ledger, said, ledger.begin({}, [tmp_path / "p"]) as release:
+        asked(release, "ana")
+        (tmp_path / "p").write_text("x")
+        ledger.database.con.execute("update releases set state = 'aborted'")
+        release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
+    assert not (tmp_path / "f").exists()
+
+
+def test_thirty_killed_at_random_moments(tmp_path: Path) -> None:
+    """The benchmark's harness, in a process without threads, from which it forks."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.ledger", "--kills", "30", "--seed", "1", "--json", "--folder", tmp_path],
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    result = json.loads(done.stdout)
+    assert result["violations"] == [] and done.returncode == 0
+    assert result["kills"] == 30
+    assert sum(result["died_in"].get(state, 0) for state in ("open", "reserved", "written")) > 5
+
+
+def test_the_harness_can_fail(tmp_path: Path) -> None:
+    """Where amounts are given back though the output stays, it says so."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom tasks.ledger import release\nfrom benchmarks.kills import run\n"
+        "release.discard = lambda files: None\n"
+        "print(len(run(20, Path(sys.argv[1]) / 'k', 3)['violations']))"
+    )
+    assert int(run(code, tmp_path).stdout) > 0
+
+
+def test_memory_is_bounded(folder: Path) -> None:
+    """What waits in memory is one chunk, however many documents there are."""
+    with Ledger.open(folder) as ledger, ledger.begin({}) as release:
+        for _ in range(6):
+            release.request([f"s{n}" for n in range(100_000)], np.ones(100_000))
+            assert release._spool._n_waiting < 1 << 18
+        assert release._spool.n_documents == 600_000
+        assert release.reserve(1.0, 3.0).n_withheld == 300_000

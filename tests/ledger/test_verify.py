@@ -1,0 +1,219 @@
+"""Whoever changes anything in the database is found out, and the entry is named."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_words import asked, sha, spend
+
+from tasks.errors import RequestError
+from tasks.io.hashes import sha256
+from tasks.ledger.chain import START, Entry
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.verify import as_text, verify
+
+
+@pytest.fixture
+def used(folder: Path, tmp_path: Path) -> Path:
+    """Entries: 1 created, 2 to 5 a release with files, 6 to 8 one aborted, 9 to 11 one with a cap."""
+    with Ledger.open(folder, "plain") as ledger:
+        with ledger.begin({"mechanism": "madlib"}, [tmp_path / "p", tmp_path / "q"]) as release:
+            asked(release, "ana", "ben", "ana")
+            (tmp_path / "p").write_text("text")
+            (tmp_path / "q").write_text(json.dumps({"release": {"id": release.id, "head": release.head}}))
+            outputs = [("p", "out"), ("q", "out.record.json")]
+            release.written([(tmp_path / a, tmp_path / b, sha256(tmp_path / a)) for a, b in outputs])
+            release.publish()
+        with ledger.begin({}) as release:
+            asked(release, "zoe")
+            release.abort()
+        spend(ledger, "ana", "cat", cap=3.0)
+    return folder
+
+
+def change(folder: Path, *statements: str) -> None:
+    con = sqlite3.connect(folder / "ledger.sqlite")
+    for statement in statements:
+        con.execute("pragma ignore_check_constraints = on")
+        con.execute(statement)
+    con.commit()
+    con.close()
+
+
+def rehash(folder: Path, first: int) -> None:
+    """What a forger does who knows how the chain is made."""
+    con = sqlite3.connect(folder / "ledger.sqlite")
+    previous = START
+    for row in con.execute("select * from entries order by seq").fetchall():
+        entry = Entry(*row)
+        if entry.seq >= first:
+            entry = Entry(*row[:5], previous, "")
+            con.execute(
+                "update entries set previous = ?, hash = ? where seq = ?", (previous, entry.right_hash(), entry.seq)
+            )
+        previous = entry.right_hash()
+    con.commit()
+    con.close()
+
+
+def places(folder: Path, *records: Path) -> list[str]:
+    checked = verify(folder, records)
+    assert checked["holds"] == (not checked["problems"])
+    return [one["where"] for one in checked["problems"]]
+
+
+def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
+    checked = verify(used, [tmp_path / "out.record.json"])
+    assert checked["problems"] == [] and checked["holds"]
+    assert (checked["entries"], checked["subjects"]) == (11, 3)
+    assert checked["releases"] == {"aborted": 1, "committed": 2}
+    assert "everything holds" in as_text(checked)[0]
+
+
+A = "(select subject from names where key = 'ana')"
+
+
+@pytest.mark.parametrize(
+    ("statement", "where"),
+    [
+        ("update entries set time = '2020' where seq = 3", "entry 3"),
+        ("update entries set kind = 'aborted' where seq = 5", "entry 5"),
+        ("update entries set release = 'x' where seq = 4", "entry 4"),
+        ("update entries set payload = replace(payload, 'madlib', 'tem') where seq = 2", "entry 2"),
+        ("update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 10", "entry 10"),
+        ("update entries set payload = 'x' where seq = 8", "entry 8"),
+        ("update entries set previous = '00' where seq = 7", "entry 7"),
+        ("update entries set hash = '00' where seq = 7", "entry 7"),
+        ("update entries set hash = '00' where seq = 11", "entry 11"),
+        ("update entries set seq = 99 where seq = 11", "entry 99"),
+        ("delete from entries where seq = 1", "entry 2"),
+        ("delete from entries where seq = 6", "entry 7"),
+        ("delete from entries", "entry 1"),
+        (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "entry 3"),
+        ("delete from spends where release = 3", "entry 10"),
+        (f"update spends set subject = x'00' where release = 1 and subject = {A}", "entry 3"),
+        ("update spends set nano = 'much' where release = 1", "entry 3"),
+        ("insert into spends values (3, x'01', 5)", "entry 10"),
+        ("insert into spends values (9, x'01', 5)", "spends of release number 9"),
+        ("update releases set state = 'aborted' where number = 3", "release"),
+        ("update releases set cap = null where number = 3", "release"),
+        ("update releases set budget = 5 where number = 3", "release"),
+        ("update releases set reserved_seq = 2 where number = 3", "release"),
+        ("delete from releases where number = 2", "release"),
+        ("insert into releases (id, state) values ('x', 'open')", "release x"),
+        (f"update balances set nano = nano - 1 where subject = {A}", "subject"),
+        (f"delete from balances where subject = {A}", "subject"),
+        ("insert into balances values (x'01', 5)", "subject 01"),
+        ("update files set sha256 = 'x'", "release"),
+        ("update names set key = 'eve' where key = 'ana'", "subject"),
+        ("update meta set value = 'hashed' where name = 'keys'", "entry 1"),
+        ("drop table spends", "ledger.sqlite"),
+        ("alter table entries drop column time", "ledger.sqlite"),
+    ],
+)
+def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: str) -> None:
+    change(used, statement)
+    assert any(place.startswith(where) for place in places(used)), verify(used)["problems"]
+
+
+@pytest.mark.parametrize(
+    ("statements", "where"),
+    [
+        (["update entries set payload = replace(payload, '3000000000', '9000000000') where seq = 10"], "release"),
+        (["delete from entries where seq = 11", "update releases set state = 'reserved' where number = 3"], None),
+        (["update entries set kind = 'aborted' where seq = 11"], "release"),
+        (["update entries set kind = 'reserved' where seq = 11"], "entry 11"),
+    ],
+)
+def test_a_chain_made_again_still_has_to_fit_the_rest(used: Path, statements: list[str], where: str | None) -> None:
+    change(used, *statements)
+    rehash(used, 2)
+    found = places(used)
+    assert any(place.startswith(where) for place in found) if where else found == []
+
+
+def test_records_find_what_was_cut_short(used: Path, tmp_path: Path) -> None:
+    """The end of a chain can be cut off unseen; the record that a release left outside cannot."""
+    record = tmp_path / "out.record.json"
+    change(
+        used, "delete from entries where seq > 1", "delete from releases", "delete from files", "delete from spends",
+        "delete from balances",
+    )  # fmt: skip
+    assert places(used) == []
+    assert places(used, record) == [str(record)]
+    assert "cut short" in verify(used, [record])["problems"][0]["what"]
+
+
+def test_a_release_that_was_made_to_never_have_ended(used: Path, tmp_path: Path) -> None:
+    change(
+        used, "delete from entries where seq > 3", "delete from releases where number > 1", "delete from files",
+        "delete from spends where release > 1", "update releases set state = 'reserved'",
+        "delete from balances where subject not in (select subject from spends)",
+        f"update balances set nano = 2000000000 where subject = {A}",
+    )  # fmt: skip
+    assert places(used) == []
+    assert "is reserved, not committed" in verify(used, [tmp_path / "out.record.json"])["problems"][0]["what"]
+
+
+def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
+    record = tmp_path / "out.record.json"
+    record.write_text(record.read_text() + " ")
+    assert "was changed since" in verify(used, [record])["problems"][0]["what"]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"release": null}', '{"release": {"id": "x"}}'])
+def test_no_record(used: Path, tmp_path: Path, content: str) -> None:
+    (tmp_path / "r").write_text(content)
+    with pytest.raises(RequestError, match="is not the record of a release"):
+        verify(used, [tmp_path / "r"])
+    with pytest.raises(RequestError, match="cannot be read"):
+        verify(used, [tmp_path / "absent"])
+
+
+def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
+    """As if the rule of withholding were wrong: everything fits together but the cap."""
+    with Ledger.open(folder) as ledger:
+        spend(ledger, "ana", "ana", cap=2.0)
+        with ledger.begin({}) as release:
+            asked(release, "ana", cap=None)
+            release.commit()
+    assert places(folder) == []  # without a cap all is allowed
+    change(
+        folder, "update releases set cap = 2500000000 where number = 2",
+        "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 6",
+    )  # fmt: skip
+    rehash(folder, 2)
+    (problem,) = verify(folder)["problems"]
+    assert "to 3 epsilon, above the cap of 2.5" in problem["what"] and problem["where"].startswith("subject ")
+
+
+def test_damaged_pages(used: Path) -> None:
+    """Bytes that were overwritten anywhere are a problem, or an error in words; never a traceback or "holds"."""
+    file = used / "ledger.sqlite"
+    good, rng = file.read_bytes(), np.random.default_rng(1)
+    for start in range(4096, len(good), 4096):
+        file.write_bytes(good[:start] + rng.bytes(4096) + good[start + 4096 :])
+        assert not verify(used)["holds"]
+
+
+def test_verify_needs_no_salt_and_writes_nothing(folder: Path) -> None:
+    with Ledger.open(folder) as ledger:
+        spend(ledger, "ana")
+    (folder / "salt").unlink()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert verify(folder)["holds"]
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_a_release_on_its_way_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    with Ledger.open(folder) as ledger, ledger.begin({}, [tmp_path / "p"]) as release:
+        asked(release, "ana")
+        assert verify(folder)["releases"] == {"reserved": 1}
+        (tmp_path / "p").write_text("x")
+        release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
+        assert verify(folder)["holds"] and (tmp_path / "p").exists()
+        release.publish()

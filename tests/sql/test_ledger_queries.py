@@ -1,0 +1,97 @@
+"""The queries of the ledger, each alone on a few rows."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from tasks.ledger.database import text
+
+ANA, BEN, ZOE = b"a" * 16, b"b" * 16, b"z" * 16
+NANO = 10**9
+
+
+@pytest.fixture
+def con() -> Iterator[sqlite3.Connection]:
+    """ana paid 2 and 3, ben 4; the second release is reserved by entry 5, the first by entry 3."""
+    with sqlite3.connect(":memory:") as opened:
+        opened.executescript(text("ledger_schema"))
+        opened.executemany(
+            "insert into releases values (?, ?, ?, ?, ?, ?)",
+            [(1, "one", "committed", 1, None, 3), (2, "two", "reserved", 1, 4, 5)],
+        )
+        opened.executemany(
+            "insert into entries values (?, ?, ?, ?, ?, '', ?)",
+            [
+                (2, "t2", "one", "opened", '{"about":{}}', "2"), (3, "t3", "one", "reserved", "{}", "3"),
+                (4, "t4", "two", "opened", '{"about":{}}', "4"), (5, "t5", "two", "reserved", "{}", "5"),
+            ],
+        )  # fmt: skip
+        opened.executemany("insert into spends values (?, ?, ?)", [(1, ANA, 2), (1, BEN, 4), (2, ANA, 3)])
+        opened.executemany("insert into balances values (?, ?)", [(ANA, 5), (BEN, 4)])
+        yield opened
+
+
+def test_charge_and_return(con: sqlite3.Connection) -> None:
+    con.executemany("insert into spends values (3, ?, ?)", [(ANA, 10), (ZOE, 7)])
+    con.execute(text("ledger_charge"), {"release": 3})
+    assert con.execute("select * from balances order by subject").fetchall() == [(ANA, 15), (BEN, 4), (ZOE, 7)]
+    con.execute(text("ledger_return"), {"release": 3})
+    assert con.execute("select * from balances order by subject").fetchall() == [(ANA, 5), (BEN, 4), (ZOE, 0)]
+
+
+def test_wanted(con: sqlite3.Connection) -> None:
+    con.execute("create temp table wanted (subject blob primary key, position integer)")
+    con.executemany("insert into wanted values (?, ?)", [(ZOE, 0), (BEN, 1), (ANA, 2)])
+    assert sorted(con.execute(text("ledger_wanted"))) == [(1, 4), (2, 5)]
+
+
+def test_over_cap(con: sqlite3.Connection) -> None:
+    """Only the release with a cap counts, and all that was reserved before it: ana came to 5, above 4."""
+    assert con.execute(text("ledger_over_cap")).fetchall() == [("two", 4, ANA, 5)]
+    con.execute("update releases set cap = 5 where number = 2")
+    assert con.execute(text("ledger_over_cap")).fetchall() == []
+
+
+def test_wrong_balances(con: sqlite3.Connection) -> None:
+    assert con.execute(text("ledger_wrong_balances")).fetchall() == []
+    con.execute("update balances set nano = 6 where subject = ?", (ANA,))
+    con.execute("delete from balances where subject = ?", (BEN,))
+    con.execute("insert into balances values (?, 1)", (ZOE,))
+    assert con.execute(text("ledger_wrong_balances")).fetchall() == [(ANA, -1), (BEN, 4), (ZOE, -1)]
+
+
+def test_balances(con: sqlite3.Connection) -> None:
+    """1 to 100 epsilon and half a nano of a hundred: quantiles are balances that there are."""
+    con.execute("delete from balances")
+    con.executemany("insert into balances values (?, ?)", [(bytes([n]), n * NANO + 5) for n in range(1, 101)])
+    row = con.execute(text("ledger_balances"), {"cap": 99 * NANO}).fetchone()
+    assert row == (100, 2, 5050, 500, NANO + 5, 50 * NANO + 5, 90 * NANO + 5, 99 * NANO + 5, 100 * NANO + 5)
+    assert con.execute(text("ledger_balances"), {"cap": None}).fetchone()[:2] == (100, 0)
+
+
+def test_balances_of_nobody(con: sqlite3.Connection) -> None:
+    con.execute("delete from balances")
+    assert con.execute(text("ledger_balances"), {"cap": 1}).fetchone() == (0, 0, *[None] * 7)
+
+
+def test_subject(con: sqlite3.Connection) -> None:
+    rows = con.execute(text("ledger_subject"), {"subject": ANA}).fetchall()
+    assert rows == [("one", "committed", "t3", 2), ("two", "reserved", "t5", 3)]
+
+
+def test_releases(con: sqlite3.Connection) -> None:
+    con.execute("delete from entries where seq = 5")
+    rows = con.execute(text("ledger_releases"), {"limit": 5}).fetchall()
+    assert rows == [("two", "reserved", "t4", '{"about":{}}', None), ("one", "committed", "t2", '{"about":{}}', "{}")]
+    assert len(con.execute(text("ledger_releases"), {"limit": 1}).fetchall()) == 1
+
+
+def test_export(con: sqlite3.Connection) -> None:
+    con.execute("insert into names values (?, 'ana')", (ANA,))
+    assert con.execute(text("ledger_export")).fetchall() == [(ANA.hex(), 5, 2, "ana"), (BEN.hex(), 4, 1, None)]
+
+
+def test_a_subject_never_owes_less_than_nothing(con: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        con.execute("update balances set nano = -1 where subject = ?", (ANA,))
