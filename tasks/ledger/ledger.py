@@ -16,9 +16,9 @@ from typing import Any, Literal, Self
 from tasks.errors import MissingArtifact, ParameterError, RequestError
 from tasks.ledger import chain
 from tasks.ledger.database import APPLICATION, SCHEMA, Database, durable, text
-from tasks.ledger.files import File, absolute, roll_forward, store, stored, sync
+from tasks.ledger.files import absolute, roll_forward, stored, sync
 from tasks.ledger.locks import Lock, take
-from tasks.ledger.release import Release, finish, give_back
+from tasks.ledger.release import Release, announce, finish, give_back
 from tasks.ledger.spool import remove_work
 from tasks.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 
@@ -96,15 +96,19 @@ class Ledger:
         self.database.close()
 
     def begin(self, about: dict[str, Any], partials: Iterable[Path | str] = ()) -> Release:
-        """Begin a release.
+        """Begin a release, after those whose process died since the ledger was opened were put right.
 
         Args:
             about: facts for the chain, as JSON: mechanism, metric, mode. Never a text or a key.
             partials: files that may be written before they are published; removed if the release is not.
+
+        Raises:
+            RequestError: if another release that has not ended writes one of them.
         """
         now = datetime.now(UTC)
         name = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         chain.canonical(about)
+        self.recover()
         # The lock before the row: whoever sees the row can tell that its process lives.
         # Waits, because who sweeps may look at a lock that has no row yet.
         lock = take(self._lock_of(name), wait=True)
@@ -114,7 +118,7 @@ class Ledger:
                 row = con.execute("insert into releases (id, state) values (?, 'open')", (name,))
                 number = row.lastrowid
                 assert number is not None
-                store(con, number, [File(absolute(partial)) for partial in partials])
+                announce(con, number, partials)
                 chain.append(con, name, "opened", {"about": about})
         except BaseException:
             lock.release(remove=True)

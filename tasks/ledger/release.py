@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -179,7 +180,7 @@ class Release:
                 )
             con.execute(text("ledger_charge"), {"release": self._number})
             self._keep_names(con)
-            store(con, self._number, [File(absolute(partial)) for partial in partials])
+            announce(con, self._number, partials)
             entry = chain.append(
                 con,
                 self.id,
@@ -245,7 +246,10 @@ class Release:
             return
         with self._names.open(encoding="utf-8") as file:
             keys = map(json.loads, file)
-            con.executemany("insert or ignore into names values (?, ?)", ((self._hasher.one(key), key) for key in keys))
+            con.executemany(
+                "insert or ignore into names select subject, $key from balances where subject = $subject",
+                ({"key": key, "subject": self._hasher.one(key)} for key in keys),
+            )
 
     def written(self, files: Iterable[tuple[Path | str, Path | str, str]]) -> None:
         """Say that everything is written: from here on a crash completes the release.
@@ -262,11 +266,7 @@ class Release:
         for file in new:
             if file.partial not in announced:
                 raise ParameterError(f"{file.partial}: was named neither to begin nor to reserve")
-            try:
-                sync(file.partial)
-                sync(file.partial.parent)
-            except OSError as error:
-                raise RequestError(f"{file.partial}: cannot be published ({error.strerror})") from None
+            _check_publishable(file)
         with self._database.transaction() as con:
             self._still(con)
             store(con, self._number, new)
@@ -284,13 +284,15 @@ class Release:
         """
         self._must_be("written", "publish")
         try:
-            roll_forward(stored(self._database.con, self._number), trusted=True)
+            lost = roll_forward(stored(self._database.con, self._number), trusted=True)
         except OSError as error:
             raise RequestError(
                 f"{error.filename2 or error.filename}: the output cannot be renamed ({error.strerror}). It is "
                 "paid for; put that right and run `lexveil ledger show`, which completes it"
             ) from None
-        self._commit({})
+        self._commit({"lost": lost} if lost else {})
+        if lost:
+            raise RequestError(f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same")
 
     def commit(self) -> None:
         """Commit without files, before the first byte of the output leaves on a stream."""
@@ -330,6 +332,23 @@ class Release:
         self._lock.release(remove=self.state in ("committed", "aborted"))
 
 
+def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str]) -> None:
+    """Remember files that a release may write from now on.
+
+    Raises:
+        RequestError: if another release that has not ended writes one of them: who puts that one right would remove it.
+    """
+    files = [File(absolute(partial)) for partial in partials]
+    for file in files:
+        other = con.execute(text("ledger_writer"), {"release": number, "partial": os.fsencode(file.partial)}).fetchone()
+        if other:
+            raise RequestError(
+                f"{file.partial}: release {other[0]}, which is {other[1]}, writes this file too; wait until it has "
+                "ended, or choose another output"
+            )
+    store(con, number, files)
+
+
 def give_back(database: Database, number: int, name: str, payload: dict[str, Any]) -> bool:
     """Abort a release: its files first, so that none is ever there unpaid, then what was reserved for it.
 
@@ -350,6 +369,7 @@ def give_back(database: Database, number: int, name: str, payload: dict[str, Any
         ) from None
     with database.transaction() as con:
         con.execute(text("ledger_return"), {"release": number})
+        con.execute("delete from names where subject in (select subject from balances where nano = 0)")
         con.execute("delete from balances where nano = 0")
         con.execute("delete from spends where release = ?", (number,))
         con.execute("delete from files where release = ?", (number,))
@@ -388,6 +408,21 @@ def _balances(con: sqlite3.Connection, subjects: Keys, hashes: list[bytes]) -> I
         for position, amount in con.execute(text("ledger_wanted")):
             found[position] = amount
     return found
+
+
+def _check_publishable(file: File) -> None:
+    """Have it on the disk, where a rename can move it to its name."""
+    assert file.final is not None
+    try:
+        sync(file.partial)
+        sync(file.partial.parent)
+        same = file.partial.stat().st_dev == file.final.parent.stat().st_dev
+    except OSError as error:
+        raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
+    if not same:
+        raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside its output")
+    if file.final.is_dir():
+        raise RequestError(f"{file.final}: is a folder; choose another output")
 
 
 def _insert_spends(con: sqlite3.Connection, number: int, hashes: list[bytes], amounts: list[int]) -> None:

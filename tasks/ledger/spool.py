@@ -62,8 +62,9 @@ class Spool:
             return np.zeros(self.n_documents, dtype=bool)
         try:
             with (self._folder / "withheld").open("wb") as file:
-                # Else a disk that is full would end the process when a mark is set.
-                os.posix_fallocate(file.fileno(), 0, self.n_documents)
+                # Not a sparse file: a disk that is full would end the process when a mark is set.
+                for start in range(0, self.n_documents, CHUNK):
+                    file.write(bytes(min(CHUNK, self.n_documents - start)))
             return np.memmap(self._folder / "withheld", dtype=bool, mode="r+", shape=(self.n_documents,))
         except OSError as error:
             raise _unwritable(self._folder, error) from None

@@ -169,6 +169,43 @@ def test_a_file_that_was_not_announced_is_refused(ledger: Ledger, tmp_path: Path
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
 
 
+def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> None:
+    """Else putting right the one would remove what the other writes."""
+    partial = tmp_path / "p"
+    with ledger.begin({}, [partial]) as first:
+        with pytest.raises(RequestError, match=f"release {first.id}, which is open, writes this file too"):
+            ledger.begin({}, [partial])
+        with pytest.raises(RequestError, match="writes this file too"), ledger.begin({}) as second:
+            second.request(["ana"], np.ones(1))
+            second.reserve(1.0, None, partials=[partial])
+    assert states(ledger) == ["aborted", "aborted"] and balance(ledger, "ana") == 0
+    with ledger.begin({}, [partial]):
+        pass
+
+
+def test_what_cannot_be_renamed_is_refused_before_it_is_paid_for_good(ledger: Ledger, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for final, said in (("folder", "is a folder"), ("absent/f", "cannot be published")):
+        with pytest.raises(RequestError, match=said), ledger.begin({}, [tmp_path / "p"]) as release:
+            asked(release, "ana")
+            (tmp_path / "p").write_text("x")
+            release.written([(tmp_path / "p", tmp_path / final, sha("x"))])
+    with pytest.raises(RequestError, match="cannot be published"), ledger.begin({}, [tmp_path / "p"]) as release:
+        asked(release, "ana")
+        release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
+    assert states(ledger) == ["aborted"] * 3 and balance(ledger, "ana") == 0
+
+
+def test_what_somebody_removes_before_it_is_published_is_said(ledger: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="f: missing: somebody removed"), ledger.begin({}, [tmp_path / "p"]) as one:
+        asked(one, "ana")
+        (tmp_path / "p").write_text("x")
+        one.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
+        (tmp_path / "p").unlink()
+        one.publish()
+    assert states(ledger) == ["committed"] and balance(ledger, "ana") == NANO
+
+
 @pytest.mark.parametrize(
     ("subjects", "shares", "message"),
     [
@@ -245,7 +282,9 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         spend(ledger, "ana", "ben", "ana")
         with pytest.raises(ZeroDivisionError), ledger.begin({}) as release:
             asked(release, "zoe")
+            assert len(ledger.database.rows("select * from names")) == 3
             raise ZeroDivisionError
+        assert len(ledger.database.rows("select * from names")) == 2
         assert ledger.database.rows("select key from names where subject = ?", (ledger.hasher.one("ana"),)) == [
             ("ana",)
         ]

@@ -46,6 +46,14 @@ def test_wanted(con: sqlite3.Connection) -> None:
     assert sorted(con.execute(text("ledger_wanted"))) == [(1, 4), (2, 5)]
 
 
+def test_writer(con: sqlite3.Connection) -> None:
+    """Who has ended, and who asks, writes nothing."""
+    con.executemany("insert into files (release, partial) values (?, ?)", [(1, b"/p"), (2, b"/p"), (2, b"/q")])
+    assert con.execute(text("ledger_writer"), {"partial": b"/p", "release": 3}).fetchall() == [("two", "reserved")]
+    assert con.execute(text("ledger_writer"), {"partial": b"/p", "release": 2}).fetchall() == []
+    assert con.execute(text("ledger_writer"), {"partial": b"/r", "release": 3}).fetchall() == []
+
+
 def test_over_cap(con: sqlite3.Connection) -> None:
     """Only the release with a cap counts, and all that was reserved before it: ana came to 5, above 4."""
     assert con.execute(text("ledger_over_cap")).fetchall() == [("two", 4, ANA, 5)]
