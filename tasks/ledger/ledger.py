@@ -224,6 +224,7 @@ def _make(folder: Path, keys: str) -> None:
                 if not partial.exists():
                     raise _unsalted(folder)
             else:
+                (folder / ".gitignore").write_text("*\n", encoding="utf-8")  # wherever the folder is
                 descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(content := secrets.token_bytes(SALT_BYTES))

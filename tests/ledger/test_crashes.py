@@ -102,7 +102,7 @@ def test_killed_at(folder: Path, tmp_path: Path, dies: str, was: str | None, bec
     assert not (tmp_path / ".p").exists() and not (tmp_path / ".q").exists()
     assert [path.name for path in (folder / "locks").iterdir()] == ["making"]
     assert list((folder / "work").iterdir()) == []
-    assert not list(folder.glob(".*"))
+    assert not list(folder.glob(".*.partial"))
     assert verify(folder)["problems"] == []
 
 

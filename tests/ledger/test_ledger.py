@@ -298,6 +298,7 @@ def test_plain_keys_are_kept(folder: Path) -> None:
 def test_a_salt_of_its_own_that_only_the_owner_can_read(folder: Path, tmp_path: Path) -> None:
     with Ledger.open(folder) as one, Ledger.open(tmp_path / "other") as other:
         assert one.hasher.one("ana") != other.hasher.one("ana")
+    assert (folder / ".gitignore").read_text() == "*\n"
     for name in ("salt", "ledger.sqlite"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
 
