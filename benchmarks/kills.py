@@ -1,8 +1,9 @@
 """Releases that are killed at any moment, several at once, and what must hold of their outputs all the same.
 
 Children are forked from one warm parent, which has no other thread, and do what a release does against the same few
-subjects; each dawdles at a random point, inside transactions and between renames too, and gets SIGKILL after a random
-time. What is then checked is counted from the outputs themselves, not taken from the ledger.
+subjects; each dawdles at a random point, inside transactions and between renames too, and gets SIGKILL a random time
+after it says that it is there, or simply after a random time. What is then checked is counted from the outputs
+themselves, not taken from the ledger.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import sqlite3
 import time
@@ -31,6 +33,7 @@ CAP = 6  # documents of one subject
 SUBJECTS = 3  # of a round; new ones every ROUNDS rounds, because a cap lasts for ever
 ROUNDS = 5
 DAWDLE = 0.06  # seconds at one point of a child's way
+PATIENCE = 2.0  # seconds to wait for a child to get there
 POINTS = ("start", "open", "asked", "reserved", "partial", "partials", "written", "committed", "append", "replace")
 
 
@@ -51,15 +54,20 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
     number = round_number = 0
     while sum(died_in.values()) < kills:
         cohort = [f"subject-{round_number // ROUNDS}-{n}" for n in range(SUBJECTS)]
-        born: dict[int, tuple[int, float]] = {}
+        born: dict[int, tuple[int, int]] = {}
         for _ in range(min(rng.choice((1, 1, 2, 3)), kills - sum(died_in.values()))):
             number += 1
-            pid = _fork(partial(_release, folder / "ledger", outputs, number, cohort, rng.random()))
-            born[pid] = (number, time.monotonic() + rng.uniform(0, 2.5 * DAWDLE))
+            reads, writes = os.pipe()
+            pid = _fork(partial(_release, folder / "ledger", outputs, number, cohort, rng.random(), writes))
+            os.close(writes)
+            born[pid] = (number, reads)
         killed = []
-        for pid, (child, at) in sorted(born.items(), key=lambda one: one[1][1]):
-            time.sleep(max(0.0, at - time.monotonic()))
+        for pid, (child, reads) in born.items():
+            if rng.random() < 0.8:  # else at any time, before it reaches its point too
+                select.select([reads], [], [], PATIENCE)
+            time.sleep(rng.uniform(0, 1.5 * DAWDLE))
             os.kill(pid, signal.SIGKILL)
+            os.close(reads)
             if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
                 killed.append(child)
         states = _states(folder / "ledger" / DATABASE)
@@ -89,14 +97,15 @@ def _fork(work: Callable[[], None]) -> int:
     return pid
 
 
-def _release(folder: Path, outputs: Path, number: int, cohort: list[str], seed: float) -> None:
+def _release(folder: Path, outputs: Path, number: int, cohort: list[str], seed: float, reached: int) -> None:
     """What a child does: one release, two outputs."""
     rng = random.Random(seed)
     where = rng.choice(POINTS)
-    _slow_down(rng, where)
+    _slow_down(rng, where, reached)
 
     def dawdle(point: str) -> None:
         if point == where:
+            os.write(reached, b".")
             time.sleep(rng.uniform(0.5, 1) * DAWDLE)
 
     text, record = outputs / f"{number}.txt", outputs / f"{number}.record.json"
@@ -120,7 +129,7 @@ def _release(folder: Path, outputs: Path, number: int, cohort: list[str], seed: 
         dawdle("committed")
 
 
-def _slow_down(rng: random.Random, where: str) -> None:
+def _slow_down(rng: random.Random, where: str, reached: int) -> None:
     """Dawdle inside transactions, or between renames, in this process."""
     if where == "append":
         append, place, calls = chain.append, rng.randrange(4), iter(range(1000))
@@ -128,6 +137,7 @@ def _slow_down(rng: random.Random, where: str) -> None:
         def slow_append(*arguments: Any) -> chain.Entry:
             entry = append(*arguments)
             if next(calls) == place:
+                os.write(reached, b".")
                 time.sleep(rng.uniform(0.5, 1) * DAWDLE)
             return entry
 
@@ -137,6 +147,7 @@ def _slow_down(rng: random.Random, where: str) -> None:
 
         def slow_replace(*arguments: Any) -> None:
             replace(*arguments)
+            os.write(reached, b".")
             time.sleep(rng.uniform(0.3, 0.6) * DAWDLE)
 
         os.replace = slow_replace  # type: ignore[assignment]
