@@ -68,8 +68,12 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
             time.sleep(rng.uniform(0, 1.5 * DAWDLE))
             os.kill(pid, signal.SIGKILL)
             os.close(reads)
-            if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+            status = os.waitpid(pid, 0)[1]
+            if os.WIFSIGNALED(status):
                 killed.append(child)
+            elif status:
+                # As it would be if another had taken its living release for dead.
+                checked.violations.append(f"child {child} ended with an error, and not by being killed")
         states = _states(folder / "ledger" / DATABASE)
         died_in.update(states.get(child, "not begun") for child in killed)
         recovered.update(checked.round(cohort))
@@ -90,10 +94,12 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
 def _fork(work: Callable[[], None]) -> int:
     pid = os.fork()
     if pid == 0:
+        code = 1
         try:
             work()
+            code = 0
         finally:
-            os._exit(0)
+            os._exit(code)
     return pid
 
 
