@@ -53,8 +53,8 @@ from flows.progress import ProgressPage
 from flows.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
 from flows.said import Said
 from flows.summary import metrics_page, stage_rows, table_rows
-from flows.tidy import prune, repair, settle_lock
-from tasks.errors import LexveilError
+from flows.tidy import forget_damaged, prune, repair, settle_lock
+from tasks.errors import LexveilError, advised
 from tasks.io import paths
 from tasks.io.params import load_params
 
@@ -144,6 +144,9 @@ class Build:
             del self.commands[stage.name]
             stopped = self.stopped_by is not None
         if code == 0:
+            if said.state == "restored" and (damaged := forget_damaged(stage)):
+                self.watcher.say(f"{stage.name}: {damaged} damaged in DVC's cache; made again")
+                return self.reproduce(stage)
             if said.state == "ran" and self.origin is not None:
                 provenance.keep(stage.name, self.origin, _task_run())
             return Result(stage.name, said.state, seconds, rows=stage_rows(stage))
@@ -462,7 +465,7 @@ def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float
         error = state.result(raise_on_failure=False)
         if isinstance(error, LexveilError):
             raise error
-        raise LexveilError(f"the flow ended as {state.name}: {state.message}")
+        raise LexveilError(advised(f"the flow ended as {state.name}: {state.message}"))
     watcher.say(f"done in {took}: {headline(current)}")
     if REPORT.exists():
         watcher.say(f"report: {REPORT}")

@@ -18,7 +18,7 @@ from typing import Any
 
 from flows.options import make_parser
 from flows.project import build_lock, find_root, prepare
-from tasks.errors import LexveilError, RequestError
+from tasks.errors import LexveilError, RequestError, advised
 from tasks.io import paths
 
 
@@ -37,6 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        message = str(error)
+        if advised(message) == message:  # not of a disk: a mistake of ours, which is to be seen whole
+            raise
+        print(f"lexveil {arguments.command}: {advised(message)}", file=sys.stderr)
+        return 1
 
 
 def _in_project() -> Path:

@@ -34,6 +34,11 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
     return {path.removeprefix(f"{prefix}/"): md5 for path, md5 in listing.items() if path.startswith(f"{prefix}/")}
 
 
+def _file_md5(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "md5").hexdigest()
+
+
 class Files:
     """The project's files, by paths relative to it.
 
@@ -96,6 +101,20 @@ class Files:
             return None
         return listing if digest(listing) == md5 else None
 
+    def drop_damaged(self, md5: str) -> int:
+        """Delete what DVC's cache has of a file or folder but with other bytes; return how many objects that were.
+
+        DVC itself believes every object that is write-protected.
+        """
+        members = (self.cached_listing(md5) or {}).values() if md5.endswith(".dir") else ()
+        damaged = 0
+        for name in {md5, *members}:
+            copy = Path(self._cache.oid_to_path(name))
+            if copy.is_file() and _file_md5(copy) != name.removesuffix(".dir"):
+                copy.unlink()
+                damaged += 1
+        return damaged
+
     def _committed(self, path: str, commit: str) -> str | None:
         """Return the hash of a file or folder as it was in a commit; None where it had none."""
         fs = self._scm.get_fs(commit)
@@ -128,5 +147,4 @@ class Files:
         copy = Path(self._cache.oid_to_path(md5))
         if not copy.is_file():
             return None
-        with copy.open("rb") as file:
-            return copy if hashlib.file_digest(file, "md5").hexdigest() == md5 else None
+        return copy if _file_md5(copy) == md5 else None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.display import Watcher
+from flows.files import Files
 from flows.graph import open_repo
 from flows.project import STATE
 from tasks.errors import RequestError
@@ -43,6 +44,9 @@ def ensure_data(watcher: Watcher) -> None:
 
         (out,) = repo.stage.collect(str(POINTER))[0].outs
         try:
+            damaged = Files(repo).drop_damaged(str(out.hash_info.value))
+            if damaged:
+                watcher.say(f"DVC's cache has {damaged} damaged object{'s' * (damaged != 1)} of data/; removed from it")
             if out.get_obj() is not None and not out.changed_cache():
                 watcher.say("data/ is absent: taken from DVC's cache")
                 repo.checkout([str(POINTER)])

@@ -6,6 +6,7 @@ import re
 import signal
 
 from flows.project import LOGS
+from tasks.errors import advised
 
 # The line by which a stage says what went wrong: `CheckFailed: ...`, or the last line of a traceback.
 ERROR_LINE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*[a-z]\w*: \S")
@@ -52,6 +53,9 @@ class Said:
 
     def error(self, code: int) -> str:
         """Return one line: the stage's own words, or else DVC's, or else how it ended and where its output is."""
+        return advised(self._ended(code))
+
+    def _ended(self, code: int) -> str:
         if self._error:
             return self._error
         if self._code is None:

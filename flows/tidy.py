@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.graph import Graph
+from flows.files import Files
+from flows.graph import Graph, Stage, open_repo
 from flows.project import SCRATCH, STATE
+from flows.provenance import entries_with
 from tasks.errors import RequestError
 from tasks.io import paths
 
@@ -46,6 +48,7 @@ def repair(repo: Repo, say: Say) -> None:
                 f"another DVC command is at work in this project (process {pid}: {command}); wait until it ends"
             )
         rwlock.unlink(missing_ok=True)
+        _drop_copies(repo)
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
@@ -53,6 +56,15 @@ def repair(repo: Repo, say: Say) -> None:
             kept = STATE / "dvc.lock.damaged"
             os.replace(LOCKFILE, kept)
             say(f"dvc.lock was cut short or is not valid; moved to {kept}, its entries are made again")
+
+
+def _drop_copies(repo: Repo) -> None:
+    """Delete what DVC was copying into its cache when it was killed or the disk was full; it never comes back to it."""
+    cache, own = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
+    if cache.is_relative_to(own):  # another project may be at work in a cache that is shared
+        for top in (cache, Path(repo.stage_cache.cache_dir)):
+            for left in top.rglob(".*.tmp"):
+                left.unlink(missing_ok=True)
 
 
 def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
@@ -74,6 +86,29 @@ def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
             continue
 
 
+def forget_damaged(stage: Stage) -> int:
+    """Delete damaged objects that DVC has just given back as outputs of a stage, and those outputs.
+
+    Returns:
+        How many objects were damaged; DVC makes the outputs again, because neither they nor their objects are there.
+    """
+    entry = entries_with([stage.name]).get(stage.name, {})
+    with open_repo() as repo:
+        files = Files(repo)
+        damaged = sum(files.drop_damaged(out["md5"]) for out in entry.get("outs", []))
+    for out in stage.outs if damaged else ():
+        remove(out)
+    return damaged
+
+
+def remove(path: Path) -> None:
+    """Delete a file, a link or a folder; nothing is no error."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def prune(graph: Graph, say: Say) -> list[Path]:
     """Take away what no stage of the graph owns, and say so; return the paths.
 
@@ -88,7 +123,7 @@ def prune(graph: Graph, say: Say) -> list[Path]:
     for path, ours in _orphans(paths.ARTIFACTS, owned, recorded, read):
         if ours:
             say(f"pruned {path}: no stage of dvc.yaml makes it")
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            remove(path)
         else:
             kept = _free(SET_ASIDE / path)
             say(f"set aside {path} to {kept}: no stage makes it, and stages read its folder")
@@ -110,7 +145,7 @@ def _orphans(folder: Path, owned: set[Path], recorded: set[Path], read: set[Path
     for path in sorted(folder.iterdir()):
         if path in owned or path in NEVER:
             continue
-        partial = path.name.startswith(".") and path.name.endswith(".partial")
+        partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # ours, DVC's
         holds_owned = any(path in out.parents for out in owned)
         if partial or (path in recorded and not holds_owned):
             found.append((path, True))

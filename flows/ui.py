@@ -125,7 +125,10 @@ def _server_for_one_run(meanwhile: Callable[[], object]) -> Iterator[str]:
                 return
         finally:
             server.end()
-    raise LexveilError(f"Prefect's server did not start within {STARTUP_SECONDS} s; what it said is in {LOG}")
+    raise LexveilError(
+        f"Prefect's server did not start; what it said is in {LOG}. If its database is damaged, remove "
+        f"{STATE}/prefect: that forgets past runs and nothing else"
+    )
 
 
 def serve(port: int) -> int:
