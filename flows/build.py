@@ -38,7 +38,12 @@ from prefect.events.worker import EventsWorker
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.futures import PrefectFuture
 from prefect.logging.handlers import APILogWorker
-from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+    temporary_settings,
+)
 from prefect.states import Cancelled, Completed, Crashed, Failed
 
 from flows import provenance
@@ -54,6 +59,7 @@ from flows.project import STATE, build_lock, end_leftovers, find_root, prepare, 
 from flows.said import Said
 from flows.summary import metrics_page, stage_rows, table_rows
 from flows.tidy import forget_damaged, prune, repair, settle_lock
+from flows.ui import ServerLost, answers_within
 from tasks.errors import LexveilError, advised
 from tasks.io import paths
 from tasks.io.params import load_params
@@ -80,6 +86,8 @@ class Build:
     origin: provenance.Origin | None = None
     events: Events | None = None
     seconds: float = 0.0
+    api_url: str | None = None  # of the server of `lexveil run`
+    settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run
 
     @property
     def failed(self) -> Result | None:
@@ -300,14 +308,19 @@ def _run(build: Build) -> State[Any]:
         build.seconds = time.monotonic() - started
         if build.events is not None:
             build.events.end(*_ended_as(build))
-    with published(logger):
-        create_table_artifact(
-            key="lexveil-build",
-            table=table_rows(build.results.values()),
-            description=f"Stages of one run, {duration(build.seconds)}: {headline(build)}",
-        )
-        if page := metrics_page():
-            create_markdown_artifact(key="lexveil-report", markdown=page, description="Headline figures of the report")
+    if build.api_url is None or answers_within(build.api_url, _patience()):
+        with published(logger):
+            create_table_artifact(
+                key="lexveil-build",
+                table=table_rows(build.results.values()),
+                description=f"Stages of one run, {duration(build.seconds)}: {headline(build)}",
+            )
+            if page := metrics_page():
+                create_markdown_artifact(
+                    key="lexveil-report", markdown=page, description="Headline figures of the report"
+                )
+    else:  # all is done, and DVC has recorded it: what is still to be told would each be tried for minutes
+        build.settings.enter_context(temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}))
     if build.stopped_by == TIME_IS_UP:
         return timed_out(load_params().operation.timeout_minutes)
     if build.stopped_by is not None:
@@ -324,6 +337,11 @@ def _ended_as(build: Build) -> tuple[str, str]:
     if failed := build.failed:
         return "failed", f"{failed.stage}: {failed.message}"
     return "ran", ""
+
+
+def _patience() -> float:
+    """Return for how many seconds Prefect's client tries a request that is refused: 2 + 4 + 8 + ..."""
+    return float(2 ** (PREFECT_CLIENT_MAX_RETRIES.value() + 1) - 2)
 
 
 @contextlib.contextmanager
@@ -442,15 +460,21 @@ def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
+        ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going=keep_going)
+    current = Build(watcher, keep_going=keep_going, api_url=api_url)
     token = _current.set(current)
     started = time.monotonic() if started is None else started
     try:
         # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
-        with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        with (
+            temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
+            current.settings,
+        ):
             state = build(keep_going, return_state=True)
             hand_over(current)
+    except httpx.HTTPError as error:
+        raise _lost(current, api_url) from error
     finally:
         _current.reset(token)
         watcher.close()
@@ -470,6 +494,20 @@ def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float
     if REPORT.exists():
         watcher.say(f"report: {REPORT}")
     return 0
+
+
+def _lost(build: Build, api_url: str) -> ServerLost:
+    """Say that the server is gone, and how the stages ended; a stage that failed is said first."""
+    failed = build.failed
+    error = ServerLost(
+        f"{f'{failed.stage}: {failed.message}; and ' if failed else ''}Prefect's server at {api_url} went away during "
+        f"the run and does not have its end. {headline(build)}: what is done stays done; `lexveil run` continues here"
+    )
+    if build.stopped_by is not None:
+        error.exit_code = 128 + build.stopped_by
+    elif failed:
+        error.exit_code = failed.exit_code
+    return error
 
 
 def hand_over(build: Build) -> None:

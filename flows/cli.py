@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import os
 import sys
 import time
@@ -28,8 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(CALLS[arguments.command](arguments))
     except LexveilError as error:
-        print(f"lexveil {arguments.command}: {' '.join(str(error).split())}", file=sys.stderr)
-        return error.exit_code
+        return _fail(arguments, error)
     except KeyboardInterrupt:
         print(f"lexveil {arguments.command}: interrupted", file=sys.stderr)
         return 130
@@ -45,6 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _fail(arguments: argparse.Namespace, error: LexveilError) -> int:
+    print(f"lexveil {arguments.command}: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+    return error.exit_code
+
+
 def _in_project() -> Path:
     root = find_root(Path.cwd())
     prepare(root)
@@ -55,25 +60,37 @@ def _run(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     params = arguments.params and arguments.params.resolve()
     _in_project()
-    from flows.display import watcher
     from tasks.io.params import load_params
 
     load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run
-    with build_lock(arguments.wait):
-        if params:
-            _replace(paths.PARAMS, params.read_bytes())
-        # Prefect's own log goes to its server; the console belongs to the display.
-        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-        view = watcher(arguments.verbose)
-        try:
-            from flows.inputs import ensure_data
-            from flows.ui import api
+    from flows.ui import ServerLost
 
-            ensure_data(view)
-            with api(meanwhile=lambda: import_module("flows.build")) as url:
-                return int(import_module("flows.build").run(url, view, arguments.keep_going, started))
-        finally:
-            view.close()
+    try:
+        with build_lock(arguments.wait):
+            if params:
+                _replace(paths.PARAMS, params.read_bytes())
+            return _build(arguments, started)
+    except ServerLost as error:
+        code = _fail(arguments, error)
+        os._exit(code)  # else Prefect's threads would try for minutes to reach it
+
+
+def _build(arguments: argparse.Namespace, started: float) -> int:
+    from flows.display import watcher
+    from flows.inputs import ensure_data
+    from flows.ui import api
+
+    # Prefect's own log goes to its server; the console belongs to the display.
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
+    logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
+    view = watcher(arguments.verbose)
+    try:
+        ensure_data(view)
+        with api(meanwhile=lambda: import_module("flows.build")) as url:
+            return int(import_module("flows.build").run(url, view, arguments.keep_going, started))
+    finally:
+        view.close()
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -34,7 +34,8 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
     return {path.removeprefix(f"{prefix}/"): md5 for path, md5 in listing.items() if path.startswith(f"{prefix}/")}
 
 
-def _file_md5(file: Path) -> str:
+def file_md5(file: Path) -> str:
+    """Return the md5 of a file's bytes."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "md5").hexdigest()
 
@@ -110,7 +111,7 @@ class Files:
         damaged = 0
         for name in {md5, *members}:
             copy = Path(self._cache.oid_to_path(name))
-            if copy.is_file() and _file_md5(copy) != name.removesuffix(".dir"):
+            if copy.is_file() and file_md5(copy) != name.removesuffix(".dir"):
                 copy.unlink()
                 damaged += 1
         return damaged
@@ -147,4 +148,4 @@ class Files:
         copy = Path(self._cache.oid_to_path(md5))
         if not copy.is_file():
             return None
-        return copy if _file_md5(copy) == md5 else None
+        return copy if file_md5(copy) == md5 else None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.files import Files
+from flows.files import Files, file_md5
 from flows.graph import Graph, Stage, open_repo
 from flows.project import SCRATCH, STATE
 from flows.provenance import entries_with
@@ -48,7 +48,7 @@ def repair(repo: Repo, say: Say) -> None:
                 f"another DVC command is at work in this project (process {pid}: {command}); wait until it ends"
             )
         rwlock.unlink(missing_ok=True)
-        _drop_copies(repo)
+        _mend_cache(repo, say)
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
@@ -58,13 +58,25 @@ def repair(repo: Repo, say: Say) -> None:
             say(f"dvc.lock was cut short or is not valid; moved to {kept}, its entries are made again")
 
 
-def _drop_copies(repo: Repo) -> None:
-    """Delete what DVC was copying into its cache when it was killed or the disk was full; it never comes back to it."""
+def _mend_cache(repo: Repo, say: Say) -> None:
+    """Delete from DVC's cache what would never be used again, and lists of folders that are not what they were.
+
+    DVC believes such a list, and takes the folder that it gives for the result. Files are looked at when they are given
+    back: there are more of them, and they are larger.
+    """
     cache, own = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
+    for listing in cache.rglob("*.dir"):
+        if file_md5(listing) != listing.parent.name + listing.stem:
+            listing.unlink()
+            say(f"removed {listing.name} from DVC's cache: it was damaged")
     if cache.is_relative_to(own):  # another project may be at work in a cache that is shared
-        for top in (cache, Path(repo.stage_cache.cache_dir)):
-            for left in top.rglob(".*.tmp"):
+        runs = Path(repo.stage_cache.cache_dir)
+        for top in (cache, runs):
+            for left in top.rglob(".*.tmp"):  # copies that were not finished when DVC was killed or the disk was full
                 left.unlink(missing_ok=True)
+        for folder in runs.glob("*/*"):
+            if folder.is_dir() and not any(folder.iterdir()):  # DVC breaks at a folder of runs without any
+                folder.rmdir()
 
 
 def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:

@@ -32,6 +32,10 @@ FOR_ONE_RUN = {
 }
 
 
+class ServerLost(LexveilError):
+    """Prefect's server answered when the run began, and does not when it ends."""
+
+
 @contextlib.contextmanager
 def api(meanwhile: Callable[[], object]) -> Iterator[str]:
     """Give the address of a Prefect API that answers: PREFECT_API_URL, `lexveil ui`, or a server for this run alone.
@@ -67,6 +71,16 @@ def answers(url: str) -> bool:
         return error.code in (401, 403)  # it is there, and Prefect's client knows the key
     except (OSError, ValueError):
         return False
+
+
+def answers_within(url: str, seconds: float) -> bool:
+    """Say whether a Prefect API is up at ``url``, or comes up within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not answers(url):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.5)
+    return True
 
 
 def running_ui() -> str | None:

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import ParameterError
+from tasks.errors import LexveilError, ParameterError
 from tasks.io import paths
 from tasks.io.params import MachineParams
 from tasks.io.tables import PARQUET, atomic_file
@@ -32,6 +32,7 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
 
     Raises:
         ParameterError: if the memory limit is not one that DuckDB understands, or the folder cannot be made.
+        LexveilError: if memory and folder are full.
     """
     with _spill_folder(machine) as spill:
         config: dict[str, Any] = {
@@ -44,7 +45,13 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
             config |= {"memory_limit": machine.memory_limit, "threads": machine.threads}
         with duckdb.connect(config=config) as con:
             con.execute("set enable_progress_bar = false")
-            yield con
+            try:
+                yield con
+            except duckdb.OutOfMemoryException as error:
+                raise LexveilError(
+                    f"memory and the room for spilled rows in {spill} are full; free some space there, "
+                    "or in params.yaml point machine.temp_directory to a larger disk or raise machine.memory_limit"
+                ) from error
 
 
 @contextmanager
