@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from tasks.io.hashes import sha256, version
 from tasks.io.params import ReleaseParams
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.release import Release, Reserved
+from tasks.ledger.report import recovered_as_text
 from tasks.release.outputs import Outputs
 
 Bools = npt.NDArray[np.bool_]
@@ -150,18 +152,18 @@ def paying(
             "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
             "or set release.keys: hashed"
         )
-    with (
-        Ledger.open(params.ledger, keys=params.keys) as ledger,
-        ledger.begin(about | {"lexveil": version()}) as release,
-    ):
-        yield Paid(release, params, outputs, finals)
+    with Ledger.open(params.ledger, keys=params.keys) as ledger:
+        for line in recovered_as_text(ledger.recovered):
+            print(line, file=sys.stderr)
+        with ledger.begin(about | {"lexveil": version()}) as release:
+            yield Paid(release, params, outputs, finals)
 
 
 def subjects_of(chunk: Chunk) -> list[str]:
     """Whom each row is about, as the ledger's keys: where no column says so, each text is its own subject, known again
-    by its content. The two kinds of key never meet.
+    by its content. The two kinds of key never meet: no value of a column holds a NUL.
     """
     if chunk.subjects is not None:
-        return [f"subject:{subject}" for subject in chunk.subjects]
+        return chunk.subjects
     texts = ("\0".join("\1" if text is None else text for text in row) for row in chunk.texts)
-    return [f"text:{hashlib.sha256(text.encode()).hexdigest()}" for text in texts]
+    return [f"\0text:{hashlib.sha256(text.encode()).hexdigest()}" for text in texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ def source(project: Path, tmp_path: Path) -> Path:
 
 
 def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> None:
+    shutil.rmtree(".lexveil", ignore_errors=True)
     found = inspect(source, **HOW)
     assert {file.name for file in tmp_path.iterdir()} == {"in.jsonl", "project"}
-    assert not Path(".lexveil/ledger").exists()
+    assert not Path(".lexveil").exists()
     record = privatize_file(source, tmp_path / "out.jsonl", **HOW)
     assert found["by_class"] == record["counts"]["by_class"]
     assert (found["rows"], found["tokens"]) == (3, record["counts"]["n_tokens_in"])
