@@ -50,7 +50,7 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
         pass
     died_in: Counter[str] = Counter()
     recovered: Counter[str] = Counter()
-    checked = _Checked(folder / "ledger", outputs)
+    checked = Checked(folder / "ledger", outputs, "*.txt", lambda path: path.read_text().splitlines())
     number = round_number = 0
     while sum(died_in.values()) < kills:
         cohort = [f"subject-{round_number // ROUNDS}-{n}" for n in range(SUBJECTS)]
@@ -58,7 +58,7 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
         for _ in range(min(rng.choice((1, 1, 2, 3)), kills - sum(died_in.values()))):
             number += 1
             reads, writes = os.pipe()
-            pid = _fork(partial(_release, folder / "ledger", outputs, number, cohort, rng.random(), writes))
+            pid = fork(partial(_release, folder / "ledger", outputs, number, cohort, rng.random(), writes))
             os.close(writes)
             born[pid] = (number, reads)
         killed = []
@@ -74,7 +74,7 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
             elif status:
                 # As it would be if another had taken its living release for dead.
                 checked.violations.append(f"child {child} ended with an error, and not by being killed")
-        states = _states(folder / "ledger" / DATABASE)
+        states = states_of(folder / "ledger" / DATABASE)
         died_in.update(states.get(child, "not begun") for child in killed)
         recovered.update(checked.round(cohort))
         round_number += 1
@@ -91,7 +91,8 @@ def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
     }
 
 
-def _fork(work: Callable[[], None]) -> int:
+def fork(work: Callable[[], None]) -> int:
+    """Do some work in a child of this process; its number."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -114,7 +115,7 @@ def _release(folder: Path, outputs: Path, number: int, cohort: list[str], seed: 
             os.write(reached, b".")
             time.sleep(rng.uniform(0.5, 1) * DAWDLE)
 
-    text, record = outputs / f"{number}.txt", outputs / f"{number}.record.json"
+    text, record = outputs / f"{number}.txt", outputs / f"{number}.txt.record.json"
     partials = {path: path.with_name(f".{path.name}.partial") for path in (text, record)}
     dawdle("start")
     with Ledger.open(folder) as ledger, ledger.begin({"child": number}, partials.values()) as release:
@@ -159,7 +160,7 @@ def _slow_down(rng: random.Random, where: str, reached: int) -> None:
         os.replace = slow_replace  # type: ignore[assignment]
 
 
-def _states(database: Path) -> dict[int, str]:
+def states_of(database: Path) -> dict[int, str]:
     """The state in the ledger of each child's release, before anything is put right."""
     con = sqlite3.connect(database)
     try:
@@ -172,11 +173,18 @@ def _states(database: Path) -> dict[int, str]:
     return {json.loads(payload)["about"]["child"]: state for payload, state in rows}
 
 
-class _Checked:
-    """What must hold, round after round."""
+class Checked:
+    """What must hold, round after round.
 
-    def __init__(self, folder: Path, outputs: Path) -> None:
-        self.folder, self.outputs = folder, outputs
+    Args:
+        folder: of the ledger.
+        outputs: the folder of all outputs.
+        pattern: of an output's name.
+        subjects_of: whom the documents of an output are about.
+    """
+
+    def __init__(self, folder: Path, outputs: Path, pattern: str, subjects_of: Callable[[Path], list[str]]) -> None:
+        self.folder, self.outputs, self.pattern, self.subjects_of = folder, outputs, pattern, subjects_of
         self.seen: set[Path] = set()
         self.violations: list[str] = []
         self._spent: Counter[str] = Counter()
@@ -187,7 +195,7 @@ class _Checked:
             done = [f"{one['was']}, {one['now']}" for one in ledger.recovered]
             self.violations += [str(one) for one in ledger.recovered if one["notes"]]
             self.violations += [f"left: {path}" for path in self.outputs.iterdir() if path.name.startswith(".")]
-            for path in set(self.outputs.glob("*.txt")) - self.seen:
+            for path in set(self.outputs.glob(self.pattern)) - self.seen:
                 self.seen.add(path)
                 self._output(path, ledger)
             for subject in cohort:
@@ -203,12 +211,12 @@ class _Checked:
 
     def _output(self, path: Path, ledger: Ledger) -> None:
         """One output: its record is there, its release is committed, and pays for it to the last document."""
-        record = path.with_name(f"{path.stem}.record.json")
+        record = path.with_name(f"{path.name}.record.json")
         if not record.exists():
             self.violations.append(f"{path}: has no record")
             return
         name = json.loads(record.read_text())["release"]["id"]
-        lines = Counter(path.read_text().splitlines())
+        lines = Counter(self.subjects_of(path))
         self._spent.update(lines)
         ((number, state),) = ledger.database.rows("select number, state from releases where id = ?", (name,))
         paid = dict(ledger.database.rows("select subject, nano from spends where release = ?", (number,)))
