@@ -7,7 +7,7 @@ import itertools
 import re
 import types
 import typing
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 
+SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
+
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 Keep = Literal["perturb", "keep", "drop", "sample"]
@@ -32,12 +34,21 @@ StrategyName = Literal["S1", "S2", "S3", "S4"]
 
 @dataclass(frozen=True, slots=True)
 class MachineParams:
-    """What this machine may use. No stage declares it: it changes no result."""
+    """What this machine may use, and who does the work of a stage. No stage declares it: it changes no result.
+
+    ``dask_scheduler``: of executor dask: address of a scheduler, None for a cluster of ``workers`` processes here.
+    """
 
     memory_limit: str
     threads: int
     workers: int
     temp_directory: str = ".lexveil/work"
+    executor: Literal["local", "dask"] = "local"
+    dask_scheduler: str | None = None
+
+    def alone(self) -> MachineParams:
+        """For work so small that handing it out takes longer than doing it."""
+        return replace(self, executor="local", workers=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +369,12 @@ def parse_params(raw: object, source: str = "params") -> Params:
     if webhook is not None and not re.match(r"https?://[^/]", webhook):
         # Not quoted: such addresses are often secrets.
         raise ParameterError(f"{source}: operation.webhook must be null or an address that starts with http(s)://HOST")
+    scheduler = params.machine.dask_scheduler
+    if scheduler is not None and not re.fullmatch(SCHEDULER, scheduler):
+        raise ParameterError(
+            f"{source}: machine.dask_scheduler is {scheduler!r}; it must be the address of a Dask scheduler as "
+            "tcp://HOST:PORT or tls://HOST:PORT, or null for a cluster of machine.workers processes on this machine"
+        )
     for key, chosen, folder in (
         ("classifier", "transformer", "transformer_model"),
         ("language_model", "gpt2", "gpt2_model"),

@@ -17,7 +17,8 @@ from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO, TypeVar
 
-from tasks.errors import LexveilError
+from tasks.errors import LexveilError, RequestError
+from tasks.io.params import MachineParams
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -30,13 +31,38 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
-def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, at most ``workers + 2`` items under way; one worker means this process.
+def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachineParams | int) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, at most ``workers + 2`` items under way.
+
+    What ends this generator, an error or Ctrl-C among them, ends the workers at once, or on a cluster the work of this
+    process. Nothing that ``function`` may rely on tells it where it is.
+
+    Args:
+        where: machine.executor says who works; a number is that many processes of this machine, one is this process.
+
+    Raises:
+        LexveilError: if a worker was killed. What ``function`` raises is raised here.
+        RequestError: if Dask is chosen and not installed, or there is no cluster where one is named.
+    """
+    if isinstance(where, int):
+        return process_map(function, items, where)
+    if where.executor == "local":
+        return process_map(function, items, where.workers)
+    try:
+        from tasks.io.cluster import cluster_map
+    except ModuleNotFoundError:
+        raise RequestError(
+            "params.yaml: machine.executor is dask, which is not installed; `uv sync --extra dask` brings it"
+        ) from None
+    return cluster_map(function, items, where)
+
+
+def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
+    """As ``ordered_map``, by processes of this machine; one worker means this process.
 
     Each worker is a process with one thread of its own for linear algebra, and gets ``function`` once, pickled. Where
     that is an object that holds arrays, their bytes are mapped from one file by all workers: what none of them writes
-    to takes memory once. What ends this generator, an error or Ctrl-C among them, ends the workers at once; so does
-    the death of this process.
+    to takes memory once. The death of this process, too, ends the workers.
 
     Raises:
         LexveilError: if a worker was killed. What ``function`` raises is raised here.
@@ -58,7 +84,7 @@ def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
         try:
             pending: deque[Future[B]] = deque()
             for item in items:
-                with _starting_workers():
+                with starting_workers():
                     pending.append(executor.submit(_call, item))
                 if len(pending) > workers + 1:
                     yield pending.popleft().result()
@@ -125,7 +151,7 @@ def _call(item: Any) -> Any:
 
 
 @contextmanager
-def _starting_workers() -> Iterator[None]:
+def starting_workers() -> Iterator[None]:
     """Let processes that start in here inherit one thread for linear algebra, and deafness to Ctrl-C.
 
     The terminal sends that to all of them. It is for this process to hear, which then ends the others; but not in the

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tasks.errors import RequestError
+
 
 def negative(number: int) -> int:
     return -number
@@ -73,3 +75,22 @@ def meet(folder: Path, n: int) -> None:
 def interruptible() -> None:
     """Undo what a shell does to jobs in the background, which ignore Ctrl-C and so would what is tested."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@dataclass
+class DieOnce:
+    """Kills its own process at one item, the first time that item comes."""
+
+    folder: Path
+    at: int
+
+    def __call__(self, number: int) -> int:
+        (self.folder / f"{number}-{os.getpid()}").touch()
+        if number == self.at and not (self.folder / "died").exists():
+            (self.folder / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+
+def refuse(text: str) -> str:
+    raise RequestError("no")

@@ -222,7 +222,7 @@ def test_an_interrupt_heard_by_another_thread_waits_for_the_start() -> None:
     # Python's own, which a job in the background does not have.
     before, started = signal.signal(signal.SIGINT, signal.default_int_handler), False
     try:
-        with pytest.raises(KeyboardInterrupt), pool._starting_workers():
+        with pytest.raises(KeyboardInterrupt), pool.starting_workers():
             signal.pthread_kill(other.ident, signal.SIGINT)
             time.sleep(0.2)
             started = True

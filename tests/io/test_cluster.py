@@ -1,0 +1,209 @@
+"""Work on a Dask cluster: order, what is raised, what is killed, and what cannot be reached."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from pool_functions import DieOnce, Scale, die, fail, interruptible, negative, refuse
+
+from tasks.errors import LexveilError, RequestError
+from tasks.io.params import MachineParams
+from tasks.io.pool import ordered_map
+
+distributed = pytest.importorskip("distributed")
+cluster = pytest.importorskip("tasks.io.cluster")
+
+ROOT = Path(__file__).parents[2]
+HERE = MachineParams("1GB", 1, 3, executor="dask")
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[MachineParams]:
+    """Three workers behind a scheduler that somebody else has started."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
+    ):
+        patch.setattr(cluster, "WORKERS", 30.0)
+        yield replace(HERE, workers=1, dask_scheduler=made.scheduler_address)
+
+
+def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
+    """The scheduler's workers count, not those of params.yaml."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(30):
+            taken.append(number)
+            yield number
+
+    results = ordered_map(negative, items(), there)
+    assert next(results) == 0
+    assert len(taken) == 3 + 2
+    assert list(results) == [-number for number in range(1, 30)]
+    assert list(ordered_map(negative, [], there)) == []
+
+
+def test_equal_items_are_worked_on_each(there: MachineParams, tmp_path: Path) -> None:
+    """Dask takes calls that look the same for one, unless it is told not to: a release would share its noise."""
+    function = Scale(np.arange(9.0), np.arange(9.0), np.zeros(1, dtype=np.int64), tmp_path)
+    done = list(ordered_map(function, [3] * 12, there))
+    assert [one["value"] for one in done] == [108.0] * 12
+    pids = {one["pid"] for one in done}
+    assert len(pids) >= 2 and os.getpid() not in pids
+    assert sum(max(one["calls"] for one in done if one["pid"] == pid) for pid in pids) == 12
+
+
+def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
+    with pytest.raises(ValueError, match=r"^two$"):
+        list(ordered_map(fail, range(9), there))
+    with pytest.raises(RequestError, match=r"^no$"):
+        list(ordered_map(refuse, ["x"], there))
+
+    def items() -> Iterator[int]:
+        yield 1
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        list(ordered_map(negative, items(), there))
+
+
+@pytest.mark.parametrize("at", [0, 5])
+def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: MachineParams, at: int) -> None:
+    """Not even in the middle of the first item, when no other worker may have the function yet."""
+    assert list(ordered_map(DieOnce(tmp_path, at), range(20), there)) == list(range(20))
+    assert (tmp_path / "died").exists()
+    tried = [file.name.split("-")[0] for file in tmp_path.glob("*-*")]
+    assert tried.count(str(at)) >= 2
+
+
+def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:
+    with pytest.raises(LexveilError, match=r"Dask worker was killed.*machine\.workers"):
+        list(ordered_map(die, range(9), there))
+
+
+def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "code_hash", lambda: "another")
+    with pytest.raises(RequestError, match="another version of Lexveil"):
+        list(ordered_map(negative, [1], there))
+
+
+def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path) -> None:
+    """It answers nobody who does not have its key, listens on the loopback alone, and has no pages."""
+    before = set(psutil.Process().children(recursive=True))
+    listening = {one.laddr for one in psutil.Process().net_connections() if one.status == "LISTEN"}
+    results = ordered_map(Scale(np.ones(4), np.ones(4), np.zeros(1, dtype=np.int64), tmp_path), range(9), HERE)
+    first = next(results)
+    assert first["value"] == 0.0 and first["threads"] == "1"
+    workers = [one for one in psutil.Process().children(recursive=True) if one not in before]
+    opened = {
+        one.laddr
+        for process in [psutil.Process(), *workers]
+        for one in process.net_connections()
+        if one.status == "LISTEN"
+    } - listening
+    assert opened and {address.ip for address in opened} == {"127.0.0.1"}
+    for address in opened:
+        with pytest.raises((OSError, TimeoutError)):
+            distributed.Client(f"tcp://127.0.0.1:{address.port}", timeout=2, set_as_default=False)
+    assert [one["value"] for one in results] == [4.0 * number for number in range(1, 9)]
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+
+
+def test_a_failure_is_logged_without_what_failed(tmp_path: Path) -> None:
+    """Dask's log of a task that failed shows its arguments, which may be texts."""
+    log = (tmp_path / "log").open("w")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}
+    program = "from distributed.cli.dask_{0} import main; main()"
+    made: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> None:
+        command = [sys.executable, "-c", program.format(name), *arguments, "--no-dashboard"]
+        made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
+
+    try:
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "where.json")
+        start("worker", "--scheduler-file", "where.json", "--host", "127.0.0.1", "--nthreads", "1")
+        while not (tmp_path / "where.json").exists():
+            assert made[0].poll() is None
+            time.sleep(0.1)
+        address = __import__("json").loads((tmp_path / "where.json").read_text())["address"]
+        with pytest.raises(RequestError, match="no"):
+            list(ordered_map(refuse, ["zorblax"], replace(HERE, dask_scheduler=address)))
+    finally:
+        for process in reversed(made):
+            process.terminate()
+            process.wait(timeout=60)
+    logged = (tmp_path / "log").read_text()
+    assert "Compute Failed" in logged and "zorblax" not in logged
+
+
+def test_a_dead_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    with pytest.raises(RequestError, match=r"machine\.dask_scheduler is tcp://127\.0\.0\.1:9, where no Dask scheduler"):
+        list(ordered_map(negative, [1], replace(HERE, dask_scheduler="tcp://127.0.0.1:9")))
+
+
+def test_a_scheduler_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "WORKERS", 0.5)
+    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty:
+        where = replace(HERE, dask_scheduler=empty.scheduler_address)
+        with pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
+            list(ordered_map(negative, [1], where))
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tasks.io.cluster")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(RequestError, match="uv sync --extra dask"):
+        list(ordered_map(negative, [1], HERE))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code: int) -> None:
+    """As those of the pool: Ctrl-C in the middle of long work, and a death without last words."""
+    marks = [tmp_path / "a", tmp_path / "b"]
+    program = (
+        "import sys\nfrom pool_functions import sleep\nfrom tasks.io.pool import ordered_map\n"
+        "from tasks.io.params import MachineParams\n"
+        "if __name__ == '__main__':\n"
+        "    where = MachineParams('1GB', 1, 2, executor='dask')\n"
+        "    try:\n        list(ordered_map(sleep, sys.argv[1:], where))\n"
+        "    except KeyboardInterrupt:\n        print('interrupted', file=sys.stderr)\n        sys.exit(130)\n"
+    )
+    path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, marks)],
+        env=os.environ | {"PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
+    )
+    while not all(mark.exists() for mark in marks):
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert len(workers) >= 2
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.kill()
+    _, left = psutil.wait_procs(workers, timeout=60)
+    for worker in left:  # a failure leaves nothing behind
+        worker.kill()
+    _, said = process.communicate(timeout=60)
+    assert left == []
+    assert process.returncode == code
+    if number == signal.SIGINT:
+        assert said.splitlines()[-1] == "interrupted" and "Traceback" not in said
