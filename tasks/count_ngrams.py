@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +22,10 @@ import pyarrow.parquet as pq
 from tasks.errors import RequestError
 from tasks.io import duck, paths
 from tasks.io.params import MachineParams, load_params
+from tasks.io.pool import ordered_map
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import atomic_directory, read_json, read_table, require, write_json
-from tasks.io.work import check_disk, kept_work
+from tasks.io.work import check_disk, expect_file, kept_work, own_folder
 
 COUNTED_BY = {"bigrams": "bigram_counts", "trigrams": "trigram_counts"}
 NAMES = tuple(COUNTED_BY)
@@ -111,7 +113,43 @@ def count_shard(con: duckdb.DuckDBPyConnection, shard: Shard, words: Range) -> d
     return totals
 
 
-def count_shards(con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class ShardCounter:
+    """Counts a shard wherever it finds itself, in memory of its own, and leaves the files where all can see them."""
+
+    words: Range
+    machine: MachineParams
+
+    def __call__(self, shard: Shard) -> dict[str, int]:
+        """Count; what was killed, or is late and no longer waited for, leaves no half file in the way of another."""
+        expect_file(shard.tokens, "this worker")
+        with own_folder(shard.base.parent) as folder, duck.session(self.machine) as con:
+            mine = shard._replace(base=folder / shard.base.name)
+            totals = count_shard(con, mine, self.words)
+            for name in NAMES:
+                mine.counts(name).replace(shard.counts(name))
+            mine.totals().replace(shard.totals())
+        return totals
+
+
+def counted_shards(
+    con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
+) -> Iterator[dict[str, int]]:
+    """Count shards and give the totals of each: here, where DuckDB has threads of its own, or on a cluster."""
+    if machine.executor == "local" or len(shards) < 2:
+        yield from (count_shard(con, shard, words) for shard in shards)
+        return
+    counter = ShardCounter(words, duck.share(machine))
+    # Where workers are elsewhere, so is their current folder.
+    shards = [shard._replace(tokens=shard.tokens.resolve(), base=shard.base.resolve()) for shard in shards]
+    for shard, totals in zip(shards, ordered_map(counter, shards, machine), strict=True):
+        expect_file(shard.totals(), "this process")
+        yield totals
+
+
+def count_shards(
+    con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
+) -> dict[str, int]:
     """Count every shard that is not counted yet; return the totals of all."""
     missing = [shard for shard in shards if not shard.totals().exists()]
     known = [read_json(shard.totals(), "count_ngrams") for shard in shards if shard.totals().exists()]
@@ -121,8 +159,7 @@ def count_shards(con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Ran
     for one in known:
         totals = {key: n + one[key] for key, n in totals.items()}
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
-    for shard in missing:
-        one = count_shard(con, shard, words)
+    for one in counted_shards(con, missing, words, machine):
         totals = {key: n + one[key] for key, n in totals.items()}
         progress.advance(one["n_tokens"], one["n_tokens"], f"{totals['n_documents']:,} documents")
     progress.finish()
@@ -168,7 +205,8 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     """
     table = read_table(words, "sample_corpus", columns=["count", "kind"])
     used = countable(table, min_count)
-    size = min(SHARD_TOKENS, max(2**14, duck.memory_bytes(machine) // (2 * TOKEN_BYTES)))
+    memory = duck.memory_bytes(machine if machine.executor == "local" else duck.share(machine))
+    size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
     code = ["count_ngrams.py", *(f"../sql/{name}.sql" for name in QUERIES)]
     with (
         kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work,
@@ -177,7 +215,7 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     ):
         check_disk(work, *disk(table, used), "counting")
         shards = shards_of(tokens, work, size)
-        totals = count_shards(con, shards, used)
+        totals = count_shards(con, shards, used, machine)
         if totals["n_tokens"] != (pc.sum(table.column("count")).as_py() or 0):
             raise RequestError(
                 f"{words} counts another number of tokens than {tokens} holds; `dvc repro --force sample_corpus` makes "

@@ -6,12 +6,14 @@ Its noise comes from the seed in params.yaml, so that the run can be repeated: a
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +24,7 @@ from tasks.io.hashes import sha256, version
 from tasks.io.lexicons import load_lexicon
 from tasks.io.mechanisms import prepare
 from tasks.io.params import load_params
+from tasks.io.pool import ordered_map
 from tasks.io.spaces import load_space
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import PARQUET, atomic_directory, read_table, write_json
@@ -34,7 +37,9 @@ from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.rewrite.tally import Tally
 from tasks.text.encode import KINDS, Lexicon, encode
 
-BATCH = 2_000  # documents rewritten at a time; changes no result
+BATCH = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
+SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
+SMALL = 200_000  # tokens to be perturbed below which worker processes cost more than they save; more never hurt
 
 LEDGER = pa.schema(
     [
@@ -69,7 +74,7 @@ def ledger(texts: pa.Table, done: Rewritten) -> pa.Table:
 
 
 def private_documents(documents: pa.Table, texts: pa.Table, done: Rewritten) -> pa.Table:
-    """The documents of a batch with their rewritten texts and their sums."""
+    """The documents of a batch (their texts are not looked at) with their rewritten texts and their sums."""
     second = np.array([field == "text_b" for field in texts.column("field").to_pylist()], dtype=bool)
     document = np.cumsum(~second) - 1  # every document has a first text
     new: list[list[str | None]] = [[None] * documents.num_rows, [None] * documents.num_rows]
@@ -111,13 +116,53 @@ def unchanged(texts: list[str], lexicon: Lexicon) -> Rewritten:
     )
 
 
+class Documents(NamedTuple):
+    """A batch of documents on its way to a worker: without their texts, which are beside them, one row each."""
+
+    documents: pa.Table
+    texts: pa.Table
+    epsilon: npt.NDArray[np.float64]
+
+
+class Part(NamedTuple):
+    """What a worker gives back of a batch: no source text, unless it is the baseline's."""
+
+    documents: pa.Table
+    ledger: pa.Table
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Rewrites and counts a batch, in whatever process; without a rewriter it leaves the texts as they are."""
+
+    rewriter: Rewriter | None
+
+    def __call__(self, batch: Documents) -> Part:
+        """Rewrite, and leave what holds source text behind."""
+        texts, tally = batch.texts, Tally()
+        listed = texts.column("text").to_pylist()
+        if self.rewriter is None:
+            done = unchanged(listed, Lexicon.build("word", [], None))
+            tally.add(done, batch.documents.num_rows, None)
+        else:
+            done = self.rewriter(Batch(listed, batch.epsilon, keys_of(texts)))
+            tally.add(done, batch.documents.num_rows, self.rewriter.vocabulary)
+        return Part(private_documents(batch.documents, texts, done), ledger(texts, done), tally)
+
+
+def keys_of(texts: pa.Table) -> list[tuple[str, str, str]]:
+    """What names each text in its plan and its noise: data set, document, field."""
+    return list(zip(*(texts.column(name).to_pylist() for name in ("dataset", "doc_id", "field")), strict=True))
+
+
 class Run:
-    """One cell of the grid, ready to rewrite batches of documents."""
+    """One cell of the grid: what rewrites its documents, with which budgets, and what it was made with."""
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float) -> None:
         params = load_params()
-        self.rewriter: Rewriter | None
-        self.tally = Tally()
+        self.machine = params.machine
+        self.rewriter: Rewriter | None = None
         self.policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
         self.hashes: dict[str, str] = {}
         self.per_token: dict[tuple[str, str, str], float] = {}
@@ -126,7 +171,7 @@ class Run:
         self.no_proof: str | None = None
         if mechanism == "none":
             self.policy = Policy("keep", "keep", "keep")
-            self.rewriter = None
+            self.machine = params.machine.alone()
             return
         segmentation = SEGMENTATION_OF[strategy]
         made = prepare(mechanism, segmentation, load_space(segmentation), self.policy, params.mechanisms)
@@ -141,56 +186,91 @@ class Run:
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
         self.per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
         self.budgets = dict(zip(plan["dataset"], plan["budget"], strict=True))
+        if sum(plan["n_perturbed"]) < SMALL:
+            self.machine = params.machine.alone()
         for name in ("words.txt", "vectors.npy"):
             self.hashes[f"spaces/{segmentation}/{name}"] = sha256(paths.space(segmentation) / name)
         for name in ("bigrams.parquet", "trigrams.parquet"):
             if segmentation != "word":
                 self.hashes[f"collocations/{name}"] = sha256(paths.COLLOCATIONS / name)
 
-    def rewrite(self, texts: pa.Table, n_documents: int) -> Rewritten:
-        """Rewrite and count one batch of texts (dataset, doc_id, field, text), those of ``n_documents``."""
-        listed = texts.column("text").to_pylist()
-        if self.rewriter is None:
-            done = unchanged(listed, Lexicon.build("word", [], None))
-            self.tally.add(done, n_documents, None)
-            return done
-        keys = list(zip(*(texts.column(name).to_pylist() for name in ("dataset", "doc_id", "field")), strict=True))
-        try:
-            epsilon = np.array([self.per_token[key] for key in keys], dtype=np.float64)
-        except KeyError as missing:
-            raise LexveilError(
-                f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
-            ) from None
-        done = self.rewriter(Batch(listed, epsilon, keys))
-        self.tally.add(done, n_documents, self.rewriter.vocabulary)
-        return done
+    def batch(self, documents: pa.Table) -> Documents:
+        """Documents with their texts and budgets.
+
+        Raises:
+            LexveilError: if the plan has no budget for a document.
+        """
+        texts = texts_of(documents)
+        epsilon = np.zeros(texts.num_rows)
+        if self.rewriter is not None:
+            try:
+                epsilon = np.array([self.per_token[key] for key in keys_of(texts)], dtype=np.float64)
+            except KeyError as missing:
+                raise LexveilError(
+                    f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
+                ) from None
+        # Taken and not sliced, because a slice travels with all that it was cut from.
+        bare = documents.drop_columns(["text", "text_b"])
+        return Documents(bare.take(np.arange(documents.num_rows)), texts, epsilon)
 
 
-def batches(documents: pa.Table) -> Iterator[pa.Table]:
-    """Cut the documents into batches of bounded size."""
+def batches(documents: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Cut the documents into batches of ``size``, and again where BATCH of them end."""
     for start in range(0, documents.num_rows, BATCH):
-        yield documents.slice(start, BATCH)
+        whole = documents.slice(start, BATCH)
+        for first in range(0, whole.num_rows, size):
+            yield whole.slice(first, size)
+
+
+def row_groups(parts: Iterable[Part]) -> Iterator[Part]:
+    """Join parts to BATCH documents, or what is left at the end: how they were cut is not to show in the files."""
+    waiting: list[Part] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(one.documents.num_rows for one in waiting) == BATCH:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: list[Part]) -> Part:
+    tally = Tally()
+    for part in parts:
+        tally.merge(part.tally)
+    return Part(
+        pa.concat_tables([part.documents for part in parts]).combine_chunks(),
+        pa.concat_tables([part.ledger for part in parts]).combine_chunks(),
+        tally,
+    )
 
 
 def privatize(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[str, Any]:
     """Write documents.parquet, ledger.parquet, metrics.json and record.json into folder ``out``; return the metrics."""
     run = Run(mechanism, strategy, epsilon)
     documents = load_documents()
+    alone = run.machine == run.machine.alone()
+    size = BATCH if alone else max(1, min(BATCH, documents.num_rows // (SHARE * run.machine.workers)))
+    work = (run.batch(batch) for batch in batches(documents, size))
+    tally = Tally()
     progress = Progress(f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents")
-    with atomic_directory(out) as folder, ExitStack() as files:
+    with (
+        atomic_directory(out) as folder,
+        ExitStack() as files,
+        closing(ordered_map(Worker(run.rewriter), work, run.machine)) as parts,
+    ):
         writers: dict[str, pq.ParquetWriter] = {}
-        for batch in batches(documents):
-            texts = texts_of(batch)
-            done = run.rewrite(texts, batch.num_rows)
-            for name, table in (("documents", private_documents(batch, texts, done)), ("ledger", ledger(texts, done))):
+        for part in row_groups(parts):
+            for name, table in (("documents", part.documents), ("ledger", part.ledger)):
                 if name not in writers:
                     writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)
                     writers[name] = files.enter_context(writer)
                 writers[name].write_table(table)
-            progress.advance(batch.num_rows, len(done.action))
+            tally.merge(part.tally)
+            progress.advance(part.documents.num_rows, part.ledger.num_rows)
         progress.finish()
         files.close()
-        metrics = run.tally.metrics()
+        metrics = tally.metrics()
         write_json(metrics, folder / "metrics.json")
         statement = record(
             mechanism=mechanism,

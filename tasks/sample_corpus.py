@@ -24,7 +24,7 @@ from tasks.io.params import MachineParams, Params, load_params
 from tasks.io.pool import ordered_map
 from tasks.io.stage import Progress, stage_main
 from tasks.io.tables import atomic_file
-from tasks.io.work import check_disk, kept_work
+from tasks.io.work import check_disk, expect_file, kept_work, own_folder
 from tasks.text.fast_tokenize import tokenize_texts
 from tasks.text.function_words import CONNECTORS
 from tasks.text.tokenize import has_letters
@@ -154,6 +154,17 @@ def kind_of(word: str) -> int:
 
 
 def tokenize_shard(shard: Shard) -> Done:
+    """Write the tokens and words of one shard, in whatever process."""
+    expect_file(shard.folder, "this worker")
+    with own_folder(shard.folder) as folder:
+        mine = shard._replace(folder=folder)
+        done = write_shard(mine)
+        mine.words().replace(shard.words())
+        mine.tokens().replace(shard.tokens())
+    return done
+
+
+def write_shard(shard: Shard) -> Done:
     """Write the tokens and words of one shard."""
     documents = shard.documents
     found = tokenize_texts(documents.column("text"))
@@ -191,7 +202,7 @@ def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
             number, start = number + 1, stop
 
 
-def tokenize_shards(sample_file: Path, folder: Path, workers: int) -> list[Shard]:
+def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams) -> list[Shard]:
     """Tokenize every shard that is not there yet; return all of them, without their documents."""
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[Shard] = []
@@ -207,12 +218,14 @@ def tokenize_shards(sample_file: Path, folder: Path, workers: int) -> list[Shard
                 yield shard
 
     progress = Progress("tokenize", total, "documents")
-    for done in ordered_map(tokenize_shard, missing(), workers if total > SMALL else 1):
+    for done in ordered_map(tokenize_shard, missing(), machine if total > SMALL else machine.alone()):
         progress.advance(done.n_documents, done.n_tokens)
     if kept:
         print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
         progress.advance(kept)
     progress.finish()
+    for shard in shards:
+        expect_file(shard.tokens(), "this process")
     pa.default_memory_pool().release_unused()  # what follows is DuckDB's, with memory of its own
     return shards
 
@@ -275,7 +288,7 @@ def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) 
     with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES) as work:
         # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
         check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")
-        shards = tokenize_shards(sample_file, work, machine.workers)
+        shards = tokenize_shards(sample_file, work.resolve(), machine)
         n_words = number_words(shards, words, work / "word_ids.parquet", machine)
         n_sentences = renumber(shards, work / "word_ids.parquet", out)
     print(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words", flush=True)

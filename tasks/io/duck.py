@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +58,9 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
 
 @contextmanager
 def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
-    """A folder of this session's own; those of processes that were killed are removed first."""
+    """A folder of this session's own; those of processes of this machine that were killed are removed first."""
     parent = None
+    host = re.sub(r"\W", "_", platform.node())  # the parent may be shared with other machines
     if machine is not None:
         parent = Path(machine.temp_directory)
         try:
@@ -67,11 +70,11 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
                 f"params.yaml: machine.temp_directory is {machine.temp_directory!r}, which cannot be made "
                 f"({error.strerror}); name a folder that can be written to"
             ) from None
-        for left in parent.glob(f"{SPILL}-*-*"):
-            pid = left.name.removeprefix(f"{SPILL}-").split("-")[0]
+        for left in parent.glob(f"{SPILL}-{host}-*-*"):
+            pid = left.name.removeprefix(f"{SPILL}-{host}-").split("-")[0]
             if pid.isdecimal() and not _is_alive(int(pid)):
                 shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{SPILL}-{os.getpid()}-", dir=parent) as spill:
+    with tempfile.TemporaryDirectory(prefix=f"{SPILL}-{host}-{os.getpid()}-", dir=parent) as spill:
         yield spill
 
 
@@ -83,6 +86,12 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def share(machine: MachineParams) -> MachineParams:
+    """What each of ``machine.workers`` may use when all of them work at the same time."""
+    memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
+    return replace(machine, memory_limit=f"{memory}KB", threads=max(machine.threads // machine.workers, 1))
 
 
 def memory_bytes(machine: MachineParams) -> int:

@@ -8,14 +8,19 @@ other code therefore finds nothing there, and starts afresh.
 from __future__ import annotations
 
 import hashlib
+import platform
 import shutil
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tasks.errors import RequestError
 from tasks.io.hashes import sha256
 from tasks.io.params import MachineParams
+
+SHOWN = 30.0  # seconds in which shared storage shows a file everywhere
 
 CODE = Path(__file__).resolve().parents[1]
 
@@ -50,6 +55,34 @@ def kept_work(
     folder.mkdir(parents=True, exist_ok=True)
     yield folder
     shutil.rmtree(parent, ignore_errors=True)
+
+
+@contextmanager
+def own_folder(parent: Path) -> Iterator[Path]:
+    """Give a folder beside the finished parts that no other process writes to; it is removed after the block.
+
+    A part is made in it and then renamed. Several workers may try the same part, and one of them after it was given up.
+    """
+    with tempfile.TemporaryDirectory(prefix=".own-", dir=parent) as folder:
+        yield Path(folder)
+
+
+def expect_file(file: Path, who: str) -> None:
+    """Wait until ``who`` sees a file that exists, for storage that is shared may be late in showing it.
+
+    Raises:
+        RequestError: if it does not show within ``SHOWN`` seconds.
+    """
+    deadline = time.monotonic() + SHOWN
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise RequestError(
+                f"{file} cannot be seen by {who} on {platform.node()}; the project's folder and machine.temp_directory "
+                "(params.yaml) must lie on storage that all workers share, under the same path"
+            )
+        with suppress(OSError):
+            list(file.parent.iterdir())  # which makes some file systems look again
+        time.sleep(0.1)
 
 
 def _sources(path: Path) -> list[Path]:
