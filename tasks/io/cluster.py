@@ -6,22 +6,26 @@ sent, and texts pass through it: docs/clusters.md says what it takes to be trust
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
+import os
 import platform
+import signal
 import tempfile
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, TypeVar
 
 import dask
 import numpy as np
-from distributed import Client, Future, KilledWorker, LocalCluster, Worker, WorkerPlugin
+from distributed import Client, Future, KilledWorker, LocalCluster, Worker, WorkerPlugin, rpc
 from distributed.protocol import pickle
 from distributed.security import Security
 
@@ -35,6 +39,9 @@ B = TypeVar("B")
 CODE = Path(__file__).resolve().parents[1]
 ANSWER = 10.0  # seconds that a scheduler may take to answer
 WORKERS = 60.0  # seconds that its first worker may take to come
+
+# Items may be large: they are batches of texts. Dask takes that for a mistake, and says so.
+QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
 # No web pages, whatever their address.
 NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
@@ -109,7 +116,7 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
             here.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
-    with _connected(machine) as client:
+    with dask.config.set(QUIET), _connected(machine) as client:
         pending: deque[Future] = deque()
         try:
             client.register_plugin(Delivery(name, Sealed(function)), name=name)
@@ -122,9 +129,12 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
         except Exception as error:
             raise _said(error, machine) from None
         finally:
-            if client.status == "running":
-                client.cancel(list(pending), force=True)
-                client.unregister_worker_plugin(name)
+            # A cluster of this process ends with it. Another keeps what it was sent until it is taken back; not for
+            # this does anybody wait who has pressed Ctrl-C, nor does it hide another error.
+            if machine.dask_scheduler is not None and client.status == "running":
+                with suppress(Exception):
+                    client.cancel(list(pending), force=True)
+                    client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=ANSWER)
 
 
 def _said(error: Exception, machine: MachineParams) -> Exception:
@@ -141,6 +151,17 @@ def _said(error: Exception, machine: MachineParams) -> Exception:
     return error
 
 
+async def _identity(address: str) -> str:
+    """What listens at an address says that it is.
+
+    Dask's client would wait without end for one that accepts a connection and then says nothing, as one that expects
+    TLS does. Whether and how TLS is spoken is for Dask's own configuration to say.
+    """
+    with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
+        async with rpc(address, connection_args=Security().get_connection_args("client")) as other:
+            return str((await asyncio.wait_for(other.identity(), ANSWER))["type"])
+
+
 @contextmanager
 def _connected(machine: MachineParams) -> Iterator[Client]:
     """A client of the scheduler that is named, or of a cluster that lives as long as this block."""
@@ -149,14 +170,20 @@ def _connected(machine: MachineParams) -> Iterator[Client]:
         with _local_cluster(machine) as cluster, Client(cluster, set_as_default=False) as client:
             yield client
         return
+    if address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
+        raise RequestError(
+            f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration names no certificates; "
+            "set distributed.comm.tls.ca-file and client.cert there, as docs/clusters.md says"
+        )
     try:
-        # What takes part in TLS is for Dask's own configuration to say.
-        with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
-            client = Client(address, timeout=ANSWER, set_as_default=False)
-    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        if (what := asyncio.run(_identity(address))) != "Scheduler":
+            raise ValueError(what)
+        client = Client(address, timeout=ANSWER, set_as_default=False)
+    except (OSError, TimeoutError, ValueError, MemoryError) as error:  # the last by what speaks something else
         raise RequestError(
             f"params.yaml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
-            f"({type(error).__name__}); start one there, or set machine.executor to local"
+            f"({type(error).__name__}); start one there, or set machine.executor to local. One that requires TLS is "
+            "named as tls://HOST:PORT"
         ) from None
     with client:
         try:
@@ -175,6 +202,8 @@ def _local_cluster(machine: MachineParams) -> Iterator[Any]:
 
     Their memory is not limited by Dask, which would write texts to disk before it killed them.
     """
+    # Starting it makes a thread hear Ctrl-C again, which those that start workers below are not to do.
+    resource_tracker.ensure_running()
     with (
         tempfile.TemporaryDirectory(prefix="lexveil-dask-") as folder,
         dask.config.set(NO_PAGES),
@@ -193,4 +222,11 @@ def _local_cluster(machine: MachineParams) -> Iterator[Any]:
             )
         logging.getLogger("distributed.nanny").setLevel(logging.WARNING)  # says when a worker is replaced
         with cluster:
-            yield cluster
+            try:
+                yield cluster
+            except BaseException:
+                for nanny in cluster.workers.values():  # which would wait some seconds for work that nobody waits for
+                    nanny.auto_restart = False
+                    if nanny.pid:
+                        os.kill(nanny.pid, signal.SIGKILL)
+                raise

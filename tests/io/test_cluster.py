@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,8 +101,9 @@ def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: 
         list(ordered_map(negative, [1], there))
 
 
-def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path) -> None:
+def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers nobody who does not have its key, listens on the loopback alone, and has no pages."""
+    monkeypatch.setattr(cluster, "ANSWER", 0.5)
     before = set(psutil.Process().children(recursive=True))
     listening = {one.laddr for one in psutil.Process().net_connections() if one.status == "LISTEN"}
     results = ordered_map(Scale(np.ones(4), np.ones(4), np.zeros(1, dtype=np.int64), tmp_path), range(9), HERE)
@@ -113,9 +117,11 @@ def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path) -> None:
         if one.status == "LISTEN"
     } - listening
     assert opened and {address.ip for address in opened} == {"127.0.0.1"}
-    for address in opened:
-        with pytest.raises((OSError, TimeoutError)):
-            distributed.Client(f"tcp://127.0.0.1:{address.port}", timeout=2, set_as_default=False)
+    for scheme, reason in (("tcp", "no Dask scheduler answers"), ("tls", "names no certificates")):
+        for address in opened:
+            where = replace(HERE, dask_scheduler=f"{scheme}://127.0.0.1:{address.port}")
+            with pytest.raises(RequestError, match=reason):
+                next(ordered_map(negative, [1], where))
     assert [one["value"] for one in results] == [4.0 * number for number in range(1, 9)]
     assert psutil.wait_procs(workers, timeout=60)[1] == []
 
@@ -148,10 +154,40 @@ def test_a_failure_is_logged_without_what_failed(tmp_path: Path) -> None:
     assert "Compute Failed" in logged and "zorblax" not in logged
 
 
-def test_a_dead_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "ANSWER", 1.0)
-    with pytest.raises(RequestError, match=r"machine\.dask_scheduler is tcp://127\.0\.0\.1:9, where no Dask scheduler"):
-        list(ordered_map(negative, [1], replace(HERE, dask_scheduler="tcp://127.0.0.1:9")))
+def listen(says: bytes | None) -> Iterator[str]:
+    """The address of something that takes connections and closes them (b""), answers, or is silent (None)."""
+    held = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+                    if says is not None:
+                        held[-1].sendall(says)
+                        held[-1].close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        for one in held:
+            one.close()
+
+
+@pytest.fixture(params=["dead", "closes", "HTTP/1.1 400 Bad Request" + 999 * " ", "silent", "a worker"])
+def nobody(request: pytest.FixtureRequest, there: MachineParams) -> Iterator[str]:
+    if request.param == "dead":
+        yield "tcp://127.0.0.1:9"
+    elif request.param == "a worker":
+        with distributed.Client(there.dask_scheduler, set_as_default=False) as client:
+            yield next(iter(client.scheduler_info()["workers"]))
+    else:
+        yield from listen({"closes": b"", "silent": None}.get(request.param, request.param.encode()))
+
+
+def test_where_no_scheduler_answers_it_is_said(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    with pytest.raises(RequestError, match=rf"machine\.dask_scheduler is {nobody}, where no Dask scheduler answers"):
+        list(ordered_map(negative, [1], replace(HERE, dask_scheduler=nobody)))
 
 
 def test_a_scheduler_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
