@@ -38,7 +38,8 @@ B = TypeVar("B")
 
 CODE = Path(__file__).resolve().parents[1]
 ANSWER = 10.0  # seconds that a scheduler may take to answer
-WORKERS = 60.0  # seconds that its first worker may take to come
+WORKERS = 60.0  # seconds without any worker, at the start or later, after which none is waited for
+LOOK = 5.0  # seconds after which one who waits looks whether there are workers
 
 # Items may be large: they are batches of texts. Dask takes that for a mistake, and says so.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
@@ -112,8 +113,8 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
 
     Raises:
         RequestError: if the scheduler does not answer or has no workers, or a worker has other code.
-        LexveilError: if an item killed several workers, or the scheduler was lost. What ``function`` raises is raised
-            here.
+        LexveilError: if an item killed several workers, or the scheduler or all workers were lost. What ``function``
+            raises is raised here.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
     with dask.config.set(QUIET), _connected(machine) as client:
@@ -123,11 +124,11 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
             for item in items:
                 pending.append(client.submit(_call, name, Sealed(item), code_hash(), pure=False))
                 if len(pending) > sum(client.nthreads().values()) + 1:
-                    yield pending.popleft().result()
+                    yield _result(pending.popleft(), client)
             while pending:
-                yield pending.popleft().result()
+                yield _result(pending.popleft(), client)
         except Exception as error:
-            raise _said(error, machine) from None
+            raise _said(error, client, machine) from None
         finally:
             # A cluster of this process ends with it. Another keeps what it was sent until it is taken back; not for
             # this does anybody wait who has pressed Ctrl-C, nor does it hide another error.
@@ -137,14 +138,34 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
                     client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=ANSWER)
 
 
-def _said(error: Exception, machine: MachineParams) -> Exception:
+def _result(future: Future, client: Client) -> Any:
+    """What comes of it, waited for as long as there is a worker who might bring it, or one may soon be back.
+
+    Raises:
+        LexveilError: if there was none for ``WORKERS`` seconds.
+    """
+    alone = 0.0
+    while alone < WORKERS:
+        try:
+            return future.result(timeout=LOOK)
+        except TimeoutError:
+            if future.done():  # and was in time for the error to be its own
+                return future.result()
+        alone = 0.0 if client.nthreads() else alone + LOOK
+    raise LexveilError(
+        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give fewer workers "
+        "(params.yaml: machine.workers) or more memory"
+    )
+
+
+def _said(error: Exception, client: Client, machine: MachineParams) -> Exception:
     """The error that people are told."""
     if isinstance(error, KilledWorker):
         return LexveilError(
             "a Dask worker was killed, and so were those that tried the same again; if memory ran out, give fewer "
             "workers (params.yaml: machine.workers) or more memory"
         )
-    if isinstance(error, CancelledError):
+    if isinstance(error, CancelledError) or (isinstance(error, OSError) and client.status != "running"):
         return LexveilError(
             f"the Dask scheduler {machine.dask_scheduler or 'of this process'} was lost; run again when it is back"
         )
@@ -206,7 +227,8 @@ def _local_cluster(machine: MachineParams) -> Iterator[Any]:
     resource_tracker.ensure_running()
     with (
         tempfile.TemporaryDirectory(prefix="lexveil-dask-") as folder,
-        dask.config.set(NO_PAGES),
+        # Who does not answer on the loopback is dead.
+        dask.config.set(NO_PAGES | {"distributed.comm.timeouts.connect": ANSWER}),
     ):
         with starting_workers():
             cluster = LocalCluster(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -13,16 +14,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import psutil
 import pytest
-from pool_functions import DieOnce, Scale, die, fail, interruptible, negative, refuse
+from pool_functions import DieOnce, Scale, die, fail, interruptible, negative, refuse, sleep
 
 from tasks.errors import LexveilError, RequestError
 from tasks.io.params import MachineParams
 from tasks.io.pool import ordered_map
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("tasks.io.cluster")
 
@@ -35,6 +38,7 @@ def there() -> Iterator[MachineParams]:
     """Three workers behind a scheduler that somebody else has started."""
     with (
         pytest.MonkeyPatch.context() as patch,
+        dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "2s"}),
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
     ):
         patch.setattr(cluster, "WORKERS", 30.0)
@@ -90,11 +94,6 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: Machin
     assert tried.count(str(at)) >= 2
 
 
-def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:
-    with pytest.raises(LexveilError, match=r"Dask worker was killed.*machine\.workers"):
-        list(ordered_map(die, range(9), there))
-
-
 def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "code_hash", lambda: "another")
     with pytest.raises(RequestError, match="another version of Lexveil"):
@@ -103,12 +102,12 @@ def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: 
 
 def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers nobody who does not have its key, listens on the loopback alone, and has no pages."""
-    monkeypatch.setattr(cluster, "ANSWER", 0.5)
     before = set(psutil.Process().children(recursive=True))
     listening = {one.laddr for one in psutil.Process().net_connections() if one.status == "LISTEN"}
     results = ordered_map(Scale(np.ones(4), np.ones(4), np.zeros(1, dtype=np.int64), tmp_path), range(9), HERE)
     first = next(results)
     assert first["value"] == 0.0 and first["threads"] == "1"
+    monkeypatch.setattr(cluster, "ANSWER", 0.3)
     workers = [one for one in psutil.Process().children(recursive=True) if one not in before]
     opened = {
         one.laddr
@@ -126,32 +125,69 @@ def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path, monkeypatch: p
     assert psutil.wait_procs(workers, timeout=60)[1] == []
 
 
-def test_a_failure_is_logged_without_what_failed(tmp_path: Path) -> None:
-    """Dask's log of a task that failed shows its arguments, which may be texts."""
-    log = (tmp_path / "log").open("w")
+class Apart(NamedTuple):
+    """A scheduler and a worker that are not of this process, and where they log."""
+
+    scheduler: subprocess.Popen[bytes]
+    worker: subprocess.Popen[bytes]
+    where: MachineParams
+    log: Path
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[Apart]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}
     program = "from distributed.cli.dask_{0} import main; main()"
     made: list[subprocess.Popen[bytes]] = []
-
-    def start(name: str, *arguments: str) -> None:
-        command = [sys.executable, "-c", program.format(name), *arguments, "--no-dashboard"]
-        made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
-
+    with (tmp_path / "log").open("w") as log:
+        for name, *arguments in (("scheduler", "--port", "0"), ("worker", "--nthreads", "1")):
+            command = [sys.executable, "-c", program.format(name), *arguments, "--scheduler-file", "where.json"]
+            command += ["--host", "127.0.0.1", "--no-dashboard"]
+            made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
     try:
-        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "where.json")
-        start("worker", "--scheduler-file", "where.json", "--host", "127.0.0.1", "--nthreads", "1")
         while not (tmp_path / "where.json").exists():
             assert made[0].poll() is None
             time.sleep(0.1)
-        address = __import__("json").loads((tmp_path / "where.json").read_text())["address"]
-        with pytest.raises(RequestError, match="no"):
-            list(ordered_map(refuse, ["zorblax"], replace(HERE, dask_scheduler=address)))
+        address = json.loads((tmp_path / "where.json").read_text())["address"]
+        yield Apart(*made, replace(HERE, dask_scheduler=address), tmp_path / "log")
     finally:
-        for process in reversed(made):
-            process.terminate()
+        for process in made:
+            kill(process)
             process.wait(timeout=60)
-    logged = (tmp_path / "log").read_text()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """With its children."""
+    if process.poll() is None:
+        for one in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+
+def test_a_failure_is_logged_without_what_failed(apart: Apart) -> None:
+    """Dask's log of a task that failed shows its arguments, which may be texts."""
+    with pytest.raises(RequestError, match="no"):
+        list(ordered_map(refuse, ["zorblax"], apart.where))
+    logged = apart.log.read_text()
     assert "Compute Failed" in logged and "zorblax" not in logged
+
+
+@pytest.mark.parametrize(("who", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")])
+def test_who_is_lost_in_the_middle_is_said(
+    apart: Apart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str, said: str
+) -> None:
+    """The only worker with its nanny, who would start it anew; or the scheduler."""
+
+    def items() -> Iterator[str]:
+        yield str(tmp_path / "mark")
+        while not (tmp_path / "mark").exists():
+            time.sleep(0.05)
+        monkeypatch.setattr(cluster, "WORKERS", 1.0)
+        monkeypatch.setattr(cluster, "LOOK", 0.25)
+        kill(getattr(apart, who))
+
+    with pytest.raises(LexveilError, match=said):
+        list(ordered_map(sleep, items(), apart.where))
 
 
 def listen(says: bytes | None) -> Iterator[str]:
@@ -243,3 +279,9 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
     assert process.returncode == code
     if number == signal.SIGINT:
         assert said.splitlines()[-1] == "interrupted" and "Traceback" not in said
+
+
+def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:
+    """The last test, because Dask needs a while to replace so many."""
+    with pytest.raises(LexveilError, match=r"Dask worker was killed.*machine\.workers"):
+        list(ordered_map(die, range(3), there))
