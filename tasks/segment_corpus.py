@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
-from math import fsum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,12 +36,12 @@ def word_bytes(words: pa.LargeStringArray) -> tuple[Bytes, Ids]:
 
 
 class Cut(NamedTuple):
-    """A row group as lines, how many there are, how its words were cut (as ``segment`` says), and its PMI."""
+    """A row group as lines, how many there are, how its words were cut (as ``segment`` says), and the PMI of parts."""
 
     lines: list[bytes]
     n_sentences: int
     lengths: npt.NDArray[np.int64]
-    pmi_bits: float
+    pmi_bits: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Segmenter:
         """Cut, some sentences at a time."""
         expect_file(self.tokens, "this worker")
         source = pq.ParquetFile(self.tokens)
-        written, n_sentences, totals, pmi_bits = [], 0, np.zeros(4, dtype=np.int64), 0.0
+        written, n_sentences, totals, pmi_bits = [], 0, np.zeros(4, dtype=np.int64), []
         for batch in source.iter_batches(batch_size=BATCH, row_groups=[group], columns=["ids"]):
             lists = batch.column("ids")
             ids = lists.flatten().to_numpy()
@@ -75,7 +74,7 @@ class Segmenter:
             else:
                 pair, triple = self.collocations.scores(self.number[ids], offsets)
                 lengths = segment(self.segmentation, pair, triple, offsets)
-                pmi_bits += float(pair[lengths == 2].sum() + triple[lengths == 3].sum())
+                pmi_bits.append(float(pair[lengths == 2].sum() + triple[lengths == 3].sum()))
             written.append(write_lines(self.spelled, self.starts, ids, lengths, offsets).tobytes())
             totals += np.bincount(lengths, minlength=4)[:4]
             n_sentences += len(lists)
@@ -106,7 +105,7 @@ def segment_file(
     number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
     kept = None if collocations is None else replace(collocations, word_ids={})  # and need not travel as text
     segmenter = Segmenter(tokens.resolve(), segmentation, *word_bytes(vocabulary), number, kept)
-    totals, pmi_bits, n_sentences = np.zeros(4, dtype=np.int64), [], 0
+    totals, pmi_bits, n_sentences = np.zeros(4, dtype=np.int64), 0.0, 0
     progress = Progress(f"segment {segmentation}", meta.num_rows, "sentences")
     with (
         atomic_file(out) as partial,
@@ -116,7 +115,8 @@ def segment_file(
         for part in parts:
             lines.writelines(part.lines)
             totals += part.lengths
-            pmi_bits.append(part.pmi_bits)
+            for bits in part.pmi_bits:  # one after the other: how they are added shows in the last digits
+                pmi_bits += bits
             n_sentences += part.n_sentences
             progress.advance(part.n_sentences, int(part.lengths.sum()))
     progress.finish()
@@ -127,7 +127,7 @@ def segment_file(
         "n_unigram_tokens": int(totals[1]),
         "n_bigram_tokens": int(totals[2]),
         "n_trigram_tokens": int(totals[3]),
-        "pmi_bits": round(fsum(pmi_bits), 3),
+        "pmi_bits": round(pmi_bits, 3),
     }
 
 

@@ -3,47 +3,87 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tasks import count_ngrams, privatize, release, sample_corpus
+from tasks import count_ngrams, privatize, sample_corpus
 from tasks.count_ngrams import count
 from tasks.errors import RequestError
 from tasks.io import paths, work
 from tasks.io.collocations import load_collocations
-from tasks.io.params import MachineParams
-from tasks.release import privatize_file
+from tasks.io.lexicons import load_lexicon
+from tasks.io.mechanisms import prepare
+from tasks.io.params import MachineParams, load_params
+from tasks.io.pool import ordered_map
+from tasks.io.spaces import load_space
+from tasks.privacy.budget import Policy
+from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.sample_corpus import tokenize
 from tasks.segment_corpus import segment_file
 from tests.conftest import ROOT
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
+cluster = pytest.importorskip("tasks.io.cluster")
+CLUSTER_MAP = cluster.cluster_map
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    kept = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(ROOT)
-    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made:
-        yield made.scheduler_address
-    os.environ.pop("PYTHONPATH")
-    if kept is not None:
-        os.environ["PYTHONPATH"] = kept
+def workers() -> Iterator[Any]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+    ):
+        patch.setenv("PYTHONPATH", str(ROOT))
+        with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made:
+            yield made
 
 
-def machines(folder: Path, address: str) -> dict[str, MachineParams]:
+class Used:
+    """The map of a cluster, which counts what it gives back and can kill a worker when it has given the first."""
+
+    def __init__(self, workers: Any) -> None:
+        self.workers = workers
+        self.counts: list[int] = []
+        self.kill = False
+
+    def __call__(self, function: Any, items: Any, machine: MachineParams) -> Iterator[Any]:
+        self.counts.append(0)
+        results = CLUSTER_MAP(function, items, machine)
+        for result in results:
+            if self.kill and not self.counts[-1]:
+                worker = next(iter(self.workers.scheduler.workers.values()))
+                os.kill(self.workers.workers[worker.name].pid, signal.SIGKILL)
+            self.counts[-1] += 1
+            yield result
+
+
+@pytest.fixture
+def used(workers: Any, monkeypatch: pytest.MonkeyPatch) -> Used:
+    """The map, with three workers; one may still be missing of those that the test before has killed."""
+    while len(workers.scheduler.workers) < 3:
+        time.sleep(0.05)
+    used = Used(workers)
+    monkeypatch.setattr(cluster, "cluster_map", used)
+    return used
+
+
+def machines(folder: Path, workers: Any) -> dict[str, MachineParams]:
     one = MachineParams("900MB", 1, 1, str(folder / "work"))
-    return {"one": one, "two": replace(one, workers=2), "dask": replace(one, executor="dask", dask_scheduler=address)}
+    there = replace(one, executor="dask", dask_scheduler=workers.scheduler_address)
+    return {"one": one, "two": replace(one, workers=2), "dask": there}
 
 
 def of_bytes(folder: Path) -> dict[str, str]:
@@ -51,31 +91,36 @@ def of_bytes(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def test_tokens(built: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens(built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample_corpus, "SMALL", 1)
-    monkeypatch.setattr(sample_corpus, "BATCH", 50)
+    monkeypatch.setattr(sample_corpus, "BATCH", 100)
     found = []
-    for who, machine in machines(tmp_path, address).items():
+    for who, machine in machines(tmp_path, used.workers).items():
+        if who == "two":  # as tests/tasks/test_sample_corpus.py does
+            continue
         tokenize(paths.SAMPLE.resolve(), tmp_path / who / "t.parquet", tmp_path / who / "w.parquet", machine)
         found.append(of_bytes(tmp_path / who))
-    assert len(found[0]) == 2 and found[0] == found[1] == found[2]
+    assert len(found[0]) == 2 and found[0] == found[1]
+    assert used.counts == [4]
 
 
-def test_counts(built: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In shards so small that there are several, which needs row groups that small."""
+def test_counts(built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In shards so small that there are several, which needs row groups that small. A worker is killed."""
+    used.kill = True
     monkeypatch.setattr(count_ngrams, "SHARD_TOKENS", 10_000)
     pq.write_table(pq.read_table(paths.TOKENS), tmp_path / "tokens.parquet", row_group_size=500)
     assert len(count_ngrams.shards_of(tmp_path / "tokens.parquet", tmp_path, 10_000)) > 5
     found, totals = [], []
-    for who, machine in machines(tmp_path, address).items():
+    for who, machine in machines(tmp_path, used.workers).items():
         totals.append(count(tmp_path / "tokens.parquet", paths.WORDS, tmp_path / who, 2, machine))
         found.append(of_bytes(tmp_path / who))
     assert totals[0] == totals[1] == totals[2]
     assert len(found[0]) == 3 and found[0] == found[1] == found[2]
+    assert used.counts == [len(count_ngrams.shards_of(tmp_path / "tokens.parquet", tmp_path, 10_000))]
 
 
 def test_counts_that_are_nowhere_to_be_seen(
-    built: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+    built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where machine.temp_directory is each machine's own."""
     monkeypatch.setattr(work, "SHOWN", 0.2)
@@ -83,21 +128,23 @@ def test_counts_that_are_nowhere_to_be_seen(
     pq.write_table(pq.read_table(paths.TOKENS), tmp_path / "tokens.parquet", row_group_size=500)
     monkeypatch.setattr(count_ngrams, "ordered_map", lambda function, items, machine: ({} for _ in items))
     with pytest.raises(RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"):
-        count(tmp_path / "tokens.parquet", paths.WORDS, tmp_path / "out", 2, machines(tmp_path, address)["dask"])
+        count(tmp_path / "tokens.parquet", paths.WORDS, tmp_path / "out", 2, machines(tmp_path, used.workers)["dask"])
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("segmentation", ["word", "mst"])
-def test_segments(built: Path, tmp_path: Path, address: str, segmentation: str) -> None:
+def test_segments(built: Path, tmp_path: Path, used: Used) -> None:
+    """A worker is killed."""
+    used.kill = True
     pq.write_table(pq.read_table(paths.TOKENS), tmp_path / "tokens.parquet", row_group_size=500)
-    known = None if segmentation == "word" else load_collocations()
+    known = load_collocations()
     found, totals = [], []
-    for who, machine in machines(tmp_path, address).items():
+    for who, machine in machines(tmp_path, used.workers).items():
         out = tmp_path / who
-        totals.append(segment_file(tmp_path / "tokens.parquet", paths.WORDS, out, segmentation, known, machine))
+        totals.append(segment_file(tmp_path / "tokens.parquet", paths.WORDS, out, "mst", known, machine))
         found.append(out.read_bytes())
-    assert found[0] == found[1] == found[2] == paths.segmented(segmentation).read_bytes()
+    assert found[0] == found[1] == found[2] == paths.segmented("mst").read_bytes()
     assert totals[0] == totals[1] == totals[2]
+    assert used.counts == [6]
 
 
 def configured(root: Path, machine: MachineParams) -> None:
@@ -107,39 +154,43 @@ def configured(root: Path, machine: MachineParams) -> None:
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
-def test_private_documents(project: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise too: it belongs to a text, wherever it is rewritten."""
+def test_private_documents(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was killed."""
+    used.kill = True
     monkeypatch.setattr(privatize, "BATCH", 100)
     monkeypatch.setattr(privatize, "SMALL", 1)
     found = []
-    for who, machine in machines(tmp_path, address).items():
+    for who, machine in machines(tmp_path, used.workers).items():
         configured(project, machine)
         privatize.privatize("madlib", "S3", 20.0, tmp_path / who)
         found.append(of_bytes(tmp_path / who))
     assert len(found[0]) == 4 and found[0] == found[1] == found[2]
+    assert used.counts == [9]
 
 
-def test_released_file(project: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an experiment; and a release on a cluster has noise of its own in every batch."""
-    monkeypatch.setattr(release, "SMALL", 1)
+def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: Path, used: Used) -> None:
+    """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
+    policy = Policy("perturb", "keep", "sample")
+    made = prepare("madlib", "gst", load_space("gst"), policy, load_params().mechanisms)
+    rewriter = Rewriter(
+        load_lexicon("gst"), made.vocabulary, made.mechanism, policy, ("madlib", "S3", "1.0"), seed=None
+    )
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
-    (tmp_path / "in.jsonl").write_text((json.dumps({"text": text}) + "\n") * 64, encoding="utf-8")
-    how: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
-    found = []
-    for who, machine in machines(tmp_path, address).items():
-        configured(project, machine)
-        (tmp_path / who).mkdir()
-        privatize_file(tmp_path / "in.jsonl", tmp_path / who / "out.jsonl", seed=11, mode="experiment", **how)
-        found.append(of_bytes(tmp_path / who))
-    assert len(found[0]) == 3 and found[0] == found[1] == found[2]
-    privatize_file(tmp_path / "in.jsonl", tmp_path / "released.jsonl", **how)
-    assert len(set((tmp_path / "released.jsonl").read_text(encoding="utf-8").splitlines())) == 64
+    batches = [Batch([text], np.ones(1), [("same",)])] * 32
+    parts = ordered_map(rewriter, batches, machines(tmp_path, used.workers)["dask"])
+    assert len({part.texts[0] for part in parts}) == 32
+    assert used.counts == [32]
 
 
-def stage(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A stage as the graph runs it: its functions then belong to the main module, which no worker has."""
+def segmented(root: Path, folder: Path, machine: MachineParams) -> subprocess.CompletedProcess[str]:
+    """The stage as the graph runs it: its functions then belong to the main module, which no worker has."""
+    configured(root, machine)
+    source = (ROOT / "tasks/segment_corpus.py").read_text(encoding="utf-8")
+    assert "SMALL = 5_000_000" in source
+    (folder / "segment_main.py").write_text(source.replace("SMALL = 5_000_000", "SMALL = 1"), encoding="utf-8")
+    program = "import sys, runpy; from tasks.io import cluster; cluster.ANSWER = 2.0; sys.argv = ['', 'gst']; "
     return subprocess.run(
-        [sys.executable, "-c", "import sys, runpy; " + command[0], *command[1:]],
+        [sys.executable, "-c", program + f"runpy.run_path({str(folder / 'segment_main.py')!r}, run_name='__main__')"],
         cwd=root,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -148,26 +199,18 @@ def stage(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_stage_run_as_the_main_module(project: Path, tmp_path: Path, address: str) -> None:
+def test_a_stage_run_as_the_main_module(project: Path, tmp_path: Path, workers: Any) -> None:
     """And what it wrote before, on one process, is what it writes."""
     before = paths.segmented("gst").read_bytes()
     paths.segmented("gst").unlink()
-    configured(project, machines(tmp_path, address)["dask"])
-    # SMALL is of the module that runs, which runpy makes anew.
-    source = (ROOT / "tasks/segment_corpus.py").read_text(encoding="utf-8")
-    (tmp_path / "segment_main.py").write_text(source.replace("SMALL = 5_000_000", "SMALL = 1"), encoding="utf-8")
-    program = f"runpy.run_path({str(tmp_path / 'segment_main.py')!r}, run_name='__main__')"
-    done = stage(project, program, "gst")
+    done = segmented(project, tmp_path, machines(tmp_path, workers)["dask"])
     assert done.returncode == 0, done.stderr
     assert paths.segmented("gst").read_bytes() == before
 
 
-def test_a_dead_scheduler_ends_a_stage_with_code_2(project: Path, tmp_path: Path) -> None:
-    machine = machines(tmp_path, "tcp://127.0.0.1:9")["dask"]
-    configured(project, machine)
-    source = (ROOT / "tasks/segment_corpus.py").read_text(encoding="utf-8")
-    (tmp_path / "segment_main.py").write_text(source.replace("SMALL = 5_000_000", "SMALL = 1"), encoding="utf-8")
-    done = stage(project, f"runpy.run_path({str(tmp_path / 'segment_main.py')!r}, run_name='__main__')", "gst")
+def test_a_dead_scheduler_ends_a_stage_with_code_2(project: Path, tmp_path: Path, workers: Any) -> None:
+    machine = replace(machines(tmp_path, workers)["dask"], dask_scheduler="tcp://127.0.0.1:9")
+    done = segmented(project, tmp_path, machine)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("RequestError: params.yaml: machine.dask_scheduler is tcp://127.0")
 
