@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import platform
+import re
 import signal
 import tempfile
 import uuid
@@ -36,6 +37,8 @@ from tasks.io.pool import starting_workers
 A = TypeVar("A")
 B = TypeVar("B")
 
+# What Dask says where this code is not installed, of a scheduler and of a worker.
+FOREIGN = re.compile(r"deserialization of the task graph|No module named 'tasks\b")
 CODE = Path(__file__).resolve().parents[1]
 ANSWER = 10.0  # seconds that a scheduler may take to answer
 WORKERS = 60.0  # seconds without any worker, at the start or later, after which none is waited for
@@ -164,6 +167,11 @@ def _said(error: Exception, client: Client, machine: MachineParams) -> Exception
         return LexveilError(
             "a Dask worker was killed, and so were those that tried the same again; if memory ran out, give fewer "
             "workers (params.yaml: machine.workers) or more memory"
+        )
+    if FOREIGN.search(str(error)):
+        return RequestError(
+            "the Dask scheduler or a worker does not find the code of Lexveil, or has another version of it; install "
+            "the same on all machines and start them again"
         )
     if isinstance(error, CancelledError) or (isinstance(error, OSError) and client.status != "running"):
         return LexveilError(

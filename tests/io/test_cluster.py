@@ -135,14 +135,17 @@ class Apart(NamedTuple):
 
 
 @pytest.fixture
-def apart(tmp_path: Path) -> Iterator[Apart]:
+def apart(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Apart]:
+    """One of the two may be without the code of this project."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}
-    program = "from distributed.cli.dask_{0} import main; main()"
+    program = "import sys; sys.modules.update({1}); from distributed.cli.dask_{0} import main; main()"
+    without = getattr(request, "param", None)
     made: list[subprocess.Popen[bytes]] = []
     with (tmp_path / "log").open("w") as log:
         for name, *arguments in (("scheduler", "--port", "0"), ("worker", "--nthreads", "1")):
-            command = [sys.executable, "-c", program.format(name), *arguments, "--scheduler-file", "where.json"]
-            command += ["--host", "127.0.0.1", "--no-dashboard"]
+            command = [sys.executable, "-c", program.format(name, "tasks=None" if name == without else "")]
+            command += [*arguments, "--scheduler-file", "where.json", "--host", "127.0.0.1", "--no-dashboard"]
+            command += ["--no-nanny"] if name == without == "worker" else []
             made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
     try:
         while not (tmp_path / "where.json").exists():
@@ -170,6 +173,12 @@ def test_a_failure_is_logged_without_what_failed(apart: Apart) -> None:
         list(ordered_map(refuse, ["zorblax"], apart.where))
     logged = apart.log.read_text()
     assert "Compute Failed" in logged and "zorblax" not in logged
+
+
+@pytest.mark.parametrize("apart", ["scheduler", "worker"], indirect=True)
+def test_who_lacks_the_code_is_said(apart: Apart) -> None:
+    with pytest.raises(RequestError, match="does not find the code of Lexveil"):
+        list(ordered_map(negative, [1], apart.where))
 
 
 @pytest.mark.parametrize(("who", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")])
