@@ -155,10 +155,12 @@ def check_output(out: Path, source: Path | None, form: Source, named: Source | N
         named: how the name of ``out`` says that it is to be read.
 
     Raises:
-        RequestError: if it is the input, exists and is not empty, has no folder, or has another form's ending.
+        RequestError: if it is the input, a link, exists and is not empty, has no folder, or has another form's ending.
     """
-    if source is not None and out.resolve() == source.resolve():
+    if source is not None and out.exists() and out.samefile(source):
         raise RequestError(f"{shown(out)}: the output would replace the input; give it another name")
+    if out.is_symlink():
+        raise RequestError(f"{shown(out)}: is a link; remove it or name the file to write")
     if out.is_dir():
         raise RequestError(f"{shown(out)}: is a folder; name the file to write")
     if out.exists() and out.stat().st_size:

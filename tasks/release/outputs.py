@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -17,6 +17,7 @@ from tasks.intake.files import Source, as_source, find_sources, shown
 from tasks.intake.writers import check_output
 
 STDIN = "-"
+PARTIAL = ".partial-"  # before the name of an output until it is whole
 COMPANIONS = ("ledger.parquet", "record.json", "withheld.csv")
 
 
@@ -47,7 +48,9 @@ class Outputs:
         self._make_folder(final.parent)
         partial = partial_name(final)
         with _faults(final):
-            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+            # What a killed run left, or a link that somebody laid there, is not written into.
+            partial.unlink(missing_ok=True)
+            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
         self.begun[final] = partial
         return partial
 
@@ -107,7 +110,7 @@ def beside(out: Path, ending: str) -> Path:
 
 def partial_name(final: Path) -> Path:
     """The name of an output until it is whole. It keeps its ending, which says the form."""
-    return final.with_name(f".partial-{final.name}")
+    return final.with_name(f"{PARTIAL}{final.name}")
 
 
 @contextmanager
@@ -133,6 +136,8 @@ def _faults(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         where = Path(error.filename) if isinstance(error.filename, str) else path
+        if where.name.startswith(PARTIAL):
+            where = where.with_name(where.name.removeprefix(PARTIAL))
         hint = {28: "; free some space", 13: "; see to its permissions", 30: "; choose a folder that can be written"}
         raise LexveilError(
             f"{shown(where)}: cannot be written ({error.strerror or error}){hint.get(error.errno or 0, '')}; "
@@ -168,7 +173,8 @@ def find_jobs(
             yield [Job(reader, _target(target, None if source == STDIN else Path(source), reader.source))]
             return
         out = Path(target)
-        _check_folder(out, Path(source))
+        with _names(out):
+            _check_folder(out, Path(source))
         names = [_name_in(Path(source), reader.source.path) for reader in readers]
         yield [Job(reader, out / name, name) for reader, name in zip(readers, names, strict=True)]
 
@@ -202,9 +208,20 @@ def _target(target: Path | str, source: Path | None, form: Source) -> Path | Non
             raise RequestError("Parquet cannot go to standard output; give -o FILE.parquet")
         return None
     out = Path(target)
-    check_output(out, source, form, as_source(out))
-    check_companions(out)
+    with _names(out):
+        check_output(out, source, form, as_source(out))
+        check_companions(out)
     return out
+
+
+@contextmanager
+def _names(out: Path) -> Iterator[None]:
+    """Names that the system does not take, or does not let us look up, are a wrong request."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RequestError(f"{shown(out)}: no output can have this name ({why}); choose another") from None
 
 
 def check_companions(out: Path) -> None:
@@ -214,11 +231,15 @@ def check_companions(out: Path) -> None:
         RequestError: naming the first that does.
     """
     for ending in COMPANIONS:
-        if beside(out, ending).exists():
+        with suppress(FileNotFoundError):
+            partial_name(beside(out, ending)).lstat()  # else a name that is too long is met only when all is written
+        if os.path.lexists(beside(out, ending)):
             raise RequestError(f"{shown(beside(out, ending))}: exists already; remove it or choose another output")
 
 
 def _check_folder(out: Path, source: Path) -> None:
+    if out.is_symlink() and not out.exists():
+        raise RequestError(f"{shown(out)}: the link leads nowhere; remove it or choose another name")
     real, inside = out.resolve(), source.resolve()
     if real == inside or inside in real.parents or real in inside.parents:
         raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
