@@ -234,7 +234,7 @@ class Reader:
                 kind = self.schema.field(column).type
                 if not _is_text(kind):
                     raise RequestError(
-                        f"{where}: {name(column)} is of type {kind}, not text; choose another --text-column"
+                        f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another --text-column"
                     )
             wanted = dict.fromkeys([*self.text_columns, *([self.subject_column] if self.subject_column else [])])
             number = 0
@@ -266,6 +266,11 @@ class _Found:
 def _is_text(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A type without the fields in it, whose names are the user's."""
+    return str(kind).partition("<")[0]
 
 
 def _pieces(line: str, wanted: Mapping[str, int], where: str) -> tuple[list[str], list[int]]:

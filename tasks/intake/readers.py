@@ -311,6 +311,11 @@ def delimited(lines: Iterator[str], where: str, delimiter: str) -> tuple[list[st
     fields = _fields(reader, where)
     header = next(fields, (0, []))[1]
     for column in header:
+        if "\x00" in column:
+            raise RequestError(
+                f"{where}, line 1: a column's name holds a NUL character; if the file is UTF-16, convert it, for "
+                "example by iconv -f UTF-16 -t UTF-8"
+            )
         if header.count(column) > 1:
             raise RequestError(f"{where}, line 1: the column {name(column)} stands there twice; rename one")
     return header, _delimited_rows(fields, header, where)
@@ -353,6 +358,13 @@ def open_parquet(stream: IO[bytes], source: Source) -> pq.ParquetFile:
         if stream.seek(0, io.SEEK_END) == 0:
             raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it") from None
         raise RequestError(f"{where}: not a Parquet file, cut short or damaged; copy or write it again") from None
+    unpacked_size = sum(file.metadata.row_group(at).total_byte_size for at in range(file.num_row_groups))
+    packed_size = stream.seek(0, io.SEEK_END)
+    if unpacked_size > RATIO_FROM and unpacked_size > RATIO_LIMIT * packed_size:
+        raise RequestError(
+            f"{where}: {unpacked_size // 2**20} MiB would come out of {packed_size // 2**10} KiB, more than "
+            f"{RATIO_LIMIT} times as much: not what packed text looks like. If it is, write it again uncompressed"
+        )
     schema = file.schema_arrow
     for column in schema.names:
         if schema.names.count(column) > 1:
