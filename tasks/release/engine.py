@@ -51,6 +51,8 @@ Floats = npt.NDArray[np.float64]
 # What must have passed before a vocabulary is used, and the stage that says so.
 CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}
 
+LEAST = 1e-9  # epsilon; with much less, noise is beyond what a number can hold
+
 LEDGER = pa.schema(
     [
         ("row", pa.int64()),
@@ -129,6 +131,8 @@ def make_settings(
     for name, value in (("--epsilon", epsilon), ("--document-budget", document_budget)):
         if value is not None and not 0 < value < float("inf"):
             raise RequestError(f"{name} {value}: must be finite and greater than 0")
+        if value is not None and value < LEAST:
+            raise RequestError(f"{name} {value}: must be at least {LEAST:g}, the unit in which the ledger counts")
     params = load_params()
     if mechanism == "none":
         return Settings("none", "none", None, None, None, Policy("keep", "keep", "keep"), True)
