@@ -175,6 +175,9 @@ class _Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
+            # Arrow's stream holds what it reads from, which holds this: a circle that no collector of garbage sees.
+            self.stream.close()
+            self.stream = None
             self.plain.close()
         super().close()
 

@@ -71,7 +71,9 @@ class TextWriter(Writer):
             # No time and no name in the header: the same rows give the same bytes.
             self.stream = self.files.enter_context(gzip.GzipFile("", "wb", 6, fileobj=plain, mtime=0))
         elif reader.source.packing == "zst":
-            self.stream = self.files.enter_context(pa.CompressedOutputStream(pa.PythonFile(plain, mode="w"), "zstd"))
+            self.stream = self.files.enter_context(
+                pa.CompressedOutputStream(pa.PythonFile(_Kept(plain), mode="w"), "zstd")
+            )
         self.is_headed = reader.source.kind not in ("csv", "tsv")
         self.at = [reader.columns.index(column) for column in reader.text_columns] if not self.is_headed else []
 
@@ -118,6 +120,19 @@ class TextWriter(Writer):
         self.n_formulas += 1
         self.first_formula = self.first_formula or row
         return f"'{text}" if self.formulas == "quote" else text
+
+
+class _Kept(io.RawIOBase):
+    """A stream that stays open when what writes to it is closed: standard output, for one."""
+
+    def __init__(self, plain: IO[bytes]) -> None:
+        self.plain = plain
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        return self.plain.write(content)
 
 
 class ParquetWriter(Writer):
