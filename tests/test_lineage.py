@@ -20,6 +20,7 @@ DUCK = Path("tasks/io/duck.py")
 COMMANDS = [
     Path("tasks/collocations.py"),
     *(Path("tasks/ledger") / f"{name}.py" for name in ("ledger", "release", "report", "verify")),
+    *(Path("tasks/publish") / f"{name}.py" for name in ("folder", "gate", "run")),
 ]
 
 

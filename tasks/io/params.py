@@ -22,6 +22,7 @@ T = TypeVar("T")
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
+NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
@@ -260,16 +261,47 @@ class CheckParams:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseParams:
-    """The ledger of what subjects have spent over all releases. No stage declares it: it changes no result.
+class GateParams:
+    """What a release must keep to before it appears; a limit that is None asks for nothing.
 
-    ``cap``: epsilon of one subject over all releases, None for no limit; ``ledger``: folder.
+    ``min_coverage``: share of the words that the vocabulary knows; ``max_unprotected``: share of the tokens kept in
+    clear; ``max_length_ratio``: words of a document's output per word of its source; ``pii``: no output may hold what
+    looks like an address, a number or a name of a person's account.
+    """
+
+    min_coverage: float | None = 0.5
+    max_unprotected: float | None = 0.5
+    max_length_ratio: float | None = 3.0
+    pii: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseParams:
+    """Releases and the ledger of what subjects have spent in all of them. No stage declares it: it changes no result.
+
+    ``cap``: epsilon of one subject over all releases, None for no limit; ``ledger``: folder. The rest is of
+    `lexveil release`, which is off while ``source`` and ``sql`` are None. ``source``: a folder of files, or a file or
+    pattern of files that DuckDB reads; ``sql``: a SELECT in its place, ``attach``: the database it reads;
+    ``subject_column``: None for the id's; ``columns``: of the source, published as they are; ``publish``: folder.
     """
 
     cap: float | None = None
     ledger: str = ".lexveil/ledger"
     keys: Literal["hashed", "plain"] = "hashed"
     on_exhausted: Literal["withhold", "refuse"] = "withhold"
+    source: str | None = None
+    sql: str | None = None
+    attach: str | None = None
+    id_column: str = "id"
+    text_columns: list[str] = field(default_factory=lambda: ["text"])
+    subject_column: str | None = None
+    columns: list[str] | None = None
+    mechanism: MechanismName = "tem"
+    strategy: StrategyName = "S3"
+    epsilon: float | None = None
+    document_budget: float | None = None
+    gate: GateParams = field(default_factory=GateParams)
+    publish: str = "releases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +333,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "machine.workers": (1, 1024),
     "operation.timeout_minutes": (1, 10**6),
     "release.cap": (1e-9, 999_999_999.0),
+    "release.epsilon": (1e-9, 1e9),
+    "release.document_budget": (1e-9, 1e9),
+    "release.gate.min_coverage": (0.0, 1.0),
+    "release.gate.max_unprotected": (0.0, 1.0),
+    "release.gate.max_length_ratio": (0.0, 1e6),
     "sample.max_documents": (1, 2**62),
     "sample.weights": (0.0, 1e9),
     "count.min_count": (1, 2**31),
@@ -390,6 +427,7 @@ def parse_params(raw: object, source: str = "params") -> Params:
             f"{source}: operation.openlineage must be null, a file, or an address http://HOST:PORT without a key or "
             "password in it (the variable OPENLINEAGE_API_KEY gives a key)"
         )
+    _check_release(params.release, source)
     for key, name in [("embeddings.word_model", params.embeddings.word_model)] + [
         (f"lists.models[{i}]", name) for i, name in enumerate(params.lists.models)
     ]:
@@ -400,6 +438,30 @@ def parse_params(raw: object, source: str = "params") -> Params:
                 "(the hash stands for the content, so that DVC sees when it changes)"
             )
     return params
+
+
+def _check_release(release: ReleaseParams, source: str) -> None:
+    if release.source is not None and release.sql is not None:
+        raise ParameterError(f"{source}: release.source and release.sql are both given; leave one null")
+    if release.attach is not None and release.sql is None:
+        raise ParameterError(f"{source}: release.attach is a database for release.sql, which is null; write the SELECT")
+    is_on = release.source is not None or release.sql is not None
+    if is_on and (release.epsilon is None) == (release.document_budget is None):
+        raise ParameterError(
+            f"{source}: give one of release.epsilon (base epsilon per word) and release.document_budget (budget of "
+            "each document); no release has a default for what it spends"
+        )
+    parts = Path(release.publish).parts
+    if not parts or Path(release.publish).is_absolute() or ".." in parts or parts[0] in NOT_TO_PUBLISH_IN:
+        raise ParameterError(
+            f"{source}: release.publish is {release.publish!r}; it must be a folder of this project outside "
+            f"{', '.join(NOT_TO_PUBLISH_IN)}, such as releases"
+        )
+    named = [release.id_column, *release.text_columns, *(release.columns or [])]
+    if len(set(named)) < len(named):
+        raise ParameterError(f"{source}: release.id_column, text_columns and columns name a column twice; name it once")
+    if release.subject_column in release.text_columns:
+        raise ParameterError(f"{source}: release.subject_column is one of release.text_columns, which are rewritten")
 
 
 def _build(cls: type[T], raw: object, prefix: str, source: str) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,6 +72,8 @@ def privatize_file(
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     workers: int | None = None,
     gate: Gate | None = None,
+    more: Sequence[Path] = (),
+    about: Mapping[str, str] | None = None,
     **how: Any,
 ) -> dict[str, Any]:
     """Rewrite columns of a file or of all files in a folder; write a record and a token ledger beside the output.
@@ -86,7 +88,9 @@ def privatize_file(
         formulas: what becomes of a rewritten CSV or TSV field that a spreadsheet would compute.
         on_exhausted: None as in params.yaml.
         workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
-        gate: looks at the outputs before they appear.
+        gate: looks at the outputs before they appear, and may add to the record.
+        more: further files that the gate may write, by ``Outputs.begin``; they appear with the output.
+        about: further facts for the ledger's chain; no text and no key.
         how: as ``make_settings``.
 
     Returns:
@@ -107,11 +111,11 @@ def privatize_file(
             workers = 1 if sum(job.reader.size for job in jobs) < SMALL else params.machine.workers
         request = Request(jobs, columns, subject_column, workers, formulas)
         out = None if target == "-" else Path(target)
-        with writing(out) as outputs:
+        with writing(out, more) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
             terms = replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
-            return _rewrite(request, settings, terms, outputs, gate)
+            return _rewrite(request, settings, terms, outputs, gate, about or {})
 
 
 def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, Any]:
@@ -143,11 +147,17 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, A
 
 
 def _rewrite(
-    request: Request, settings: Settings, terms: ReleaseParams, outputs: Outputs, gate: Gate | None
+    request: Request,
+    settings: Settings,
+    terms: ReleaseParams,
+    outputs: Outputs,
+    gate: Gate | None,
+    about: Mapping[str, str],
 ) -> dict[str, Any]:
     run = Run(settings, request.chunks, request.columns, request.workers)
     has_subjects = request.subject_column is not None
-    with paying(terms, settings.mode, has_subjects, run.about(), outputs, request.finals) as payment:
+    told = {**about, **run.about()}
+    with paying(terms, settings.mode, has_subjects, told, outputs, request.finals) as payment:
         run.count(payment)
         if outputs.target is None:
             payment.commit()  # what is on its way cannot be called back

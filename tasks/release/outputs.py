@@ -36,10 +36,12 @@ class Outputs:
 
     Attributes:
         target: the file or folder that was asked for; None for standard output.
+        more: further files that may go with the output.
         begun: those that are being written, by the name that each will have.
     """
 
     target: Path | None
+    more: tuple[Path, ...] = ()
     begun: dict[Path, Path] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
 
@@ -61,7 +63,7 @@ class Outputs:
 
     def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
         """The hidden and the final name of all that a request may write, whether it will or not."""
-        names = [*finals, *(self.companion(ending) for ending in COMPANIONS)]
+        names = [*finals, *(self.companion(ending) for ending in COMPANIONS), *self.more]
         return [(partial_name(final), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
@@ -72,7 +74,7 @@ class Outputs:
             with _faults(final), partial.open("rb") as written:
                 os.fchmod(written.fileno(), 0o666 & ~mask)
                 os.fsync(written.fileno())
-        own = {self.companion(ending) for ending in COMPANIONS} if self.target else set()
+        own = {*(self.companion(ending) for ending in COMPANIONS), *self.more} if self.target else set()
         return sorted(((partial, final) for final, partial in self.begun.items()), key=lambda pair: pair[1] not in own)
 
     def publish(self) -> None:
@@ -114,13 +116,13 @@ def partial_name(final: Path) -> Path:
 
 
 @contextmanager
-def writing(target: Path | None) -> Iterator[Outputs]:
+def writing(target: Path | None, more: Sequence[Path] = ()) -> Iterator[Outputs]:
     """Give the outputs of a request; what was begun and not published is removed.
 
     Raises:
         LexveilError: if something cannot be written, in place of the system's error.
     """
-    outputs = Outputs(target)
+    outputs = Outputs(target, tuple(more))
     try:
         with _faults(target or Path("standard output")):
             yield outputs

@@ -1,0 +1,56 @@
+-- What went into each document of a release that is about to appear, what came out, and what does not add up.
+--
+-- reads    inputs (row, id, text), outputs (id, text): texts of all text columns, a line each; row from 1
+--          tokens (row, class, epsilon, action): one row per token
+-- params   $budget of each document, $spent_most, $spent_mean: what the record says
+--          $emails, $phones, $numbers, $handles, $urls: patterns (RE2) that no output may match
+-- key      row
+-- ordered  by row, so that totals are taken in one order
+--
+-- What is said of the whole release stands in every row. A word is a run of letters and digits.
+with accounts as (
+    select
+        row,
+        count(*) as n_tokens,
+        count(*) filter (action = 'kept') as n_kept,
+        count(*) filter (class <> 'punctuation') as n_words,
+        count(*) filter (class = 'oov') as n_unknown,
+        sum(epsilon) as epsilon_spent
+    from tokens
+    group by row
+),
+documents as (
+    select
+        inputs.row,
+        outputs.text,
+        len(regexp_extract_all(inputs.text, '[\p{L}\p{N}]+')) as n_words_in,
+        len(regexp_extract_all(outputs.text, '[\p{L}\p{N}]+')) as n_words_out,
+        coalesce(n_tokens, 0) as n_tokens,
+        coalesce(n_kept, 0) as n_kept,
+        coalesce(n_words, 0) as n_words,
+        coalesce(n_unknown, 0) as n_unknown,
+        coalesce(epsilon_spent, 0) as epsilon_spent
+    from outputs
+    join inputs using (id)
+    left join accounts on accounts.row = inputs.row
+)
+select
+    row,
+    n_words_in,
+    n_words_out,
+    epsilon_spent,
+    n_words_out / greatest(n_words_in, 1) as length_ratio,
+    (epsilon_spent - $budget) / greatest($budget, 1) as epsilon_overrun,
+    abs(max(epsilon_spent) over () - $spent_most) / greatest($spent_most, 1) as most_gap,
+    abs(avg(epsilon_spent) over () - $spent_mean) / greatest($spent_mean, 1) as mean_gap,
+    (select count(*) from tokens where row not in (select row from documents)) as n_stray_tokens,
+    (select count(*) from outputs) - count(*) over () as n_stray,
+    1 - sum(n_unknown) over () / greatest(sum(n_words) over (), 1) as coverage,
+    sum(n_kept) over () / greatest(sum(n_tokens) over (), 1) as unprotected_share,
+    len(regexp_extract_all(text, $emails)) as n_emails,
+    len(regexp_extract_all(text, $phones)) as n_phones,
+    len(regexp_extract_all(text, $numbers)) as n_numbers,
+    len(regexp_extract_all(text, $handles)) as n_handles,
+    len(regexp_extract_all(text, $urls)) as n_urls
+from documents
+order by row

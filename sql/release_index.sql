@@ -1,0 +1,28 @@
+-- Every version of every document that was released, and which of them is to be seen.
+--
+-- reads    ids (release, row, document, content, version): row from 1, of the release's private input
+--          gone (document)
+-- key      (release, row)
+-- ordered  by key; names of releases begin with their time
+--
+-- place is the row's number in the release's file, from 0; null where it was taken out of it.
+with versions as (
+    select ids.*, gone.document is not null as is_gone
+    from ids
+    left join gone using (document)
+)
+select
+    release,
+    row,
+    document,
+    version,
+    case
+        when is_gone then 'withdrawn'
+        when version < max(version) over (partition by document) then 'superseded'
+        else 'current'
+    end as state,
+    case
+        when not is_gone then count(*) filter (not is_gone) over (partition by release order by row) - 1
+    end as place
+from versions
+order by release, row

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from publish_inbox import Inbox
+
+
+@pytest.fixture
+def inbox(project: Path) -> Inbox:
+    return Inbox(project)
