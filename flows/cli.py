@@ -388,6 +388,14 @@ def _gc(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _release(arguments: argparse.Namespace) -> int:
+    _in_project()
+    with build_lock(arguments.wait):
+        report = import_module("flows.publish").release(arguments.dry_run)
+    _print(report.as_dict() if arguments.json else report, arguments.json, type(report).as_text)
+    return 0
+
+
 def _ledger(arguments: argparse.Namespace) -> int:
     records = [path.absolute() for path in arguments.record] if arguments.action == "verify" else []
     target = arguments.output if arguments.action == "export" else None
@@ -461,6 +469,7 @@ CALLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "lineage": _lineage,
     "gc": _gc,
+    "release": _release,
     "ledger": _ledger,
     "embeddings": _embeddings,
     "audit": _audit,

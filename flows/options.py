@@ -286,6 +286,7 @@ def make_parser() -> Parser:
 
     _lineage(command)
     _gc(command)
+    _release(command)
     _ledger(command)
 
     brought = command(
@@ -473,6 +474,21 @@ def _gc(command: Callable[[str, str, str], Parser]) -> None:
     what.add_argument("--remove", action="store_true", help="remove it")
     collect.add_argument("--wait", action="store_true", help="if a run is at work here, wait for its end")
     collect.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def _release(command: Callable[[str, str, str], Parser]) -> None:
+    release = command(
+        "release",
+        "release what is new in an inbox, in files or in a database",
+        "Reads the source that params.yaml names (release), releases documents that are new or changed, skips those\n"
+        "it knows, takes out those that are withdrawn, and publishes nothing that its checks do not pass. Documents\n"
+        "are known again by salted hashes of their ids. docs/release.md says more.\n\n"
+        "  lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs\n"
+        "  lexveil release",
+    )
+    release.add_argument("--dry-run", action="store_true", help="only say what would be done and what it would cost")
+    release.add_argument("--wait", action="store_true", help="if a run is at work here, wait for its end")
+    release.add_argument("--json", action="store_true", help="machine-readable output")
 
 
 def _ledger(command: Callable[[str, str, str], Parser]) -> None:

@@ -31,6 +31,7 @@ from tasks.ledger.subjects import Hasher
 DOCUMENTS = "documents.parquet"
 RECORD, TOKENS = f"{DOCUMENTS}.record.json", f"{DOCUMENTS}.ledger.parquet"
 CHECKS, PAGE, IDS = "checks.json", "checks.html", "ids.parquet"
+AS_RELEASED = "record.as_released.json"  # the record whose hash the ledger's chain has, once the other was changed
 CURRENT, INDEX, WITHDRAWN = "current.parquet", "index.parquet", "withdrawn.parquet"
 
 HASH = pa.binary(16)
@@ -123,7 +124,7 @@ class Published:
             yield con
 
     def settle(self) -> int:
-        """Take out of every release what was withdrawn, mark what is superseded, and make anew what is made of all.
+        """Take out of every release what was withdrawn, and make anew what is made of all: index and newest versions.
 
         Returns:
             How many documents current.parquet has.
@@ -131,11 +132,10 @@ class Published:
         gone = self.withdrawn()
         with self.known(gone) as con:
             counted = con.execute(
-                "select release, count(*) filter (state = 'withdrawn'), count(*) filter (state = 'superseded'), "
-                "list(row) filter (state = 'withdrawn') from marks group by release order by release"
+                "select release, list(row) filter (state = 'withdrawn') from marks group by release order by release"
             ).fetchall()
-            for name, n_withdrawn, n_superseded, rows in counted:
-                self._mark(self.folder / name, n_withdrawn, n_superseded, set(rows or ()), gone)
+            for name, rows in counted:
+                self._take_out(self.folder / name, rows or [], gone)
             if not counted:
                 return 0
             with atomic_file(self.folder / INDEX) as partial:
@@ -154,20 +154,20 @@ class Published:
             )
         return n_current
 
-    def _mark(self, release: Path, n_withdrawn: int, n_superseded: int, rows: set[int], gone: set[bytes]) -> None:
-        """Bring one release up to date; its record comes last and says that it is."""
+    def _take_out(self, release: Path, rows: list[int], gone: set[bytes]) -> None:
+        """Take rows out of a release's documents and tokens; its record comes last and says that it is done."""
         record = read_record(release)
-        if (record["withdrawn"], record["superseded"]) == (n_withdrawn, n_superseded):
+        if record["withdrawn"] == len(rows):
             return
-        if record["withdrawn"] != n_withdrawn:
-            id_column = record["publication"]["id_column"]
-            taken = pa.array(sorted(rows), pa.int64())
-            _filter(release / DOCUMENTS, lambda batch: self._stays(batch.column(id_column), gone))
-            _filter(release / TOKENS, lambda batch: pc.invert(pc.is_in(batch.column("row"), taken)))
-            output = record["output"]
-            output.setdefault("as_released", {key: output[key] for key in ("sha256", "ledger_sha256")})
-            output |= {"sha256": sha256(release / DOCUMENTS), "ledger_sha256": sha256(release / TOKENS)}
-        write_json(record | {"withdrawn": n_withdrawn, "superseded": n_superseded}, release / RECORD)
+        if not (release / AS_RELEASED).exists():
+            with atomic_file(release / AS_RELEASED) as partial:
+                shutil.copyfile(release / RECORD, partial)
+        id_column, taken = record["publication"]["id_column"], pa.array(rows, pa.int64())
+        _filter(release / DOCUMENTS, lambda batch: self._stays(batch.column(id_column), gone))
+        _filter(release / TOKENS, lambda batch: pc.invert(pc.is_in(batch.column("row"), taken)))
+        hashes = {"sha256": sha256(release / DOCUMENTS), "ledger_sha256": sha256(release / TOKENS)}
+        changed = {"withdrawn": len(rows), "output": record["output"] | hashes}
+        write_json(record | changed, release / RECORD)
 
     def _stays(self, ids: pa.Array, gone: set[bytes]) -> pa.Array:
         return pa.array([document_hash(self.hasher, one) not in gone for one in ids.to_pylist()], pa.bool_())
@@ -187,12 +187,13 @@ def read_record(release: Path) -> dict[str, Any]:
     """
     try:
         record: dict[str, Any] = json.loads((release / RECORD).read_text(encoding="utf-8"))
-        record.setdefault("withdrawn", 0), record.setdefault("superseded", 0)
-        assert {"salt", "id_column"} <= record["publication"].keys()
-    except (OSError, ValueError, KeyError, AssertionError):
+        known = {"salt", "id_column"} <= record["publication"].keys() and "withdrawn" in record
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        known = False
+    if not known:
         raise RequestError(
             f"{shown(release / RECORD)}: no record of `lexveil release`; bring it back by `dvc checkout`"
-        ) from None
+        )
     return record
 
 

@@ -92,7 +92,7 @@ class Gate:
         suite = release_suite(limits.min_coverage, limits.max_unprotected, limits.max_length_ratio, limits.pii)
         verdict = validate(f"releases/{self.release.name}", suite, frame, docs)
         self._write(outputs, verdict.record(_summary(frame)), docs.page, set(frame["row"].tolist()))
-        record |= {"publication": self.publication, "withdrawn": 0, "superseded": 0}
+        record |= {"publication": self.publication, "withdrawn": 0}
 
     def _forget_withheld(self, outputs: Outputs, record: dict[str, Any]) -> None:
         """The list of withheld rows names their subjects; it is not published."""

@@ -83,6 +83,8 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"), "not allowed with"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
         (("gc", "--dry-run", "--remove"), "not allowed with"),
+        (("release",), "release.source and release.sql are null"),
+        (("release", "--dry"), "--dry"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(
@@ -127,7 +129,7 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
         [],
         *(
             [name]
-            for name in "run data privatize report ui serve lineage gc ledger collocations tune recommend".split()
+            for name in "run data privatize report ui serve lineage gc ledger release inspect collocations tune recommend".split()
         ),
     ],
 )

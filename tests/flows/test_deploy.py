@@ -20,20 +20,22 @@ def entries(project: Project) -> list[dict[str, object]]:
 
 
 def test_the_committed_file(entries: list[dict[str, object]]) -> None:
-    build, audit = read_deployments()
+    build, audit, release = read_deployments()
     assert (build.flow_name, build.name, build.entrypoint) == ("build", "build", "flows.build.build")
     assert (audit.flow_name, audit.name, audit.entrypoint) == ("audit", "audit", "flows.audit.audit")
-    assert [schedule.schedule.cron for made in (build, audit) for schedule in made.schedules] == [
+    assert (release.flow_name, release.name, release.entrypoint) == ("release", "release", "flows.release.release")
+    assert [schedule.schedule.cron for made in (build, audit, release) for schedule in made.schedules] == [
         "0 2 * * *",
         "0 4 * * 0",
+        "0 3 * * *",
     ]
-    for made in (build, audit):
+    for made in (build, audit, release):
         assert made.concurrency_limit == 1
         assert made.concurrency_options.collision_strategy.value == "ENQUEUE"
 
 
 def test_what_can_be_changed_in_the_pages_has_types(entries: list[dict[str, object]]) -> None:
-    build, audit = (made._parameter_openapi_schema.properties for made in read_deployments())
+    build, audit, _ = (made._parameter_openapi_schema.properties for made in read_deployments())
     assert list(build) == ["keep_going"] and build["keep_going"]["type"] == "boolean"
     assert list(audit) == ["mechanisms", "strategies", "epsilons", "words", "samples"]
     choices, nothing = audit["mechanisms"]["anyOf"]
