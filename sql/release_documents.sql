@@ -22,9 +22,9 @@ with accounts as (
 documents as (
     select
         inputs.row,
-        outputs.text,
-        len(regexp_extract_all(inputs.text, '[\p{L}\p{N}]+')) as n_words_in,
-        len(regexp_extract_all(outputs.text, '[\p{L}\p{N}]+')) as n_words_out,
+        coalesce(outputs.text, '') as text,
+        len(regexp_extract_all(coalesce(inputs.text, ''), '[\p{L}\p{N}]+')) as n_words_in,
+        len(regexp_extract_all(coalesce(outputs.text, ''), '[\p{L}\p{N}]+')) as n_words_out,
         coalesce(n_tokens, 0) as n_tokens,
         coalesce(n_kept, 0) as n_kept,
         coalesce(n_words, 0) as n_words,

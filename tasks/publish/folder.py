@@ -83,9 +83,10 @@ class Published:
         there = self.releases()
         for name in sorted(set(paid) - {release.name for release in there}):
             raise RequestError(
-                f"{shown(self.folder / name)} is not there, but the ledger has paid for it: without it its documents "
-                f"would be paid for again. Bring it back by `dvc checkout {shown(self.folder)}/{name}.dvc` or `dvc "
-                "pull`; to begin anew on purpose, choose another folder in params.yaml: release.publish"
+                f"{shown(self.folder / name)} is not there, or not whole, but the ledger has paid for it: without it "
+                "its documents would be paid for again. Bring it back by `dvc checkout "
+                f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says whether it could not be "
+                "completed; to begin anew on purpose, choose another folder in params.yaml: release.publish"
             )
         for release in there:
             for file in (DOCUMENTS, TOKENS, IDS):

@@ -118,8 +118,9 @@ class Paid:
         """Let the outputs appear. From ``written`` on whatever happens ends in all of them, by whoever comes next."""
         files = [(partial.absolute(), final.absolute(), sha256(partial)) for partial, final in outputs.settle()]
         self.release.written(files)
-        self.release.publish()
+        # They are the ledger's now: if a rename fails, who comes next needs the hidden files.
         outputs.forget()
+        self.release.publish()
 
     def commit(self) -> None:
         """Pay now."""

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from publish_inbox import WORDS, Inbox, files
 
+from tasks.errors import RequestError
 from tasks.ledger.verify import verify
 from tasks.publish.folder import RECORD
 
@@ -132,3 +133,21 @@ def test_an_exception_leaves_nothing(inbox: Inbox, monkeypatch: pytest.MonkeyPat
     assert inbox.releases() == [] and inbox.spent() == 0.0 and inbox.states() == ["aborted"]
     sound(inbox)
     assert inbox.run().released == 1
+
+
+def test_what_is_paid_for_and_cannot_be_renamed_waits(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error", "documents.parquet")
+
+    with monkeypatch.context() as patch:
+        for module in ("release", "ledger"):
+            patch.setattr(f"tasks.ledger.{module}.roll_forward", fails)
+        with pytest.raises(RequestError, match="It is paid for"):
+            inbox.run()
+        with pytest.raises(RequestError, match="the ledger has paid for it"):
+            inbox.run()
+    assert (inbox.run().duplicate, inbox.ids()) == (1, ["1"])
+    assert inbox.spent() == pytest.approx(40.0)
+    sound(inbox)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from publish_inbox import SECRET, WORDS, Inbox, files
 
 from tasks.errors import CheckFailed, RequestError
@@ -150,6 +152,53 @@ def test_a_gate_that_stays_closed_leaves_nothing_and_spends_nothing(
     assert inbox.releases() == [] and inbox.spent() == 0.0 and inbox.states() == ["aborted"]
     inbox.configure(gate=dict.fromkeys(gate))
     assert inbox.run().released == 1
+
+
+@pytest.mark.parametrize(
+    ("leftover", "says"),
+    [
+        ("jo.doe@example.org", "an e-mail address"),
+        ("+43 660 1234567", "a telephone number"),
+        ("12345678", "6 digits or more in a row"),
+        ("@jo_doe", "an @name"),
+        ("https://example.org/jo", "a web address"),
+    ],
+)
+def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox, leftover: str, says: str) -> None:
+    """Unknown words are kept here, so that such tokens reach the output at all."""
+    file = inbox.root / "params.yaml"
+    params = yaml.safe_load(file.read_text())
+    params["policy"] |= {"oov": "keep", "punctuation": "keep"}
+    file.write_text(yaml.safe_dump(params))
+    inbox.configure(gate={"max_unprotected": None})
+    inbox.put("a.jsonl", ("1", f"{WORDS} {leftover} today"), ("2", WORDS))
+    with pytest.raises(CheckFailed) as caught:
+        inbox.run()
+    assert leftover not in str(caught.value)
+    found = [one["expectation"]["description"] for one in results() if not one["success"]]
+    assert f"No output holds what looks like {says}: " in " ".join(found), found
+    assert inbox.releases() == [] and inbox.spent() == 0.0
+
+
+def results() -> list[dict[str, Any]]:
+    """What the newest checks said."""
+    (file,) = Path("artifacts/data_docs/releases").glob("*/results.json")
+    found: list[dict[str, Any]] = json.loads(file.read_text())["results"]
+    return found
+
+
+def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> None:
+    inbox.configure(
+        text_columns=["text", "title"], columns=["label"], document_budget=None, epsilon=5.0, strategy="S1",
+        gate={"min_coverage": 0.5, "max_unprotected": None, "max_length_ratio": 3.0},
+    )  # fmt: skip
+    (inbox.folder / "a.csv").write_text(f"id,title,text,label,withdrawn\n1,the fire,{WORDS},x,\n2,a,b,y,TRUE\n")
+    inbox.put("b.jsonl", {"id": 3, "title": None, "text": WORDS, "label": 7})
+    report = inbox.run()
+    assert (report.new, report.withdrawn, report.released) == (2, 1, 2)
+    rows = pq.read_table(inbox.published / "current.parquet").to_pylist()
+    assert [(row["id"], row["label"], row["title"] is None) for row in rows] == [("1", "x", False), ("3", "7", True)]
+    assert report.epsilon == pytest.approx(inbox.spent())
 
 
 def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
