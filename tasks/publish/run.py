@@ -371,8 +371,8 @@ def cost(params: Params, columns: Columns, source: Path) -> tuple[float, float]:
     """The budget of each document, and what all would cost, before any cap."""
     reader = Reader(Source(source, "parquet", "", source.stem), columns.texts, columns.subject)
 
-    def chunks() -> Iterator[Held]:
-        for chunk in reader.chunks():
+    def chunks(for_writing: bool) -> Iterator[Held]:
+        for chunk in reader.chunks(for_writing):
             yield Held("", chunk, np.ones(len(chunk), dtype=bool))
 
     run = Run(make_settings(**_how(params)), chunks, columns.texts, params.machine.workers)

@@ -129,7 +129,7 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
         [],
         *(
             [name]
-            for name in "run data privatize report ui serve lineage gc ledger release inspect collocations tune recommend".split()
+            for name in "run data privatize inspect release ledger report ui lineage gc collocations recommend".split()
         ),
     ],
 )
