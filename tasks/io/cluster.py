@@ -225,6 +225,11 @@ def _connected(machine: MachineParams) -> Iterator[Client]:
         yield client
 
 
+# Who does not answer on the loopback is dead; but a worker that was killed may take long to be back on a busy machine,
+# and Dask would give it up for good.
+HERE = {"distributed.comm.timeouts.connect": ANSWER, "distributed.deploy.lost-worker-timeout": "1 hour"}
+
+
 @contextmanager
 def _local_cluster(machine: MachineParams) -> Iterator[Any]:
     """Workers of one thread each. They listen on the loopback only, and by TLS: other users of this machine are others.
@@ -235,8 +240,7 @@ def _local_cluster(machine: MachineParams) -> Iterator[Any]:
     resource_tracker.ensure_running()
     with (
         tempfile.TemporaryDirectory(prefix="lexveil-dask-") as folder,
-        # Who does not answer on the loopback is dead.
-        dask.config.set(NO_PAGES | {"distributed.comm.timeouts.connect": ANSWER}),
+        dask.config.set(NO_PAGES | HERE),
     ):
         with starting_workers():
             cluster = LocalCluster(

@@ -38,7 +38,13 @@ def there() -> Iterator[MachineParams]:
     """Three workers behind a scheduler that somebody else has started."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "2s"}),
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 1,
+                "distributed.comm.timeouts.connect": "2s",
+                "distributed.deploy.lost-worker-timeout": "1h",
+            }
+        ),
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
     ):
         patch.setattr(cluster, "WORKERS", 30.0)
