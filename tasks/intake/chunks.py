@@ -232,7 +232,7 @@ class Reader:
             self._know(self.schema.names)
             for column in self.text_columns:
                 kind = self.schema.field(column).type
-                if not _is_text(kind):
+                if not is_text(kind):
                     raise RequestError(
                         f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another --text-column"
                     )
@@ -263,9 +263,15 @@ class _Found:
     rest: Any
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of an Arrow type holds texts."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def rewritten_type(kind: pa.DataType) -> pa.DataType:
+    """The type of rewritten texts: that of the texts. A dictionary gets room, because equal texts become different."""
+    return pa.dictionary(pa.int32(), kind.value_type) if pa.types.is_dictionary(kind) else kind
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -357,7 +357,8 @@ def open_parquet(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     where = shown(source.path)
     try:
         file = pq.ParquetFile(stream)
-    except (pa.ArrowException, OSError):
+        columns = file.schema_arrow.names
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last one from names that are no UTF-8
         if stream.seek(0, io.SEEK_END) == 0:
             raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it") from None
         raise RequestError(f"{where}: not a Parquet file, cut short or damaged; copy or write it again") from None
@@ -368,9 +369,8 @@ def open_parquet(stream: IO[bytes], source: Source) -> pq.ParquetFile:
             f"{where}: {unpacked_size // 2**20} MiB would come out of {packed_size // 2**10} KiB, more than "
             f"{RATIO_LIMIT} times as much: not what packed text looks like. If it is, write it again uncompressed"
         )
-    schema = file.schema_arrow
-    for column in schema.names:
-        if schema.names.count(column) > 1:
+    for column in columns:
+        if columns.count(column) > 1:
             raise RequestError(f"{where}: the column {name(column)} is there twice; rename one")
     return file
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import RequestError
-from tasks.intake.chunks import Chunk, Reader, Texts
+from tasks.intake.chunks import Chunk, Reader, Texts, rewritten_type
 from tasks.intake.files import Source, shown
 from tasks.intake.readers import place
 
@@ -102,6 +102,11 @@ class TextWriter(Writer):
                         f"{place(self.reader.source, chunk.places[i])}: a rewritten text holds a tab or line break, "
                         "which TSV cannot; write CSV"
                     )
+                if is_tsv and fields == [""]:
+                    raise RequestError(
+                        f"{place(self.reader.source, chunk.places[i])}: nothing is left of a text, and a TSV of one "
+                        "column cannot hold that, its line being blank; write CSV"
+                    )
             rows.append(fields)
         if is_tsv:
             return "".join("\t".join(fields) + end for fields in rows)
@@ -136,11 +141,16 @@ class _Kept(io.RawIOBase):
 
 
 class ParquetWriter(Writer):
-    """Writes Parquet with the source's schema."""
+    """Writes Parquet with the source's schema; but a dictionary of texts gets more room, ``rewritten_type``."""
 
     def __init__(self, reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> None:
         super().__init__(reader, formulas)
-        self.writer = self.files.enter_context(pq.ParquetWriter(out, reader.schema, compression="zstd"))
+        self.schema = reader.schema
+        for column in reader.text_columns:
+            field = self.schema.field(column)
+            at = self.schema.get_field_index(column)
+            self.schema = self.schema.set(at, field.with_type(rewritten_type(field.type)))
+        self.writer = self.files.enter_context(pq.ParquetWriter(out, self.schema, compression="zstd"))
 
     def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
         """Write the chosen rows."""
@@ -148,8 +158,12 @@ class ParquetWriter(Writer):
         for number, column in enumerate(self.reader.text_columns):
             at = batch.schema.get_field_index(column)
             new = pa.array([of_row[number] for of_row in texts], pa.large_string())
-            batch = batch.set_column(at, batch.schema.field(at), new.cast(batch.schema.field(at).type))
-        self.writer.write_batch(batch.filter(pa.array(keep)))
+            batch = batch.set_column(at, self.schema.field(at), new.cast(self.schema.field(at).type))
+        # Runs of rows, because Arrow filters not every type (string_view).
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]))).tolist()
+        runs = [batch.slice(start, stop - start) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
+        if runs:
+            self.writer.write_table(pa.Table.from_batches(runs))
 
 
 def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.errors import RequestError
-from tasks.intake.chunks import CHARACTERS, ROWS, TEXT_LIMIT, Chunk
+from tasks.intake.chunks import CHARACTERS, ROWS, TEXT_LIMIT, Chunk, is_text, rewritten_type
 from tasks.intake.readers import plain_value, text_value
 from tasks.io.params import load_params
 from tasks.release.engine import LEDGER, Held, Settings, make_settings, require_checks
@@ -145,7 +145,7 @@ def _listed(values: Any, name: str) -> list[Any]:
         return list(values)
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
-    if hasattr(values, "isna"):  # pandas
+    if hasattr(values, "isna") and hasattr(values, "index") and hasattr(values, "dtype"):  # a Series of pandas
         absent = values.isna().tolist()
         return [None if gone else value for value, gone in zip(values.tolist(), absent, strict=True)]
     if hasattr(values, "to_list"):  # polars
@@ -156,15 +156,17 @@ def _listed(values: Any, name: str) -> list[Any]:
 
 
 def _like(values: Any, rewritten: list[str | None]) -> Any:
-    if isinstance(values, pa.ChunkedArray):
-        return pa.chunked_array([pa.array(rewritten, pa.string())])
-    if isinstance(values, pa.Array):
-        return pa.array(rewritten, pa.string())
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        kind = rewritten_type(values.type) if is_text(values.type) else pa.string()
+        made = pa.array(rewritten, pa.large_string()).cast(kind)
+        return pa.chunked_array([made]) if isinstance(values, pa.ChunkedArray) else made
     if hasattr(values, "isna"):
-        return type(values)(rewritten, index=values.index, name=values.name, dtype=values.dtype)
+        # The categories are other ones now.
+        dtype = "category" if values.dtype == "category" else values.dtype
+        return type(values)(rewritten, index=values.index, name=values.name, dtype=dtype)
     if hasattr(values, "to_list"):
         return type(values)(values.name, rewritten)
-    return rewritten
+    return tuple(rewritten) if isinstance(values, tuple) else rewritten
 
 
 def _relation(
