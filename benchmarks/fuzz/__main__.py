@@ -1,0 +1,45 @@
+"""Look for inputs that break what must hold, guided by coverage: `python -m benchmarks.fuzz readers|tokenizer …`.
+
+    uv pip install atheris
+    uv run --no-sync python -m benchmarks.fuzz readers benchmarks/fuzz/corpus/readers -max_total_time=3600
+
+What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new ones, and options.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import atheris
+
+# numba compiles only what is not instrumented.
+with atheris.instrument_imports(include=["tasks.intake", "tasks.text"], exclude=["tasks.text.fast_tokenize"]):
+    from benchmarks.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
+
+
+def readers(data: bytes) -> None:
+    """The first byte says the form, the rest is the file."""
+    if data:
+        check_file(data[1:], ENDINGS[data[0] % len(ENDINGS)])
+
+
+def tokenizer(data: bytes) -> None:
+    """UTF-8, as far as it is; a byte 255 ends a text."""
+    check_texts([part.decode("utf-8", "ignore") for part in data.split(b"\xff")])
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": tokenizer}
+
+
+def main() -> None:
+    """Run one target until libFuzzer ends, or an input breaks it; that one is left in a file crash-…"""
+    if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
+        sys.exit(f"usage: python -m benchmarks.fuzz {{{'|'.join(TARGETS)}}} [FOLDER …] [-OPTION=VALUE …]")
+    atheris.Setup([sys.argv[0], *sys.argv[2:]], TARGETS[sys.argv[1]])
+    with small_limits():
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

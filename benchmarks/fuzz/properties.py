@@ -1,0 +1,93 @@
+"""What must hold of any bytes that are given as a file, and of any text that is tokenized."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tasks.errors import RequestError
+from tasks.intake import chunks, readers
+from tasks.intake.chunks import Reader, Texts
+from tasks.intake.files import as_source
+from tasks.intake.readers import open_table
+from tasks.intake.writers import open_writer
+from tasks.text.fast_tokenize import spans_of_texts
+from tasks.text.tokenize import sentences, token_spans
+
+ENDINGS = (
+    *(f"{kind}{packing}" for kind in ("jsonl", "csv", "tsv", "txt") for packing in ("", ".gz", ".zst")),
+    "parquet",
+)
+
+
+@contextmanager
+def small_limits() -> Iterator[None]:
+    """Set the limits of readers so low that short inputs meet them, and several chunks."""
+    kept = readers.LINE_LIMIT, readers.RATIO_FROM, chunks.ROWS, chunks.TEXT_LIMIT
+    try:
+        readers.LINE_LIMIT, readers.RATIO_FROM, chunks.ROWS, chunks.TEXT_LIMIT = 2**12, 2**14, 3, 2**10
+        yield
+    finally:
+        readers.LINE_LIMIT, readers.RATIO_FROM, chunks.ROWS, chunks.TEXT_LIMIT = kept
+
+
+def _reader(content: bytes, ending: str, column: str, subjects: str | None = None) -> Reader:
+    source = as_source(Path(f"f.{ending}"))
+    assert source is not None
+    return Reader(source, (column,), subjects, lambda: io.BytesIO(content))
+
+
+def read(content: bytes, ending: str, column: str = "text", subjects: str | None = None) -> Texts | None:
+    """The texts that a file of these bytes holds, None if it is refused; anything else but a refusal is raised."""
+    try:
+        return [row for chunk in _reader(content, ending, column, subjects).chunks() for row in chunk.texts]
+    except RequestError as error:
+        assert "\n" not in str(error)
+        return None
+
+
+def check_file(content: bytes, ending: str, column: str = "text") -> bool:
+    """See that a file is read or refused, twice alike, and that what is written back holds the same.
+
+    Returns:
+        Whether it was read.
+    """
+    source = as_source(Path(f"f.{ending}"))
+    assert source is not None
+    try:
+        with open_table(source, column, (), io.BytesIO(content)) as table:
+            for row in table.rows:
+                assert row.line >= row.number or source.kind == "parquet"
+    except RequestError as error:
+        assert "\n" not in str(error)
+    read(content, ending, column, "id")
+    texts = read(content, ending, column)
+    if texts is None:
+        return False
+    reader, out = _reader(content, ending, column), io.BytesIO()
+    writer = None
+    try:
+        for chunk in reader.chunks():
+            writer = writer or open_writer(reader, out)
+            writer.write(chunk, [list(row) for row in chunk.texts], np.ones(len(chunk), dtype=bool))
+    finally:
+        if writer is not None:
+            writer.__exit__(None, None, None)
+    assert read(out.getvalue(), ending, column) == texts
+    return True
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """See that the scanner and tokenize.py agree in every token, sentence and span."""
+    tokens, spans = spans_of_texts(pa.array(texts, pa.string()))
+    expected = [sentences(text) for text in texts]
+    words = tokens.words.to_pylist()
+    assert [words[at] for at in tokens.ids.tolist()] == [form for text in expected for part in text for form in part]
+    assert tokens.sentence_sizes.tolist() == [len(part) for text in expected for part in text]
+    assert tokens.sentences_per_text.tolist() == [len(text) for text in expected]
+    assert spans.tolist() == [list(span) for text in texts for part in token_spans(text) for span in part]
