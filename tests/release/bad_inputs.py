@@ -85,7 +85,7 @@ def damaged_parquet() -> bytes:
 
 GOOD = {"id": 1, "text": f"fine {SECRET}"}
 MANY = lines(*({"id": i, "text": f"{SECRET} {i * 7919}"} for i in range(3_000)))
-BOMB = b'{"text": "a"}\n' * 300_000
+BOMB = (b'{"text": "a", "b": "' + b"x" * 1000 + b'"}\n') * 3000
 COLUMNS = ("--text-column", "text", "--text-column", "body")
 ABOUT = ("--subject-column", "id")
 

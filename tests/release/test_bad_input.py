@@ -66,6 +66,7 @@ def privatize(*arguments: str) -> int:
 
 def said(err: str, folder: Path) -> str:
     """The message without what stands before all, and without the folder; long names cut."""
+    err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
     return without_sizes(re.sub(r"f{9,}|o{9,}", "…", message))
