@@ -1,7 +1,5 @@
 """Exact search: the answer of a float64 scan, whatever the blocks."""
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.space import search
-from tasks.space.approximate import ApproximateSearch
-from tasks.space.search import ExactSearch, approximate_neighbors
+from tasks.space.search import ExactSearch
 
 RNG = np.random.default_rng(5)
 VECTORS = (RNG.standard_normal((700, 20)) * RNG.gamma(1, 1, (700, 1))).astype(np.float32)
@@ -137,26 +134,3 @@ def test_neighbors() -> None:
 def test_more_neighbors_than_words() -> None:
     assert ExactSearch(VECTORS[:3]).neighbors(10)[0].shape == (3, 2)
     assert ExactSearch(VECTORS[:1]).neighbors(10)[0].shape == (1, 0)
-
-
-@pytest.mark.slow
-def test_pynndescent_finds_most_neighbors_among_words() -> None:
-    """Recall is above 0.95 and the table is well formed."""
-    exact, _ = ExactSearch(VECTORS).neighbors(5)
-    ids, distances = approximate_neighbors(VECTORS, 5, seed=1)
-    assert ids.shape == distances.shape == (700, 5)
-    assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, ids, strict=True)]) > 0.95
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("LEXVEIL_SLOW_TESTS" not in os.environ, reason="compiles for a minute; set LEXVEIL_SLOW_TESTS=1")
-def test_pynndescent_finds_the_nearest_of_most_noisy_queries() -> None:
-    """The library itself, its recall counted against the exact search, and twice the same."""
-    queries = VECTORS[RNG.integers(700, size=300)] + 0.05 * RNG.standard_normal((300, 20))
-    exact = ExactSearch(VECTORS).nearest(queries)
-    assert (exact == scan(queries)).all()
-    found = ApproximateSearch(VECTORS, seed=1).nearest(queries)
-    assert found.dtype == np.int64 and found.shape == (300,)
-    assert 0.8 < (found == exact).mean() < 1
-    assert ((found + 1) == exact).mean() < 0.1
-    assert (ApproximateSearch(VECTORS, seed=1).nearest(queries) == found).all()
