@@ -29,7 +29,7 @@ from tasks.intake.readers import (
 )
 
 ROWS = 2_000  # of a chunk, at most
-CHARACTERS = 2**20  # of the texts of a chunk, after which it ends
+CHARACTERS = 2**19  # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
 TEXT_LIMIT = 8 * 2**20  # characters; a text is rewritten in one piece, and this bounds what that takes
 
 _SPACE = re.compile(r"[ \t\n\r]*")
