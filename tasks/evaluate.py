@@ -11,7 +11,9 @@ from __future__ import annotations
 import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +25,23 @@ from tasks.evaluation.classifier import CLASSIFIERS, joined
 from tasks.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
 from tasks.evaluation.evaluate import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
 from tasks.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
-from tasks.evaluation.membership import STREAM, attacked, membership_entry, parts_of
+from tasks.evaluation.membership import STREAM, PaperAttacker, attacked, membership_entry, parts_of
 from tasks.evaluation.ngrams import Counted
 from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
 from tasks.io import paths
 from tasks.io.attackers import load_attackers
 from tasks.io.language_model import load_language_model
 from tasks.io.params import CLEAN, EvaluationParams, Params, load_params
+from tasks.io.pool import ordered_map
 from tasks.io.spaces import load_space
 from tasks.io.stage import stage_main
 from tasks.io.tables import read_table, write_json
 from tasks.privacy.rng import stream
 
 STAGE = "evaluate"  # the name of its streams
+LARGE = 50_000_000  # bytes of documents from which on data sets are learnt from side by side
+Part = tuple[str, pa.Table, pa.Table]  # a data set: its name, its documents as they were given, and rewritten
+
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
 
 
@@ -93,17 +99,47 @@ def evaluate(
         raise RequestError(
             "the run and the clean baseline are not of the same documents; `lexveil run` makes anew what is out of date"
         )
-    results: dict[str, Any] = {}
-    for dataset in sorted(clean.column("dataset").unique().to_pylist()):
-        one, other = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
-        results[dataset] = learnt(dataset, one, other, params) | read(
-            dataset, one, other, params, encoder_of, language_model
-        )
-    return results
+    datasets = sorted(clean.column("dataset").unique().to_pylist())
+
+    def parts() -> Iterator[Part]:
+        for dataset in datasets:
+            one, other = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
+            yield dataset, one, other
+
+    def to_learn() -> Iterator[tuple[Part, list[PaperAttacker] | None]]:
+        for part in parts():
+            nothing = isinstance(parts_of(part[1].column(TARGET_OF["utility"]).to_pylist()), LeftOut)
+            yield part, None if nothing else load_attackers(part[0])  # a worker need not have this folder
+
+    # The encoder and the language model stay here: they are large, and what they do takes less time.
+    where = params.machine if clean.nbytes >= LARGE and len(datasets) > 1 else params.machine.alone()
+    with closing(ordered_map(Learner(params), to_learn(), where)) as all_learnt:
+        return {
+            part[0]: of_part | read(*part, params, encoder_of, language_model)
+            for part, of_part in zip(parts(), all_learnt, strict=True)
+        }
 
 
-def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> dict[str, Any]:
-    """Utility, attack and membership inference: what is learnt from the texts of one data set."""
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """``learnt`` of one data set, in whatever process it finds itself."""
+
+    params: Params
+
+    def __call__(self, item: tuple[Part, list[PaperAttacker] | None]) -> dict[str, Any]:
+        """Measure what is learnt from its texts."""
+        part, attackers = item
+        return learnt(*part, self.params, attackers)
+
+
+def learnt(
+    dataset: str, clean: pa.Table, private: pa.Table, params: Params, attackers: list[PaperAttacker] | None
+) -> dict[str, Any]:
+    """Utility, attack and membership inference: what is learnt from the texts of one data set.
+
+    Args:
+        attackers: on its members; None where they cannot be asked for, by ``parts_of``.
+    """
     settings = params.evaluation
     make = CLASSIFIERS[settings.classifier].maker(settings)
     clean_texts, private_texts = Counted.each(joined(*both(clean)), joined(*both(private)))
@@ -123,7 +159,8 @@ def learnt(dataset: str, clean: pa.Table, private: pa.Table, params: Params) -> 
     if isinstance(parts, LeftOut):
         return made | {"membership": {"left_out": parts.reason}}
     rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in range(settings.shuffles)]
-    results = attacked(clean_texts.counts, private_texts.counts, parts, rngs, load_attackers(dataset))
+    assert attackers is not None
+    results = attacked(clean_texts.counts, private_texts.counts, parts, rngs, attackers)
     return made | {"membership": membership_entry(results, parts.n_classes)}
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tasks import count_ngrams, privatize, sample_corpus
+from tasks import count_ngrams, evaluate, privatize, sample_corpus
 from tasks.count_ngrams import count
 from tasks.errors import RequestError
 from tasks.io import paths, work
@@ -32,7 +33,7 @@ from tasks.privacy.budget import Policy
 from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.sample_corpus import tokenize
 from tasks.segment_corpus import segment_file
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_stage
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -166,6 +167,42 @@ def test_private_documents(project: Path, tmp_path: Path, used: Used, monkeypatc
         found.append(of_bytes(tmp_path / who))
     assert len(found[0]) == 4 and found[0] == found[1] == found[2]
     assert used.counts == [9]
+
+
+def labelled(n: int, told: bool) -> pa.Table:
+    """Two data sets with the label in the text, or not; one has an attribute, one is too small to tell members."""
+    rows = []
+    for name, size in (("letters", n), ("notes", 12)):
+        for i in range(size):
+            text = f"it was {('poor', 'fine')[i % 2] if told else 'there'} , number {i % 5}"
+            split = ("train", "validation")[i % 3 == 0]
+            rows.append(
+                (name, f"{i:03}", split, str(i % 2), "ab"[i // 2 % 2] if name == "letters" else None, text, None)
+            )
+    names = ("dataset", "doc_id", "split", "label", "attribute", "text", "text_b")
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
+
+
+def test_scores(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learnt of each data set."""
+    clean, private = labelled(80, True), labelled(80, False)
+    file = paths.private("none", "none", 0.0) / "documents.parquet"
+    file.parent.mkdir(parents=True)
+    pq.write_table(clean, file)
+    run_stage("train_attackers")
+    run_stage("train_language_model")
+    monkeypatch.setattr(evaluate, "LARGE", 1)
+    params = load_params()
+    encoder, reader = evaluate.load_encoder(params.evaluation), evaluate.load_reader(params.evaluation)
+    found = {}
+    for who, machine in machines(tmp_path, used.workers).items():
+        found[who] = evaluate.evaluate(clean, private, replace(params, machine=machine), encoder, reader)
+    assert found["one"] == found["two"] == found["dask"]
+    assert found["one"]["letters"]["membership"]["left_out"] is None
+    alone = replace(params, machine=machines(tmp_path, used.workers)["one"])
+    assert found["one"] != evaluate.evaluate(clean, clean, alone, encoder, reader)
+    assert used.counts == [2]
 
 
 def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: Path, used: Used) -> None:
