@@ -54,7 +54,7 @@ def test_every_mechanism_is_measured(name: str, tmp_path, capsys, monkeypatch) -
     np.save(files["vectors"], some)
     np.save(files["ids"], material.zipf_tokens(2_000, 300))
     modes = ["experiment", "release", "per document"]
-    spec = {"mechanism": name, "epsilons": [2.0], "modes": modes, "seconds": 0.1, "compare": True, "idle_mb": 0.0}
+    spec = {"mechanism": name, "epsilons": [2.0], "modes": modes, "seconds": 0.02, "compare": True, "idle_mb": 0.0}
     monkeypatch.setattr(sys, "argv", ["mechanisms", "--child", json.dumps(spec | files)])
     mechanisms.main()
     rows = json.loads(capsys.readouterr().out)
