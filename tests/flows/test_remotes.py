@@ -108,6 +108,7 @@ def test_after_a_fetch_lexveil_run_takes_it_from_the_cache(
     assert clone.artifacts() == pushed.artifacts() and clone.lock() == pushed.lock()
 
 
+@pytest.mark.parametrize("pushed", ["local"], indirect=True)  # it makes no use of it
 def test_without_either_everything_runs(pushed: Project, clone: Project, prefect_server: str) -> None:
     """The tests above can fail: a clone alone has nothing to use."""
     clone.dvc("remote", "remove", "store")
