@@ -158,6 +158,7 @@ def _privatize(arguments: argparse.Namespace) -> int:
     _in_project()
     from tasks.privacy.record import statement
     from tasks.release.files import privatize_file
+    from tasks.release.run import said_of
 
     record = privatize_file(
         source, target, formulas=arguments.formulas, on_exhausted=arguments.on_exhausted, **_rewriting(arguments)
@@ -166,7 +167,7 @@ def _privatize(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print(record, True, stream=stream)
         return 0
-    print("\n".join(statement(record)), file=stream)
+    print("\n".join([*statement(record), *said_of(record)]), file=stream)
     if target not in streams:
         print(f"record: {arguments.output}.record.json", file=stream)
     return 0

@@ -526,6 +526,7 @@ def _ledger(command: Callable[[str, str, str], Parser]) -> None:
     verified.add_argument(
         "--record",
         type=Path,
+        action="extend",
         nargs="+",
         default=[],
         metavar="FILE",

@@ -207,7 +207,7 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
         changed, n = share(tried["share_changed"]), tried["tokens"]
         lines.append(f"about {changed} of the perturbed tokens would change (tried on {n:,} tokens)")
     lines.append(
-        f"takes about {_duration(estimate['seconds'])} and {size(estimate['memory_bytes'])} of memory with "
+        f"takes about {_duration(estimate['seconds'])} and at most {size(estimate['memory_bytes'])} of memory with "
         f"{estimate['workers']} process{'es' if estimate['workers'] > 1 else ''}"
     )
     return lines

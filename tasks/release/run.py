@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,6 +109,28 @@ class Run:
             "release": payment.facts(),
             "spent": self.spent.as_dict(),
         }
+
+
+def said_of(made: Mapping[str, Any]) -> list[str]:
+    """What a record says beyond the statement of ``tasks.privacy.record``, as lines for people: cost and cautions."""
+    lines = []
+    if cells := made["counts"].get("n_formula_cells"):
+        row = made["counts"]["first_formula_row"]
+        lines.append(
+            f"CAUTION: {cells:,} rewritten fields, the first in row {row:,}, begin like a formula, which spreadsheets "
+            "compute; --formulas quote puts an apostrophe before such texts"
+        )
+    if release := made.get("release"):
+        if release["withheld"]:
+            lines.append(
+                f"CAUTION: {release['withheld']:,} of {release['documents']:,} rows are withheld, because the budget "
+                f"of {release['exhausted']:,} subjects is exhausted (cap {release['cap']:g}); they are listed beside "
+                "the output, in .withheld.csv"
+            )
+        lines.append(
+            f"ledger: {release['epsilon']:,.6g} epsilon of {release['subjects']:,} subjects, as {release['id']}"
+        )
+    return lines
 
 
 def _changed() -> LexveilError:

@@ -11,6 +11,7 @@ import pytest
 
 from tasks.errors import LexveilError
 from tasks.release.files import privatize_file
+from tasks.release.run import said_of
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/record.schema.json").read_text(encoding="utf-8"))
@@ -18,9 +19,10 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 SECRET = "zorblaxia"
 
 
-def source(folder: Path) -> Path:
+def source(folder: Path, who: str = "") -> Path:
     file = folder / "in.jsonl"
-    file.write_text("".join(json.dumps({"text": f"The government said {SECRET}.", "id": i}) + "\n" for i in range(3)))
+    rows = [{"text": f"The government said {SECRET}.", "id": i, "who": who or str(i)} for i in range(3)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return file
 
 
@@ -54,6 +56,18 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
     made = valid(privatize_file(tmp_path / "in", tmp_path / "out", **HOW))
     assert set(made["output"]["files"]) == {"in.jsonl", "below/in.jsonl"}
     assert (tmp_path / "out/below/in.jsonl").is_file() and (tmp_path / "out.record.json").is_file()
+
+
+def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path) -> None:
+    params = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(params.replace("  cap: null", "  cap: 11.0"))
+    how = HOW | {"epsilon": None, "document_budget": 5.0}
+    made = valid(privatize_file(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how))
+    assert (made["release"]["withheld"], made["release"]["exhausted"], made["release"]["epsilon"]) == (1, 1, 10.0)
+    assert (tmp_path / "out.jsonl.withheld.csv").read_text() == "file,row,subject\n,3,anna\n"
+    said = "\n".join(said_of(made))
+    assert "1 of 3 rows are withheld" in said and "10 epsilon of 1 subjects" in said
+    assert "anna" not in said
 
 
 def test_the_schema_refuses_what_is_not_a_record(project: Path, tmp_path: Path) -> None:
