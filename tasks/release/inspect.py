@@ -16,6 +16,7 @@ from tasks.intake.chunks import Reader
 from tasks.io.params import load_params
 from tasks.io.work import size
 from tasks.privacy.budget import ACTIONS, KEPT, PERTURBED, SAMPLED
+from tasks.privacy.record import MUCH_UNCHANGED
 from tasks.release.engine import Engine, Flat, Held, Survey, make_settings, require_checks, say_progress
 from tasks.release.files import SMALL
 from tasks.release.outputs import find_readers
@@ -201,11 +202,15 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
         ),
         f"lifetime cap of a subject: {'none (params.yaml: release.cap)' if budget['cap'] is None else budget['cap']}",
     ]
+    if budget["cap"] is not None and budget["document_budget"] > budget["cap"]:
+        lines.append("CAUTION: the budget of a document is above the cap: rows would be left out, perhaps all")
     if budget["no_guarantee"]:
         lines.append(f"CAUTION: no guarantee: {budget['no_guarantee']}")
     if tried["share_changed"] is not None:
         changed, n = share(tried["share_changed"]), tried["tokens"]
         lines.append(f"about {changed} of the perturbed tokens would change (tried on {n:,} tokens)")
+        if 1 - tried["share_changed"] > MUCH_UNCHANGED:
+            lines.append("CAUTION: hardly a word would change: this epsilon is so large that the bound means little")
     lines.append(
         f"takes about {_duration(estimate['seconds'])} and at most {size(estimate['memory_bytes'])} of memory with "
         f"{estimate['workers']} process{'es' if estimate['workers'] > 1 else ''}"
