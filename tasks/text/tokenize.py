@@ -118,9 +118,10 @@ def token_spans(text: str) -> list[list[tuple[int, int]]]:
 def is_punctuation(form: str) -> bool:
     """Whether a normal form is punctuation or a currency or mathematical sign.
 
-    Pictures, control and private characters are not: they say something, so they are treated as unknown words.
+    Pictures, their skin colours, control and private characters are not: they say something, so they are treated as
+    unknown words.
     """
-    return all(unicodedata.category(character) in _MARKS for character in form)
+    return all(unicodedata.category(character) in _MARKS and character not in _SKIN_COLOURS for character in form)
 
 
 def has_letters(form: str) -> bool:
@@ -128,4 +129,5 @@ def has_letters(form: str) -> bool:
     return any(character.isalnum() for character in form)
 
 
+_SKIN_COLOURS = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")  # symbols of category Sk
 _MARKS = frozenset(["Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc", "Sm", "Sk"])

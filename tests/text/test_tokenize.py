@@ -74,7 +74,8 @@ def test_sentences_cover_the_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "expected"), [(",", True), ("...", True), ("$", True), ("a", False), ("😀", False), ("5", False)]
+    ("form", "expected"),
+    [(",", True), ("...", True), ("$", True), ("a", False), ("😀", False), ("🏽", False), ("5", False)],
 )
 def test_punctuation(form: str, expected: bool) -> None:
     """A picture says something; it must not pass as punctuation, which may leave in clear."""
