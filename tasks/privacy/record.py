@@ -47,6 +47,7 @@ def guarantee(
     no_proof: str | None = None,
     consistent: bool = False,
     n_columns: int = 1,
+    given_budget: bool = False,
 ) -> Guarantee:
     """State the guarantee of a run; "none" where the proof does not hold for what was actually run.
 
@@ -57,6 +58,7 @@ def guarantee(
             differs from what it was copied from, two draws do.
         n_columns: texts of a document, which share its budget.
         no_proof: why the mechanism as configured has no guarantee, ``Mechanism.no_guarantee``.
+        given_budget: the document budget was given, and does not follow from the texts.
     """
     if mechanism == "none":
         return Guarantee("none", "The text is unchanged.", ["no mechanism was applied"])
@@ -65,7 +67,8 @@ def guarantee(
     conditions = [
         "the number of tokens of each text, and which of them are perturbed, kept, dropped or sampled, is not hidden",
         *([f"what is kept ({', '.join(kept)}) leaves in clear and is the same in both texts"] if kept else []),
-        "the document budget is public: it follows from the average length of the data set",
+        "the document budget is public"
+        + (": it tells nothing" if given_budget else ": it follows from the average length of the data set"),
         EXACT.get(mechanism, "continuous noise is drawn in float64, exact up to its rounding"),
     ]
     if n_columns > 1:
@@ -146,7 +149,19 @@ def record(
         "consistent": "document" if consistent else None,
         "layout": "copied, unprotected" if keep_layout else "ordinary English spacing, lower case",
         "mode": mode,
-        "guarantee": asdict(guarantee(mechanism, strategy, policy, mode, keep_layout, no_proof, consistent, n_columns)),
+        "guarantee": asdict(
+            guarantee(
+                mechanism,
+                strategy,
+                policy,
+                mode,
+                keep_layout,
+                no_proof,
+                consistent,
+                n_columns,
+                given_budget=base_epsilon is None,
+            )
+        ),
         "counts": dict(counts),
         "made_with": dict(hashes),
     }

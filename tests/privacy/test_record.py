@@ -84,3 +84,9 @@ def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], 
     cautions = [line for line in statement(made) if line.startswith("CAUTION")]
     assert len(cautions) == (said is not None)
     assert said is None or said in cautions[0]
+
+
+@pytest.mark.parametrize(("given", "said"), [(True, "tells nothing"), (False, "average length")])
+def test_a_given_budget_tells_nothing(given: bool, said: str) -> None:
+    because = guarantee("tem", "S3", SAFE, "release", False, given_budget=given).because
+    assert any(said in line for line in because)
