@@ -317,4 +317,8 @@ def _record(
     elif release.state != "committed":
         problems.add(where, f"its release is {release.state}, not committed: the ledger was cut short since")
     elif release.files is not None and claim["sha256"] not in {file.get("sha256") for file in release.files}:
-        problems.add(where, "was changed since, or is of no file that the release published")
+        problems.add(
+            where,
+            "was changed since, or is of no file that the release published; after a withdrawal give "
+            "record.as_released.json, which stands beside it",
+        )
