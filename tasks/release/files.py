@@ -7,6 +7,7 @@ rewrite. Between the two a release pays, in the ledger. All outputs then appear 
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from tasks.intake.writers import Formulas, Writer, open_writer
 from tasks.io.hashes import sha256, version
 from tasks.io.params import ReleaseParams, load_params
-from tasks.io.tables import PARQUET, write_json
+from tasks.io.tables import PARQUET
 from tasks.privacy.record import record
 from tasks.release.engine import LEDGER, Held, Settings, make_settings, require_checks
 from tasks.release.outputs import Job, Outputs, find_jobs, writing
@@ -141,7 +142,7 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, A
     )
     if outputs.target is not None:
         statement["output"] = _hashes(request, outputs)
-        write_json(statement, outputs.begin(outputs.companion("record.json")))
+        _write_record(statement, outputs)
         outputs.publish()
     return statement
 
@@ -177,9 +178,15 @@ def _rewrite(
             statement["output"] = _hashes(request, outputs)
             if gate is not None:
                 gate(outputs, statement)
-            write_json(statement, outputs.begin(outputs.companion("record.json")))
+            _write_record(statement, outputs)
             payment.publish(outputs)
         return statement
+
+
+def _write_record(statement: dict[str, Any], outputs: Outputs) -> None:
+    # Under the hidden name itself, which the ledger knows and removes if this process dies.
+    text = json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False)
+    outputs.begin(outputs.companion("record.json")).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _hashes(request: Request, outputs: Outputs) -> dict[str, Any]:

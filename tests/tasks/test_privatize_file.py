@@ -63,7 +63,7 @@ def test_what_fails_while_it_is_written_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("tasks.release.files.write_json", full)
+    monkeypatch.setattr("tasks.release.files._write_record", full)
     with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
