@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from tasks.intake.readers import (
     json_object,
     name,
     names,
+    no_documents,
     open_parquet,
     opened,
     place,
@@ -85,7 +87,7 @@ class Reader:
         self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
         self.reopen, self.descriptor = reopen, descriptor
         self.columns: list[str] = []  # known once reading has begun, as is the rest
-        self.ends: set[str] = set()
+        self.end = "\n"  # of the header's line; lines are written as they were
         self.schema = pa.schema([])
         self.for_writing = True
 
@@ -138,33 +140,20 @@ class Reader:
             )
         return texts, subject
 
-    def _gathered(self, rows: Iterable[_Found]) -> Iterator[Chunk]:
-        first, gathered, characters = 1, list[_Found](), 0
-        for row in rows:
-            gathered.append(row)
-            characters += sum(len(text) for text in row.texts if text is not None)
-            if len(gathered) == ROWS or characters >= CHARACTERS:
-                yield self._chunk(first, gathered)
-                first, gathered, characters = first + len(gathered), [], 0
-        if gathered:
-            yield self._chunk(first, gathered)
-        elif first == 1:
-            raise RequestError(
-                f"{shown(self.source.path)}: empty, there is no document in it; remove the file or fill it"
-            )
-
-    def _chunk(self, first: int, rows: Sequence[_Found]) -> Chunk:
-        subjects = [row.subject or "" for row in rows] if self.subject_column is not None else None
-        return Chunk(
-            first, [row.line for row in rows], [row.texts for row in rows], subjects, [row.rest for row in rows]
-        )
+    def _gathered(self, rows: Iterable[Found]) -> Iterator[Chunk]:
+        chunks = gather(rows, self.subject_column is not None)
+        first = next(chunks, None)
+        if first is None:
+            raise no_documents(shown(self.source.path))
+        yield first
+        yield from chunks
 
     def _json(self) -> Iterator[Chunk]:
         where = shown(self.source.path)
 
         wanted = {column: number for number, column in enumerate(self.text_columns)}
 
-        def rows(stream: IO[bytes]) -> Iterator[_Found]:
+        def rows(stream: IO[bytes]) -> Iterator[Found]:
             for at, line in enumerate(text_lines(stream, where, self.source.packing), 1):
                 if line.strip():
                     values = json_object(line, f"{where}, line {at}", not self.columns)
@@ -172,7 +161,7 @@ class Reader:
                         self._know(values)
                     texts, subject = self._checked(values, at)
                     rest = _pieces(line, wanted, f"{where}, line {at}") if self.for_writing else None
-                    yield _Found(at, texts, subject, rest)
+                    yield Found(at, texts, subject, rest)
 
         with self._opened() as stream:
             self.columns = []
@@ -185,12 +174,12 @@ class Reader:
             raise RequestError(f"{where}: a text file has no columns; leave --text-column and --subject-column out")
         column = self.text_columns[0]
 
-        def rows(stream: IO[bytes]) -> Iterator[_Found]:
+        def rows(stream: IO[bytes]) -> Iterator[Found]:
             for at, line in enumerate(text_lines(stream, where, self.source.packing), 1):
                 text = line.rstrip("\r\n")
                 blank = not text.strip()
                 texts, _ = self._checked({column: None if blank else text}, at)
-                yield _Found(at, texts, None, line if blank else line[len(text) :])
+                yield Found(at, texts, None, line if blank else line[len(text) :])
 
         with self._opened() as stream:
             self.columns = [column]
@@ -201,27 +190,22 @@ class Reader:
                 if any(texts[0] is not None for texts in chunk.texts):
                     break
             else:
-                raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it")
+                raise no_documents(where)
             yield from held
             yield from chunks
 
     def _delimited(self) -> Iterator[Chunk]:
         where = shown(self.source.path)
-        ends = self.ends = set[str]()  # of lines, to be written as they were
-
-        def watched(lines: Iterator[str]) -> Iterator[str]:
-            for line in lines:
-                if not ends:
-                    ends.add("\r\n" if line.endswith("\r\n") else "\n")
-                yield line
-
         with self._opened() as stream:
-            lines = watched(text_lines(stream, where, self.source.packing))
+            lines = text_lines(stream, where, self.source.packing)
+            first = list(itertools.islice(lines, 1))
+            self.end = "\r\n" if first and first[0].endswith("\r\n") else "\n"
+            lines = itertools.chain(first, lines)
             header, found = delimited(lines, where, "\t" if self.source.kind == "tsv" else ",")
             if header:
                 self._know(header)
             yield from self._gathered(
-                _Found(row.line, *self._checked(row.values, row.line), list(row.values.values())) for row in found
+                Found(row.line, *self._checked(row.values, row.line), list(row.values.values())) for row in found
             )
 
     def _parquet(self) -> Iterator[Chunk]:
@@ -241,9 +225,7 @@ class Reader:
             try:
                 for batch in file.iter_batches(batch_size=ROWS):
                     values = python_rows(batch.select([*wanted]), number, where)
-                    rows = (
-                        _Found(number + i, *self._checked(row, number + i), None) for i, row in enumerate(values, 1)
-                    )
+                    rows = (Found(number + i, *self._checked(row, number + i), None) for i, row in enumerate(values, 1))
                     at = 0
                     for chunk in self._gathered(rows):
                         yield replace(chunk, first=number + at + 1, rest=batch.slice(at, len(chunk)))
@@ -252,15 +234,36 @@ class Reader:
             except (pa.ArrowException, OSError):
                 raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
             if not number:
-                raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it")
+                raise no_documents(where)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
+    """A row on its way into a chunk; see there."""
+
     line: int
     texts: list[str | None]
     subject: str | None
     rest: Any
+
+
+def gather(rows: Iterable[Found], has_subjects: bool) -> Iterator[Chunk]:
+    """Cut rows into chunks; where they are cut depends on the rows alone."""
+    first, gathered, characters = 1, list[Found](), 0
+
+    def chunk() -> Chunk:
+        subjects = [row.subject or "" for row in gathered] if has_subjects else None
+        places, texts = [row.line for row in gathered], [row.texts for row in gathered]
+        return Chunk(first, places, texts, subjects, [row.rest for row in gathered])
+
+    for row in rows:
+        gathered.append(row)
+        characters += sum(len(text) for text in row.texts if text is not None)
+        if len(gathered) == ROWS or characters >= CHARACTERS:
+            yield chunk()
+            first, gathered, characters = first + len(gathered), [], 0
+    if gathered:
+        yield chunk()
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -205,8 +205,13 @@ def _checked(table: Table, text_column: str | None) -> Table:
             "choose one with --text-column"
         )
     if first is None:
-        raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it")
+        raise no_documents(where)
     return Table(table.source, table.columns, itertools.chain([first], table.rows))
+
+
+def no_documents(where: str) -> RequestError:
+    """The error of a file in which there is nothing to read."""
+    return RequestError(f"{where}: empty, there is no document in it; remove the file or fill it")
 
 
 def name(column: str) -> str:
@@ -360,7 +365,7 @@ def open_parquet(stream: IO[bytes], source: Source) -> pq.ParquetFile:
         columns = file.schema_arrow.names
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last one from names that are no UTF-8
         if stream.seek(0, io.SEEK_END) == 0:
-            raise RequestError(f"{where}: empty, there is no document in it; remove the file or fill it") from None
+            raise no_documents(where) from None
         raise RequestError(f"{where}: not a Parquet file, cut short or damaged; copy or write it again") from None
     unpacked_size = sum(file.metadata.row_group(at).total_byte_size for at in range(file.num_row_groups))
     packed_size = stream.seek(0, io.SEEK_END)

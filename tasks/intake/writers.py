@@ -89,7 +89,7 @@ class TextWriter(Writer):
         self.stream.write("".join(lines).encode("utf-8"))
 
     def _fields(self, chunk: Chunk, texts: Texts, chosen: Sequence[int]) -> str:
-        end = next(iter(self.reader.ends))
+        end = self.reader.end
         is_tsv = self.reader.source.kind == "tsv"
         rows = [] if self.is_headed else [self.reader.columns]
         self.is_headed = True

@@ -373,7 +373,7 @@ def cost(params: Params, columns: Columns, source: Path) -> tuple[float, float]:
 
     def chunks(for_writing: bool) -> Iterator[Held]:
         for chunk in reader.chunks(for_writing):
-            yield Held("", chunk, np.ones(len(chunk), dtype=bool))
+            yield Held.whole(chunk)
 
     run = Run(make_settings(**_how(params)), chunks, columns.texts, params.machine.workers)
     bill = _Cost()

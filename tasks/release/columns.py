@@ -10,19 +10,18 @@ print(done.record["guarantee"]["formula"])
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 
 from tasks.errors import RequestError
-from tasks.intake.chunks import CHARACTERS, ROWS, TEXT_LIMIT, Chunk, is_text, rewritten_type
+from tasks.intake.chunks import TEXT_LIMIT, Found, gather, is_text, rewritten_type
 from tasks.intake.readers import plain_value, text_value
 from tasks.io.params import load_params
-from tasks.release.engine import LEDGER, Held, Settings, make_settings, require_checks
+from tasks.release.engine import LEDGER, Held, Settings, make_settings
 from tasks.release.outputs import Outputs
-from tasks.release.payment import paying
+from tasks.release.payment import paying, terms_of
 from tasks.release.run import Run
 
 SMALL = 2**20  # characters below which worker processes cost more than they save
@@ -93,14 +92,13 @@ def privatize_texts(
     """
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
-    require_checks(settings.strategy)
     params = load_params()
     chunks = list(_chunks(texts, subjects))
     if workers is None:
         size = sum(len(text) for held in chunks for (text,) in held.chunk.texts if text is not None)
         workers = 1 if size < SMALL else params.machine.workers
     run = Run(settings, lambda _: iter(chunks), ("text",), workers)
-    terms = replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
+    terms = terms_of(params, on_exhausted)
     rewritten: list[str | None] = []
     ledgers = [LEDGER.empty_table()]
     with paying(terms, settings.mode, subjects is not None, run.about(), Outputs(None), ()) as payment:
@@ -118,18 +116,15 @@ def privatize_texts(
 def _chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[Held]:
     if subjects is not None and len(subjects) != len(texts):
         raise RequestError(f"subjects: {len(subjects):,} for {len(texts):,} texts; give one for each")
-    start, size, checked = 0, 0, list[str | None]()
-    for number, value in enumerate(texts, 1):
-        text = text_value(value, "values", f"text {number}")
-        if text is not None and len(text) > TEXT_LIMIT:
-            raise RequestError(f"text {number}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
-        checked.append(text)
-        size += len(text or "")
-        if len(checked) == ROWS or size >= CHARACTERS or number == len(texts):
-            whom = None if subjects is None else [_subject(subjects[at], at + 1) for at in range(start, number)]
-            chunk = Chunk(start + 1, range(start + 1, number + 1), [[text] for text in checked], whom, None)
-            yield Held("", chunk, np.ones(len(checked), dtype=bool))
-            start, size, checked = number, 0, []
+
+    def rows() -> Iterator[Found]:
+        for number, value in enumerate(texts, 1):
+            text = text_value(value, "values", f"text {number}")
+            if text is not None and len(text) > TEXT_LIMIT:
+                raise RequestError(f"text {number}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
+            yield Found(number, [text], None if subjects is None else _subject(subjects[number - 1], number), None)
+
+    yield from map(Held.whole, gather(rows(), subjects is not None))
 
 
 def _subject(value: Any, number: int) -> str:

@@ -154,6 +154,10 @@ def require_checks(strategy: str) -> None:
         MissingArtifact: naming the command that makes them.
     """
     load_lexicon(SEGMENTATION_OF[strategy])
+    _require_passed()
+
+
+def _require_passed() -> None:
     for check, stage in CHECKED_BY.items():
         require(paths.CHECKS / check, stage)
 
@@ -165,6 +169,11 @@ class Held:
     file: str
     chunk: Chunk
     keep: npt.NDArray[np.bool_]
+
+    @classmethod
+    def whole(cls, chunk: Chunk, file: str = "") -> Held:
+        """A chunk of which every row is to be released."""
+        return cls(file, chunk, np.ones(len(chunk), dtype=bool))
 
     @property
     def texts(self) -> Texts:
@@ -343,7 +352,7 @@ class Engine:
     """Everything that rewriting takes beside the rows, loaded from the artifacts.
 
     Raises:
-        MissingArtifact: if no run has made them.
+        MissingArtifact: if no run has made them, or they did not pass their checks, as ``require_checks``.
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
 
@@ -352,6 +361,7 @@ class Engine:
         self.segmentation = SEGMENTATION_OF[settings.strategy]
         params = load_params()
         self.lexicon = load_lexicon(self.segmentation)
+        _require_passed()
         self.prepared = prepare(
             settings.mechanism, self.segmentation, load_space(self.segmentation), settings.policy, params.mechanisms
         )
@@ -379,13 +389,10 @@ class Engine:
         """(n_rows,) what each row spends, as a share of the document budget."""
         return spent_share(self.settings.strategy, counted.counts[2], counted.counts[3])
 
-    def counter(self) -> Counter:
-        """What counts a chunk."""
-        return Counter(self.lexicon, self.vocabulary.number, self.settings.policy, self.settings.consistent)
-
     def count(self, chunks: Iterable[Held], workers: int, progress: Progress) -> Iterator[tuple[Held, Counted]]:
         """Count chunks, in order."""
-        for held, counted in _beside(self.counter(), chunks, workers):
+        counter = Counter(self.lexicon, self.vocabulary.number, self.settings.policy, self.settings.consistent)
+        for held, counted in _beside(counter, chunks, workers):
             progress.advance(len(held.chunk), int(counted.counts[1].sum()))
             yield held, counted
 

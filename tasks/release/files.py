@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.intake.writers import Formulas, Writer, open_writer
-from tasks.io.hashes import sha256, version
+from tasks.io.hashes import version
 from tasks.io.params import ReleaseParams, load_params
 from tasks.io.tables import PARQUET
 from tasks.privacy.record import record
-from tasks.release.engine import LEDGER, Held, Settings, make_settings, require_checks
+from tasks.release.engine import LEDGER, Held, Settings, make_settings
 from tasks.release.outputs import Job, Outputs, find_jobs, writing
-from tasks.release.payment import paying
+from tasks.release.payment import paying, terms_of
 from tasks.release.run import Run
 
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
@@ -59,7 +59,7 @@ class Request:
         """All chunks of all files, every row to be released."""
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
-                yield Held(job.name, chunk, np.ones(len(chunk), dtype=bool))
+                yield Held.whole(chunk, job.name)
 
 
 def privatize_file(
@@ -105,9 +105,6 @@ def privatize_file(
     columns = (text_column,) if isinstance(text_column, str) else tuple(text_column)
     params = load_params()
     with find_jobs(source, target, columns, subject_column, form, Path(params.machine.temp_directory)) as jobs:
-        if settings.mechanism != "none":
-            # What is missing is said before the input is read.
-            require_checks(settings.strategy)
         if workers is None:
             workers = 1 if sum(job.reader.size for job in jobs) < SMALL else params.machine.workers
         request = Request(jobs, columns, subject_column, workers, formulas)
@@ -115,7 +112,7 @@ def privatize_file(
         with writing(out, more) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
-            terms = replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
+            terms = terms_of(params, on_exhausted)
             return _rewrite(request, settings, terms, outputs, gate, about or {})
 
 
@@ -155,6 +152,7 @@ def _rewrite(
     gate: Gate | None,
     about: Mapping[str, str],
 ) -> dict[str, Any]:
+    # What is missing is said before the input is read.
     run = Run(settings, request.chunks, request.columns, request.workers)
     has_subjects = request.subject_column is not None
     told = {**about, **run.about()}
@@ -193,12 +191,12 @@ def _hashes(request: Request, outputs: Outputs) -> dict[str, Any]:
     """The sha256 of all that was written so far."""
     made: dict[str, Any] = {}
     if request.has_names:
-        made["files"] = {job.name: sha256(outputs.begun[job.out]) for job in request.jobs if job.out is not None}
+        made["files"] = {job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None}
     else:
-        made["sha256"] = sha256(outputs.begun[request.finals[0]])
+        made["sha256"] = outputs.sha256(request.finals[0])
     for key, ending in (("ledger_sha256", "ledger.parquet"), ("withheld_sha256", "withheld.csv")):
         if outputs.companion(ending) in outputs.begun:
-            made[key] = sha256(outputs.begun[outputs.companion(ending)])
+            made[key] = outputs.sha256(outputs.companion(ending))
     return made
 
 

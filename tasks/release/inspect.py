@@ -17,7 +17,7 @@ from tasks.io.params import load_params
 from tasks.io.work import size
 from tasks.privacy.budget import ACTIONS, KEPT, PERTURBED, SAMPLED
 from tasks.privacy.record import MUCH_UNCHANGED
-from tasks.release.engine import Engine, Flat, Held, Survey, make_settings, require_checks, say_progress
+from tasks.release.engine import Counted, Engine, Flat, Held, Survey, make_settings, say_progress
 from tasks.release.files import SMALL
 from tasks.release.outputs import find_readers
 from tasks.rewrite.count import plan_tokens
@@ -54,14 +54,13 @@ def inspect(
     columns = (text_column,) if isinstance(text_column, str) else tuple(text_column)
     params = load_params()
     with find_readers(source, columns, subject_column, form, Path(params.machine.temp_directory)) as readers:
-        require_checks(settings.strategy)
         n_bytes = sum(reader.size for reader in readers)
         workers = workers or (1 if n_bytes < SMALL else params.machine.workers)
         engine = Engine(settings)
         survey, first, seconds, spread = _survey(engine, readers, workers)
         budget = engine.budget(survey)
         tried = _try(engine, first, budget)
-        examples = _examples(engine, first) if show_examples else None
+        examples = _examples(engine, [held for held, _ in first]) if show_examples else None
     words = int(survey.by_class[[KINDS.index(kind) for kind in ("word", "stopword", "oov")]].sum())
     unknown = int(survey.by_class[KINDS.index("oov")].sum())
     tokens = int(survey.by_class.sum())
@@ -103,22 +102,22 @@ def inspect(
 
 def _survey(
     engine: Engine, readers: Sequence[Reader], workers: int
-) -> tuple[Survey, list[Held], float, dict[str, float | None]]:
-    """What the input holds; its first chunks; how long that took; epsilon per token as a share of the budget."""
-    survey, first, kept = Survey.empty(), list[Held](), 0
+) -> tuple[Survey, list[tuple[Held, Counted]], float, dict[str, float | None]]:
+    """What the input holds; its first chunks, counted; how long that took; epsilon per token as share of the budget."""
+    survey, first, kept = Survey.empty(), list[tuple[Held, Counted]](), 0
     least, most, paying, tokens = np.inf, 0.0, 0, 0
 
     def chunks() -> Iterator[Held]:
         for reader in readers:
             for chunk in reader.chunks(for_writing=False):
-                yield Held("", chunk, np.ones(len(chunk), dtype=bool))
+                yield Held.whole(chunk)
 
     progress = say_progress("inspect", 0, "rows")
     start = time.monotonic()
     for held, counted in engine.count(chunks(), workers, progress):
         survey.add(counted)
         if kept < TRIED:
-            first.append(held)
+            first.append((held, counted))
             kept += int(counted.counts[1].sum())
         shares = counted.counts[3 if engine.settings.strategy == "S2" else 2]
         of = shares[shares > 0]
@@ -131,15 +130,15 @@ def _survey(
     return survey, first, time.monotonic() - start, spread
 
 
-def _try(engine: Engine, chunks: Sequence[Held], budget: float) -> dict[str, Any]:
+def _try(engine: Engine, chunks: Sequence[tuple[Held, Counted]], budget: float) -> dict[str, Any]:
     """Rewrite some rows and forget them: how much would change, and how fast it goes."""
     tally, done = Tally(), 0
     some = []
-    for held in chunks:
-        counts = engine.counter()(("", held.chunk.first, held.texts)).counts[1]
-        some.append(replace(held, keep=done + np.cumsum(counts) - counts < TRIED))
-        done += int(counts.sum())
-    columns = [str(number) for number in range(len(chunks[0].chunk.texts[0]))]
+    for held, counted in chunks:
+        n_tokens = counted.counts[1]
+        some.append(replace(held, keep=done + np.cumsum(n_tokens) - n_tokens < TRIED))
+        done += int(n_tokens.sum())
+    columns = [str(number) for number in range(len(some[0].chunk.texts[0]))]
     progress = say_progress("try", sum(int(held.keep.sum()) for held in some), "rows")
     start = time.monotonic()
     for _, part in engine.rewrite(some, columns, budget, 1, progress):

@@ -15,6 +15,7 @@ from tasks.errors import LexveilError, RequestError
 from tasks.intake.chunks import Reader
 from tasks.intake.files import Source, as_source, find_sources, shown
 from tasks.intake.writers import check_output
+from tasks.io.hashes import sha256
 
 STDIN = "-"
 PARTIAL = ".partial-"  # before the name of an output until it is whole
@@ -38,12 +39,14 @@ class Outputs:
         target: the file or folder that was asked for; None for standard output.
         more: further files that may go with the output.
         begun: those that are being written, by the name that each will have.
+        hashes: of those that are written and do not change any more.
     """
 
     target: Path | None
     more: tuple[Path, ...] = ()
     begun: dict[Path, Path] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
+    hashes: dict[Path, str] = field(default_factory=dict)
 
     def begin(self, final: Path) -> Path:
         """Return where to write what will be ``final``: a file that nobody else may read."""
@@ -55,6 +58,12 @@ class Outputs:
             os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
         self.begun[final] = partial
         return partial
+
+    def sha256(self, final: Path) -> str:
+        """The hash of what is written and will be ``final``; it is read once, so it must not change any more."""
+        if final not in self.hashes:
+            self.hashes[final] = sha256(self.begun[final])
+        return self.hashes[final]
 
     def companion(self, ending: str) -> Path:
         """The name of a file that goes with the output."""

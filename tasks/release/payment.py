@@ -6,17 +6,17 @@ import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tasks.errors import RequestError
 from tasks.intake.chunks import Chunk
-from tasks.io.hashes import sha256, version
-from tasks.io.params import ReleaseParams
+from tasks.io.hashes import version
+from tasks.io.params import Params, ReleaseParams
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.release import Release, Reserved
 from tasks.ledger.report import recovered_as_text
@@ -116,7 +116,7 @@ class Paid:
 
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear. From ``written`` on whatever happens ends in all of them, by whoever comes next."""
-        files = [(partial.absolute(), final.absolute(), sha256(partial)) for partial, final in outputs.settle()]
+        files = [(partial.absolute(), final.absolute(), outputs.sha256(final)) for partial, final in outputs.settle()]
         self.release.written(files)
         # They are the ledger's now: if a rename fails, who comes next needs the hidden files.
         outputs.forget()
@@ -125,6 +125,11 @@ class Paid:
     def commit(self) -> None:
         """Pay now."""
         self.release.commit()
+
+
+def terms_of(params: Params, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
+    """The terms of params.yaml; what a request says of exhausted subjects goes before them."""
+    return replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
 
 
 @contextmanager
