@@ -83,7 +83,7 @@ def write_sample(texts: Iterator[str], n_bytes: int, out: Path) -> int:
 
 def machine(folder: Path, options: dict[str, Any]) -> Any:
     """Limits of the stages."""
-    from tasks.io.params import MachineParams
+    from lexveil.config import MachineParams
 
     return MachineParams(options["memory_limit"], options["threads"], options["workers"], str(folder / "work"))
 
@@ -106,8 +106,8 @@ def run_count(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 def run_pmi(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """build_collocations."""
+    from lexveil.config import CollocationParams
     from tasks.build_collocations import build
-    from tasks.io.params import CollocationParams
 
     params = CollocationParams(min_count=options["min_count"], min_pmi=2.0)
     return build(folder / "ngrams", options["n_tokens"], folder / "collocations", params, machine(folder, options))
@@ -117,7 +117,7 @@ def sentences_of(folder: Path, clock: list[float]) -> Iterator[list[str]]:
     """Tokens of every sentence by the tokenizer in Python; adds the CPU seconds it takes to ``clock``."""
     import pyarrow.parquet as pq
 
-    from tasks.text.tokenize import sentences
+    from lexveil.text.tokenize import sentences
 
     for batch in pq.ParquetFile(folder / "sample.parquet").iter_batches(batch_size=500, columns=["text"]):
         start = time.process_time()
@@ -135,8 +135,8 @@ def run_counter(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Words, bigrams and trigrams in Counters; ``same``: without those of punctuation and connectors, as ours."""
     from collections import Counter
 
-    from tasks.text.function_words import CONNECTORS
-    from tasks.text.tokenize import has_letters
+    from lexveil.text.function_words import CONNECTORS
+    from lexveil.text.tokenize import has_letters
 
     class Counts(dict[str, bool]):
         def __missing__(self, word: str) -> bool:

@@ -31,7 +31,7 @@ WORDS, DIMENSIONS = 20_000, 100
 
 def limits(folder: Path, executor: str, workers: int) -> Any:
     """Limits of the stages, the same for all."""
-    from tasks.io.params import MachineParams
+    from lexveil.config import MachineParams
 
     return MachineParams("2GB", 2, workers, str(folder / "work"), "dask" if executor == "dask" else "local")
 
@@ -54,7 +54,7 @@ def run_count(folder: Path, out: Path, machine: Any) -> None:
 
 def run_segment(folder: Path, out: Path, machine: Any) -> None:
     """segment_corpus."""
-    from tasks.io.collocations import load_collocations
+    from lexveil.artifacts.collocation_tables import load_collocations
     from tasks.segment_corpus import segment_file
 
     with contextlib.chdir(folder):
@@ -67,12 +67,12 @@ def run_rewrite(folder: Path, out: Path, machine: Any) -> None:
     import numpy as np
     import pyarrow.parquet as pq
 
-    from tasks.io.pool import ordered_map
-    from tasks.privacy.budget import Policy
-    from tasks.privacy.mechanism import MECHANISMS
-    from tasks.rewrite.rewrite import Vocabulary
-    from tasks.rewrite.rewriter import Batch, Rewriter
-    from tasks.text.encode import Lexicon
+    from lexveil.accounting.budgets import Policy
+    from lexveil.accounting.vocabulary import Vocabulary
+    from lexveil.mechanisms.registry import MECHANISMS
+    from lexveil.privatization.rewriter import Batch, Rewriter
+    from lexveil.runtime.pool import ordered_map
+    from lexveil.text.encode import Lexicon
 
     table = pq.read_table(folder / "words.parquet")
     order = np.argsort(-table.column("count").to_numpy(), kind="stable")[:WORDS]
@@ -130,10 +130,10 @@ def measure(name: str, folder: Path, out: Path, executor: str, workers: int) -> 
 def prepare(corpus: Path, megabytes: float, folder: Path) -> None:
     """Make what the stages read: a sample, and for the later ones its tokens, words and collocations."""
     from benchmarks.counting import write_sample
+    from lexveil import paths
+    from lexveil.config import CollocationParams
     from tasks import count_ngrams
     from tasks.build_collocations import build
-    from tasks.io import paths
-    from tasks.io.params import CollocationParams
 
     write_sample(corpus_texts(corpus), int(megabytes * 1e6), folder / "sample.parquet")
     machine = limits(folder, "local", 1)

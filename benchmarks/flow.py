@@ -21,7 +21,7 @@ from benchmarks.table import print_table
 
 ROOT = Path(__file__).parents[1]
 DVC = [sys.executable, "-m", "dvc", "repro", "-q"]
-FLOW = [sys.executable, "-m", "flows.cli", "run"]
+FLOW = [sys.executable, "-m", "lexveil.cli", "run"]
 
 STAGE = """
 import sys, time

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from tasks.io.hashes import sha256
-from tasks.ledger import chain
-from tasks.ledger.amounts import NANO
-from tasks.ledger.ledger import DATABASE, Ledger
-from tasks.ledger.verify import verify
+from lexveil.ledger import chain
+from lexveil.ledger.amounts import NANO
+from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.verification import verify
+from lexveil.runtime.hashes import sha256
 
 CAP = 6  # documents of one subject
 SUBJECTS = 3  # of a round; new ones every ROUNDS rounds, because a cap lasts for ever

@@ -23,7 +23,7 @@ import psutil
 
 from benchmarks.kills import run
 from benchmarks.table import print_table
-from tasks.ledger.ledger import Ledger
+from lexveil.ledger.ledger import Ledger
 
 BATCH = 2_000  # documents of one request
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasks.privacy.rng import release_generator
+from lexveil.mechanisms.noise.streams import release_generator
 
 Vectors = npt.NDArray[np.float32]
 

@@ -1,7 +1,7 @@
 """Greedy lists, exact and by pynndescent: how good they are, and how long they take.
 
     uv run python -m benchmarks.lists
-    uv run python -m benchmarks.lists --space artifacts/spaces/word --sizes 20000
+    uv run python -m benchmarks.lists --space artifacts/embeddings/word --sizes 20000
 
 CPU seconds of all threads together. The first call of pynndescent compiles for half a minute or more; it is made
 before the clock starts.
@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks import limits, material
 from benchmarks.table import print_table
-from tasks.io.tables import write_json
-from tasks.space.lists import NEAR, Search, greedy_orders, mean_step, share_near
+from lexveil.embeddings.word_orders import NEAR, Search, greedy_orders, mean_step, share_near
+from lexveil.runtime.tables import write_json
 
 SIZES = (20_000, 100_000)
 SEARCHES: tuple[Search, ...] = ("exact", "pynndescent")

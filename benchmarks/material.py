@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tasks.io.spaces import read_space
+from lexveil.artifacts.embeddings import read_space
 
 Vectors = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]

@@ -1,7 +1,7 @@
 """Tokens per CPU second and peak memory of every mechanism, beside the per-word way and the machine's own limit.
 
     uv run python -m benchmarks.mechanisms
-    uv run python -m benchmarks.mechanisms --space artifacts/spaces/word --text artifacts/segmented/word.txt
+    uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word --text artifacts/segmented/word.txt
 
 Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise, lists of near words
 and everything else it needs are in its time. Limits are measured in the same process, just before and just after.
@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from benchmarks import limits, material, per_word
 from benchmarks.table import print_table
-from tasks.io.tables import write_json
-from tasks.privacy.mechanism import MECHANISMS, ON_LISTS, build_mechanism
-from tasks.privacy.tem import Tem
-from tasks.rewrite.rewrite import DRAW, HELD
+from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, build_mechanism
+from lexveil.mechanisms.tem import Tem
+from lexveil.privatization.rewrite import DRAW, HELD
+from lexveil.runtime.tables import write_json
 
 SIZES = (20_000, 50_000, 100_000)
 EPSILONS = (1.0, 10.0, 50.0)

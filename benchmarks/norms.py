@@ -9,7 +9,7 @@ so that ε times the mean distance of two occurrences in running text is that of
 
 from __future__ import annotations
 
-import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import argparse
 import json
@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.segmented import ROOT, segmented_corpus
-from tasks.io.params import load_params
-from tasks.privacy.madlib import Madlib
-from tasks.privacy.rng import stream
-from tasks.privacy.statistics import distinct_counts, draw_replacements, unchanged_counts
-from tasks.space.embed import displacement, normalize, train_word2vec
-from tasks.space.word_space import WordSpace
+from lexveil.config import load_params
+from lexveil.embeddings.training import displacement, normalize, train_word2vec
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.mechanisms.deniability import distinct_counts, draw_replacements, unchanged_counts
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.noise.streams import stream
 
 EPSILONS = (1.0, 10.0, 50.0)
 MIN_COUNTS = (2, 5, 20)

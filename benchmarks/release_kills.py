@@ -26,8 +26,8 @@ import yaml
 
 from benchmarks.kills import CAP, ROUNDS, SUBJECTS, Checked, fork
 from benchmarks.table import print_table
-from tasks.ledger.ledger import Ledger
-from tasks.release.files import privatize_file
+from lexveil.ledger.ledger import Ledger
+from lexveil.privatization.file_adapter import privatize_file
 
 TEXT = "The government said that fire services in New South Wales were there, and so was Zorblax."
 DATABASE_STATES = "select state, count(*) from releases group by state"

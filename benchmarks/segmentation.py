@@ -28,10 +28,10 @@ from benchmarks.corpus import corpus_texts
 from benchmarks.material import draw_tokens
 from benchmarks.per_sentence import PUBLISHED, TIDY
 from benchmarks.table import print_table, show
-from tasks.io.tables import write_json
-from tasks.text.function_words import CONNECTORS
-from tasks.text.segment import Collocations, segment, write_lines
-from tasks.text.tokenize import has_letters, sentences
+from lexveil.runtime.tables import write_json
+from lexveil.text.function_words import CONNECTORS
+from lexveil.text.segment import Collocations, segment, write_lines
+from lexveil.text.tokenize import has_letters, sentences
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

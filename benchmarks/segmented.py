@@ -12,8 +12,8 @@ from pathlib import Path
 
 import yaml
 
-from tasks.intake.default import write_default_corpus
-from tasks.io import paths
+from lexveil import paths
+from lexveil.data.default import write_default_corpus
 
 ROOT = Path(__file__).parents[1]
 

@@ -24,9 +24,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.corpus import corpus_texts
-from tasks.io.tables import write_json
-from tasks.text import fast_tokenize
-from tasks.text.tokenize import normal_form, sentences, token_spans
+from lexveil.runtime.tables import write_json
+from lexveil.text import fast_tokenize
+from lexveil.text.tokenize import normal_form, sentences, token_spans
 
 BATCH = 5_000  # texts, as in the stage that tokenizes the corpus
 SEED = 7

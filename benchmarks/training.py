@@ -12,7 +12,7 @@ segment_corpus) is added once for the second comparison.
 
 from __future__ import annotations
 
-import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import argparse
 import contextlib
@@ -28,10 +28,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.per_sentence import tidy_gst
 from benchmarks.segmented import ROOT, segmented_corpus
+from lexveil import paths
+from lexveil.config import EmbeddingParams, load_params
+from lexveil.text.tokenize import sentences
 from tasks import segment_corpus
-from tasks.io import paths
-from tasks.io.params import EmbeddingParams, load_params
-from tasks.text.tokenize import sentences
 
 FILE, LINES, DOCUMENTS = "corpus_file", "iterator", "segmenting iterator"
 VARIANTS = [(FILE, 1), (LINES, 1), (FILE, 2), (LINES, 2), (DOCUMENTS, 1)]

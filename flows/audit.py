@@ -19,10 +19,10 @@ from pydantic import Field
 from flows.build import FLOW_RUN, note_run, published, time_limit, timed_out
 from flows.notify import on_failure
 from flows.process import Command
-from flows.progress import ProgressPage
-from flows.project import build_lock, find_root, prepare, stage_environment
-from tasks.io.params import MechanismName, StrategyName, load_params
-from tasks.io.paths import AUDITS
+from flows.stage_progress import ProgressPage
+from lexveil.config import MechanismName, StrategyName, load_params
+from lexveil.paths import AUDITS
+from lexveil.runtime.project import build_lock, find_root, prepare, stage_environment
 
 SAYS = "lexveil audit: "  # before the line by which the command says what went wrong
 
@@ -52,7 +52,7 @@ def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
 
 def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, samples: int, out: Path) -> list[str]:
     """Return the command line of one audit."""
-    argv = [sys.executable, "-m", "flows.cli", "audit", "--mechanism", mechanism, "--strategy", strategy]
+    argv = [sys.executable, "-m", "lexveil.cli", "audit", "--mechanism", mechanism, "--strategy", strategy]
     return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
 
 

@@ -46,23 +46,24 @@ from prefect.settings import (
 )
 from prefect.states import Cancelled, Completed, Crashed, Failed
 
-from flows import provenance
-from flows.display import Result, Watcher, duration
-from flows.events import Events
-from flows.graph import Graph, Stage, open_repo, read_graph, with_status
-from flows.inputs import DataUnreachable, ensure_data
-from flows.lineage import code_state
+from flows.data_bootstrap import DataUnreachable, ensure_data
+from flows.display import duration
+from flows.dvc_output import DvcOutputParser
 from flows.notify import on_failure
+from flows.prefect_server import ServerLost, answers_within
 from flows.process import Command, stop_stages
-from flows.progress import ProgressPage
-from flows.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
-from flows.said import Said
-from flows.summary import metrics_page, stage_rows, table_rows
-from flows.tidy import forget_damaged, prune, repair, settle_lock
-from flows.ui import ServerLost, answers_within
-from tasks.errors import LexveilError, advised
-from tasks.io import paths
-from tasks.io.params import load_params
+from flows.recovery import forget_damaged, prune, repair, settle_lock
+from flows.run_summary import metrics_page, stage_rows, table_rows
+from flows.stage_progress import ProgressPage
+from lexveil import paths
+from lexveil.config import load_params
+from lexveil.errors import LexveilError, advised
+from lexveil.lineage import provenance
+from lexveil.lineage.openlineage import Events
+from lexveil.lineage.trace import code_state
+from lexveil.runtime.dvc_graph import Graph, Stage, open_repo, read_graph, with_status
+from lexveil.runtime.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
+from lexveil.runtime.run_events import RunObserver, StageResult
 
 FLOW_RUN = STATE / "flow-run"  # Prefect's id of the run that is under way
 REPORT = paths.REPORT / "index.html"
@@ -75,10 +76,10 @@ PAGE = 200  # the most that the server gives at once
 class Build:
     """One run: what it was asked, what has happened so far. Shared by the flow and the threads of its tasks."""
 
-    watcher: Watcher = field(default_factory=Watcher)
+    watcher: RunObserver = field(default_factory=RunObserver)
     keep_going: bool = False
     graph: Graph = field(default_factory=lambda: Graph({}))
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, StageResult] = field(default_factory=dict)
     commands: dict[str, Command] = field(default_factory=dict)
     stopped_by: int | None = None  # the signal
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -90,7 +91,7 @@ class Build:
     settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run
 
     @property
-    def failed(self) -> Result | None:
+    def failed(self) -> StageResult | None:
         """The first failure; it decides message and exit code."""
         return next((result for result in self.results.values() if result.state == "failed"), None)
 
@@ -123,17 +124,17 @@ class Build:
         self.watcher.say("stopping")
         stop_stages(running)
 
-    def reproduce(self, stage: Stage) -> Result:
+    def reproduce(self, stage: Stage) -> StageResult:
         """Have DVC bring one stage up to date, in a process group of its own, and say how that went."""
         logger = get_run_logger()
-        said = Said(stage.name)
+        said = DvcOutputParser(stage.name)
         said.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
         argv = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage.name]
         with self.lock:
             if self.stopped_by is not None:
-                return Result(stage.name, "stopped")
+                return StageResult(stage.name, "stopped")
             command = self.commands[stage.name] = Command(argv, stage_environment())
         self.watcher.start(stage.name)
         progress = ProgressPage(stage.name)
@@ -157,10 +158,10 @@ class Build:
                 return self.reproduce(stage)
             if said.state == "ran" and self.origin is not None:
                 provenance.keep(stage.name, self.origin, _task_run())
-            return Result(stage.name, said.state, seconds, rows=stage_rows(stage))
+            return StageResult(stage.name, said.state, seconds, rows=stage_rows(stage))
         if stopped:
-            return Result(stage.name, "stopped", seconds, "the run was stopped")
-        return Result(stage.name, "failed", seconds, said.error(code), said.exit_code)
+            return StageResult(stage.name, "stopped", seconds, "the run was stopped")
+        return StageResult(stage.name, "failed", seconds, said.error(code), said.exit_code)
 
 
 def _task_run() -> str | None:
@@ -182,7 +183,7 @@ def reproduce(stage: str) -> State[Any]:
         get_run_logger().info(f"stale: {why}")
         result = _announced(build, build.graph.stages[stage])
     else:
-        result = Result(stage, what, message=why)
+        result = StageResult(stage, what, message=why)
     build.results[stage] = result
     build.watcher.end(result)
     if result.state == "failed":
@@ -199,7 +200,7 @@ def reproduce(stage: str) -> State[Any]:
     return Completed(message=f"{duration(result.seconds)}{', rows: ' + result.rows if result.rows else ''}")
 
 
-def _announced(build: Build, stage: Stage) -> Result:
+def _announced(build: Build, stage: Stage) -> StageResult:
     run = _task_run()
     if build.events is None or run is None:
         return build.reproduce(stage)
@@ -225,7 +226,7 @@ def bring_data() -> None:
     """See to it that data/ is there. A remote that cannot be reached is tried again; nothing else gets better so."""
     logger = get_run_logger()
 
-    class Log(Watcher):
+    class Log(RunObserver):
         def say(self, text: str) -> None:
             logger.info(text)
 
@@ -423,7 +424,7 @@ def _schedule(build: Build, workers: int) -> None:
 
 def _ended(build: Build, ended: queue.SimpleQueue[str], name: str, _: object) -> None:
     # A task that broke before it could report (a bug of ours, or Prefect's server went away) must not hang the flow.
-    build.results.setdefault(name, Result(name, "failed", message="Prefect could not run this task; see its log"))
+    build.results.setdefault(name, StageResult(name, "failed", message="Prefect could not run this task; see its log"))
     ended.put(name)
 
 
@@ -449,7 +450,7 @@ def _signals(build: Build) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run(api_url: str, watcher: Watcher, keep_going: bool = False, started: float | None = None) -> int:
+def run(api_url: str, watcher: RunObserver, keep_going: bool = False, started: float | None = None) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
     Args:
@@ -544,7 +545,7 @@ def _recorded(client: SyncPrefectClient, flow_run: UUID) -> int:
 class StageFailed(LexveilError):
     """A stage ended with an error; the message is its own."""
 
-    def __init__(self, failed: Result, failures: int) -> None:
+    def __init__(self, failed: StageResult, failures: int) -> None:
         more = f" (and {failures - 1} more stage{'s' * (failures != 2)} failed)" if failures > 1 else ""
         super().__init__(f"{failed.stage}: {failed.message}{more}")
         self.exit_code = failed.exit_code

@@ -9,42 +9,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lexveil.runtime.run_events import RunObserver, StageResult
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How one stage ended: ran, restored (DVC knew the result), cached, failed, stopped or "not run"."""
-
-    stage: str
-    state: str
-    seconds: float = 0.0
-    message: str = ""
-    exit_code: int = 0
-    rows: str = ""
-
-
-class Watcher:
-    """Is told what happens, from several threads. This one stays silent: Prefect's log has it all."""
-
-    def say(self, text: str) -> None:
-        """Hear one line about the run as a whole."""
-
-    def begin(self, total: int) -> None:
-        """The graph is known: it has ``total`` stages."""
-
-    def start(self, stage: str) -> None:
-        """A stage was handed to DVC."""
-
-    def output(self, stage: str, line: str) -> None:
-        """A stage printed a line."""
-
-    def end(self, result: Result) -> None:
-        """A stage ended, or will not run."""
-
-    def close(self) -> None:
-        """Stop drawing; lines may still come."""
 
 
 def duration(seconds: float) -> str:
@@ -58,7 +26,7 @@ def duration(seconds: float) -> str:
 
 
 @dataclass
-class Plain(Watcher):
+class Plain(RunObserver):
     """One line per stage; with ``verbose`` also what the stages print, each line after its stage's name."""
 
     verbose: bool = False
@@ -79,12 +47,12 @@ class Plain(Watcher):
         if self.verbose:
             self.say(f"{stage} | {line}")
 
-    def end(self, result: Result) -> None:
+    def end(self, result: StageResult) -> None:
         """Say how a stage ended."""
         self.say(f"{result.stage} ... {_outcome(result)}")
 
 
-def _outcome(result: Result) -> str:
+def _outcome(result: StageResult) -> str:
     took = f" {duration(result.seconds)}"
     if result.state == "ran":
         return f"done{took}"
@@ -98,7 +66,7 @@ def _outcome(result: Result) -> str:
 
 
 @dataclass
-class Live(Watcher):
+class Live(RunObserver):
     """Finished stages scroll by; below them what runs now, with the last line each stage printed."""
 
     verbose: bool = False
@@ -144,7 +112,7 @@ class Live(Watcher):
         if self.verbose:
             self._console.print(f"{stage} | {line}", style="dim", markup=False)
 
-    def end(self, result: Result) -> None:
+    def end(self, result: StageResult) -> None:
         """Say how a stage ended."""
         with self._lock:
             self.running.pop(result.stage, None)
@@ -183,6 +151,6 @@ class Live(Watcher):
         return Group(*rows)
 
 
-def watcher(verbose: bool) -> Watcher:
+def watcher(verbose: bool) -> RunObserver:
     """Return the display that fits where standard output goes."""
     return Live(verbose) if sys.stdout.isatty() else Plain(verbose)

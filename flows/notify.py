@@ -12,9 +12,9 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.logging.loggers import flow_run_logger
 from prefect.settings import PREFECT_API_URL
 
-from tasks import errors
-from tasks.errors import LexveilError
-from tasks.io.params import load_params
+from lexveil import errors
+from lexveil.config import load_params
+from lexveil.errors import LexveilError
 
 WEBHOOK = "LEXVEIL_WEBHOOK"  # in the place of operation.webhook, for an address that must not be committed
 TIMEOUT_SECONDS = 10.0

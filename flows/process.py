@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import psutil
 
-GUARD = Path(__file__).with_name("guard.py")
+GUARD = Path(__file__).with_name("process_guard.py")
 
 
 class Command:

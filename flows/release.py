@@ -13,13 +13,13 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.states import Cancelled, Completed, Failed
 
+from flows.archive_release import SAYS
 from flows.build import FLOW_RUN, note_run, published, time_limit, timed_out
 from flows.notify import on_failure
 from flows.process import Command
-from flows.progress import ProgressPage
-from flows.project import build_lock, find_root, prepare, stage_environment
-from flows.publish import SAYS
-from tasks.io.params import load_params
+from flows.stage_progress import ProgressPage
+from lexveil.config import load_params
+from lexveil.runtime.project import build_lock, find_root, prepare, stage_environment
 
 
 class Work:
@@ -39,7 +39,7 @@ class Work:
 
 def release_command() -> list[str]:
     """Return the command line of one release."""
-    return [sys.executable, "-m", "flows.publish"]
+    return [sys.executable, "-m", "flows.archive_release"]
 
 
 def _make(work: Work) -> State[Any]:

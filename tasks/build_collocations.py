@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.io import duck, paths
-from tasks.io.params import CollocationParams, MachineParams, load_params
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import atomic_directory, atomic_file, read_json, read_table, require
+from lexveil import paths
+from lexveil.config import CollocationParams, MachineParams, load_params
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import atomic_directory, atomic_file, read_json, read_table, require
 
 NGRAMS = {"bigrams": ("first", "second"), "trigrams": ("first", "second", "third")}
 MEASURES = {"pmi": "pmi_bits", "npmi": "npmi", "llr": "llr", "t_score": "t_score"}  # name in params.yaml -> column
@@ -29,7 +30,7 @@ def build(ngrams: Path, n_tokens: int, out: Path, params: CollocationParams, mac
     words = read_table(ngrams / "words.parquet", "count_ngrams", ["word", "count"])
     spelled, counts = words.column("word").combine_chunks(), words.column("count").to_numpy()
     kept = {}
-    with duck.session(machine) as con, atomic_directory(out) as folder:
+    with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
         for name, places in NGRAMS.items():
             source = pq.ParquetFile(ngrams / f"{name}.parquet")
             columns = [(f"{place}_word", pa.string()) for place in places] + [("count", pa.int64())]
@@ -45,7 +46,7 @@ def build(ngrams: Path, n_tokens: int, out: Path, params: CollocationParams, mac
                         of_word = counts[counted.column(f"{place}_id").to_numpy()]
                         counted = counted.append_column(f"{place}_count", pa.array(of_word))
                     con.register(name, counted)
-                    query = duck.text(f"collocation_{name}")
+                    query = duckdb_session.text(f"collocations/collocation_{name}")
                     scored = con.sql(query, params={"n_tokens": n_tokens, **thresholds}).to_arrow_table()
                     for at, place in enumerate(places):
                         word = spelled.take(scored.column(at).combine_chunks())

@@ -1,4 +1,4 @@
-"""The nearest words of every word of one embedding: spaces/SEGMENTATION -> neighborhoods/SEGMENTATION/.
+"""The nearest words of every word of one embedding: embeddings/SEGMENTATION -> neighborhoods/SEGMENTATION/.
 
 meta.json tells the smallest and the largest distance of two words, which truncated Gumbel is calibrated by, both exact
 whatever the search; and where the search is approximate, how often it finds the nearest word of a noisy vector. That is
@@ -7,25 +7,25 @@ another question than how well it does among words: noise carries the vector far
 
 from __future__ import annotations
 
-import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
 from typing import Any
 
 import numpy as np
 
-from tasks.errors import RequestError
-from tasks.io import paths
-from tasks.io.params import load_params
-from tasks.io.spaces import load_space
-from tasks.io.stage import stage_main
-from tasks.io.tables import atomic_directory, write_json
-from tasks.privacy.madlib import Madlib
-from tasks.privacy.rng import stream
-from tasks.space.approximate import ApproximateSearch
-from tasks.space.extent import largest_distance, smallest_distance
-from tasks.space.search import ExactSearch, approximate_neighbors
-from tasks.space.word_space import Vectors
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.config import load_params
+from lexveil.embeddings.approximate_search import ApproximateSearch
+from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
+from lexveil.embeddings.extent import largest_distance, smallest_distance
+from lexveil.embeddings.word_space import Vectors
+from lexveil.errors import RequestError
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import atomic_directory, write_json
 
 NOISE = (1.0, 10.0, 50.0)  # epsilon of the noisy queries
 SAMPLE = 500  # words that they are made from
@@ -50,7 +50,7 @@ def main() -> None:
         raise RequestError("usage: python -m tasks.build_neighborhoods word|gst|mst")
     segmentation = sys.argv[1]
     params = load_params()
-    vectors = np.ascontiguousarray(load_space(segmentation).vectors)
+    vectors = np.ascontiguousarray(load_embedding(segmentation).vectors)
     k, search = params.neighborhoods.neighbors, params.neighborhoods.search
     if search == "exact":
         ids, distances = ExactSearch(vectors).neighbors(k)

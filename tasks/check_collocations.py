@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.io import duck, paths
-from tasks.io.docs import DataDocs
-from tasks.io.params import CollocationParams, MachineParams, load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import read_json, require, write_json
+from lexveil import paths
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.config import CollocationParams, MachineParams, load_params
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_json, require, write_json
 
 
 def run(
@@ -32,17 +33,17 @@ def run(
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
     # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from tasks.expectations.collocations import collocation_suite
-    from tasks.expectations.run import validate
+    from lexveil.checks.collocation_suite import collocation_suite
+    from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    with duck.session(machine) as con:
-        duck.view(con, "words", ngrams / "words.parquet")
+    with duckdb_session.session(machine) as con:
+        duckdb_session.view(con, "words", ngrams / "words.parquet")
         for name in ("bigram", "trigram"):
-            duck.view(con, f"{name}s", collocations / f"{name}s.parquet")
-            duck.view(con, f"{name}_counts", ngrams / f"{name}s.parquet")
-        frame = duck.run(
-            con, "collocation_audit", n_tokens=n_tokens, min_count=params.min_count, min_pmi=params.min_pmi
+            duckdb_session.view(con, f"{name}s", collocations / f"{name}s.parquet")
+            duckdb_session.view(con, f"{name}_counts", ngrams / f"{name}s.parquet")
+        frame = duckdb_session.run(
+            con, "checks/collocation_audit", n_tokens=n_tokens, min_count=params.min_count, min_pmi=params.min_pmi
         ).df()
     verdict = validate("collocations", collocation_suite(params.min_count, params.min_pmi), frame, docs)
     summary = {f"n_{ngrams}": int(n) for ngrams, n in zip(frame["ngrams"], frame["n_rows"], strict=True)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.io import duck, paths
-from tasks.io.docs import DataDocs
-from tasks.io.params import MachineParams, load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import require, write_json
+from lexveil import paths
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.config import MachineParams, load_params
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import require, write_json
 
 
 def run(sample: Path, tokens: Path, words: Path, out: Path, docs: DataDocs, machine: MachineParams) -> dict[str, int]:
@@ -18,15 +19,15 @@ def run(sample: Path, tokens: Path, words: Path, out: Path, docs: DataDocs, mach
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
     # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from tasks.expectations.corpus import corpus_suite
-    from tasks.expectations.run import validate
+    from lexveil.checks.corpus_suite import corpus_suite
+    from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    with duck.session(machine) as con:
-        duck.view(con, "sample", sample)
-        duck.view(con, "tokens", tokens)
-        duck.view(con, "words", words)
-        frame = duck.run(con, "corpus_totals").df()
+    with duckdb_session.session(machine) as con:
+        duckdb_session.view(con, "sample", sample)
+        duckdb_session.view(con, "tokens", tokens)
+        duckdb_session.view(con, "words", words)
+        frame = duckdb_session.run(con, "checks/corpus_totals").df()
     verdict = validate("corpus", corpus_suite(), frame, docs)
     summary = {
         "n_documents": len(frame),

@@ -9,13 +9,13 @@ from statistics import fmean
 from sys import float_info
 from typing import TYPE_CHECKING, Any
 
-from tasks.evaluation.evaluate import SETTINGS
-from tasks.evaluation.scores import NAMES
-from tasks.io import paths
-from tasks.io.docs import DataDocs
-from tasks.io.params import EvaluationParams, GridParams, load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import read_json, write_json
+from lexveil import paths
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.config import EvaluationParams, GridParams, load_params
+from lexveil.evaluation.scores import NAMES
+from lexveil.evaluation.utility import SETTINGS
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_json, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,8 +181,8 @@ def run(
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
     # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from tasks.expectations.evaluation import evaluation_suite
-    from tasks.expectations.run import validate
+    from lexveil.checks.evaluation_suite import evaluation_suite
+    from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
     frame = cells(records, datasets, settings)

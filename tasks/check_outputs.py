@@ -10,13 +10,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks.io import duck, paths
-from tasks.io.docs import DataDocs
-from tasks.io.documents import load_documents
-from tasks.io.params import CLEAN, GridParams, MachineParams, load_params
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import read_json, require, write_json
-from tasks.privacy.budget import SEGMENTATION_OF
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.config import CLEAN, GridParams, MachineParams, load_params
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import read_json, require, write_json
 
 TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotected")
 
@@ -28,7 +29,7 @@ class Run:
     Attributes:
         name: mechanism/strategy/epsilon.
         stage: what makes it, as DVC names it.
-        folder: with documents.parquet and ledger.parquet.
+        folder: with documents.parquet and tokens.parquet.
         plan: the budget plan it had to keep to; None for the clean baseline, which may spend nothing.
         n_vocabulary: rows of its strategy's space; 0 for the clean baseline.
     """
@@ -43,7 +44,9 @@ class Run:
 def runs_of(grid: GridParams) -> list[Run]:
     """The clean baseline, then every run that params.yaml names; what another grid left behind is not looked at."""
     sizes: dict[str, int] = {
-        strategy: int(read_json(paths.space(SEGMENTATION_OF[strategy]) / "meta.json", "train_embeddings")["n_tokens"])
+        strategy: int(
+            read_json(paths.embedding(SEGMENTATION_OF[strategy]) / "meta.json", "train_embeddings")["n_tokens"]
+        )
         for strategy in grid.strategies
     }
     clean = require(paths.private(*CLEAN), "baseline")
@@ -62,14 +65,14 @@ def runs_of(grid: GridParams) -> list[Run]:
 
 def open_run(con: duckdb.DuckDBPyConnection, one: Run) -> None:
     """Make the tables of one run readable as ``documents``, ``ledger`` and ``plan``."""
-    duck.view(con, "documents", one.folder / "documents.parquet")
-    duck.view(con, "ledger", one.folder / "ledger.parquet")
+    duckdb_session.view(con, "documents", one.folder / "documents.parquet")
+    duckdb_session.view(con, "ledger", one.folder / "tokens.parquet")
     if one.plan is None:
         con.execute(
             "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget from ledger limit 0"
         )
     else:
-        duck.view(con, "plan", one.plan)
+        duckdb_session.view(con, "plan", one.plan)
 
 
 def run(
@@ -84,18 +87,18 @@ def run(
         CheckFailed: at the first run in which an expectation does not hold; ``out`` is not there then.
     """
     # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from tasks.expectations.outputs import output_suite
-    from tasks.expectations.run import merge, validate
+    from lexveil.checks.output_suite import output_suite
+    from lexveil.checks.validation import merge, validate
 
     out.unlink(missing_ok=True)
     docs.forget("outputs")
     progress = Progress("check outputs", len(runs), "runs")
     verdicts, totals = [], {}
-    with duck.session(machine) as con:
+    with duckdb_session.session(machine) as con:
         con.register("inputs", inputs)
         for one in runs:
             open_run(con, one)
-            frame = duck.run(con, "output_lengths", n_vocabulary=one.n_vocabulary).df()
+            frame = duckdb_session.run(con, "checks/output_lengths", n_vocabulary=one.n_vocabulary).df()
             suite = output_suite(one.stage, is_clean=one.plan is None)
             verdicts.append(validate(f"outputs/{one.name}", suite, frame, docs))
             totals[one.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}

@@ -6,12 +6,13 @@ import shutil
 import sys
 from pathlib import Path
 
-from tasks.errors import RequestError
-from tasks.io import duck, paths
-from tasks.io.docs import DataDocs
-from tasks.io.params import MachineParams, load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import atomic_directory, require, write_json
+from lexveil import paths
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.config import MachineParams, load_params
+from lexveil.errors import RequestError
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import atomic_directory, require, write_json
 
 
 def run(strategy: str, plans: dict[str, Path], out: Path, docs: DataDocs, machine: MachineParams) -> int:
@@ -27,16 +28,16 @@ def run(strategy: str, plans: dict[str, Path], out: Path, docs: DataDocs, machin
         CheckFailed: if an expectation does not hold in one of them; ``out`` is not there then.
     """
     # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from tasks.expectations.plans import plan_suite
-    from tasks.expectations.run import validate
+    from lexveil.checks.plan_suite import plan_suite
+    from lexveil.checks.validation import validate
 
     shutil.rmtree(out, ignore_errors=True)
     docs.forget(f"plans/{strategy}")
     n_texts = 0
-    with duck.session(machine) as con, atomic_directory(out) as folder:
+    with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
         for epsilon, plan in plans.items():
-            duck.view(con, "plan", plan)
-            frame = duck.run(con, "plan_totals").df()
+            duckdb_session.view(con, "plan", plan)
+            frame = duckdb_session.run(con, "checks/plan_totals").df()
             verdict = validate(f"plans/{strategy}/{epsilon}", plan_suite(strategy), frame, docs)
             n_texts = len(frame)
             summary = {"n_texts": n_texts} | {

@@ -1,4 +1,4 @@
-"""Judge how much of the documents the vocabularies know: documents, spaces -> checks/coverage.json, or stop."""
+"""Judge how much of the documents the vocabularies know: documents, embeddings -> checks/coverage.json, or stop."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tasks.io import duck, paths
-from tasks.io.docs import DataDocs
-from tasks.io.documents import load_documents
-from tasks.io.lexicons import load_lexicon
-from tasks.io.params import MachineParams, load_params
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import write_json
-from tasks.io.texts import texts_of
-from tasks.text.encode import PUNCTUATION, Lexicon, encode
+from lexveil import paths
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.text_rows import texts_of
+from lexveil.config import MachineParams, load_params
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import write_json
+from lexveil.text.encode import PUNCTUATION, Lexicon, encode
 
 SEGMENTATIONS = ("word", "gst", "mst")
 BATCH = 5_000  # texts cut at a time, which bounds memory
@@ -74,13 +75,13 @@ def run(
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
     # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from tasks.expectations.run import validate
-    from tasks.expectations.vocab import vocab_suite
+    from lexveil.checks.validation import validate
+    from lexveil.checks.vocabulary_suite import vocab_suite
 
     out.unlink(missing_ok=True)
-    with duck.session(machine) as con:
+    with duckdb_session.session(machine) as con:
         con.register("text_words", text_words(documents, lexicon_of))
-        frame = duck.run(con, "vocab_coverage").df()
+        frame = duckdb_session.run(con, "checks/vocab_coverage").df()
     verdict = validate("vocab", vocab_suite(min_coverage), frame, docs)
     coverage: dict[str, Any] = {}
     for row in frame.to_dict("records"):

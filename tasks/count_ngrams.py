@@ -19,17 +19,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tasks.errors import RequestError
-from tasks.io import duck, paths
-from tasks.io.params import MachineParams, load_params
-from tasks.io.pool import ordered_map
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import atomic_directory, read_json, read_table, require, write_json
-from tasks.io.work import check_disk, expect_file, kept_work, own_folder
+from lexveil import paths
+from lexveil.config import MachineParams, load_params
+from lexveil.errors import RequestError
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import atomic_directory, read_json, read_table, require, write_json
 
-COUNTED_BY = {"bigrams": "bigram_counts", "trigrams": "trigram_counts"}
+COUNTED_BY = {"bigrams": "collocations/bigram_counts", "trigrams": "collocations/trigram_counts"}
 NAMES = tuple(COUNTED_BY)
-QUERIES = ("shard_totals", *COUNTED_BY.values())  # what decides the files of a shard
+QUERIES = ("collocations/shard_totals", *COUNTED_BY.values())  # what decides the files of a shard
 MAX_WORDS = 2**21  # a trigram's key packs three word numbers into 63 bits
 LAST_KEY = 2**63 - 1
 SHARD_TOKENS = 2**22  # tokens of a shard, about; fewer if the memory limit asks for it
@@ -105,9 +106,9 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
 def count_shard(con: duckdb.DuckDBPyConnection, shard: Shard, words: Range) -> dict[str, int]:
     """Write the counts of one shard and return its totals."""
     con.register("shard", pq.ParquetFile(shard.tokens).read_row_groups(shard.groups, columns=["sentence_id", "ids"]))
-    totals: dict[str, int] = con.sql(duck.text("shard_totals")).to_arrow_table().to_pylist()[0]
+    totals: dict[str, int] = con.sql(duckdb_session.text("collocations/shard_totals")).to_arrow_table().to_pylist()[0]
     for name in NAMES:
-        duck.materialize(con, COUNTED_BY[name], shard.counts(name), group_rows=SHARD_ROWS, **words._asdict())
+        duckdb_session.materialize(con, COUNTED_BY[name], shard.counts(name), group_rows=SHARD_ROWS, **words._asdict())
     con.unregister("shard")
     write_json(totals, shard.totals())
     return totals
@@ -123,7 +124,7 @@ class ShardCounter:
     def __call__(self, shard: Shard) -> dict[str, int]:
         """Count; what was killed, or is late and no longer waited for, leaves no half file in the way of another."""
         expect_file(shard.tokens, "this worker")
-        with own_folder(shard.base.parent) as folder, duck.session(self.machine) as con:
+        with own_folder(shard.base.parent) as folder, duckdb_session.session(self.machine) as con:
             mine = shard._replace(base=folder / shard.base.name)
             totals = count_shard(con, mine, self.words)
             for name in NAMES:
@@ -139,7 +140,7 @@ def counted_shards(
     if machine.executor == "local" or len(shards) < 2:
         yield from (count_shard(con, shard, words) for shard in shards)
         return
-    counter = ShardCounter(words, duck.share(machine))
+    counter = ShardCounter(words, duckdb_session.share(machine))
     # Where workers are elsewhere, so is their current folder.
     shards = [shard._replace(tokens=shard.tokens.resolve(), base=shard.base.resolve()) for shard in shards]
     for shard, totals in zip(shards, ordered_map(counter, shards, machine), strict=True):
@@ -205,12 +206,12 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     """
     table = read_table(words, "sample_corpus", columns=["count", "kind"])
     used = countable(table, min_count)
-    memory = duck.memory_bytes(machine if machine.executor == "local" else duck.share(machine))
+    memory = duckdb_session.memory_bytes(machine if machine.executor == "local" else duckdb_session.share(machine))
     size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
-    code = ["count_ngrams.py", *(f"../sql/{name}.sql" for name in QUERIES)]
+    code = ["tasks/count_ngrams.py", *(f"sql/{name}.sql" for name in QUERIES)]
     with (
         kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work,
-        duck.session(machine) as con,
+        duckdb_session.session(machine) as con,
         atomic_directory(out) as folder,
     ):
         check_disk(work, *disk(table, used), "counting")
@@ -225,12 +226,14 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
         for name in NAMES:
             print(f"adding up the {name} of {len(shards)} shards", flush=True)
             files = [shard.counts(name) for shard in shards]
-            duck.view(con, "counted", *files)
+            duckdb_session.view(con, "counted", *files)
             ranges = [
                 {"first_key": first, "last_key": last, "min_count": min_count}
-                for first, last in key_ranges(files, duck.memory_bytes(machine) // RANGE_BYTES)
+                for first, last in key_ranges(files, duckdb_session.memory_bytes(machine) // RANGE_BYTES)
             ]
-            rows = duck.materialize_parts(con, f"merge_{name}", folder / f"{name}.parquet", ranges, group_rows=ROWS)
+            rows = duckdb_session.materialize_parts(
+                con, f"collocations/merge_{name}", folder / f"{name}.parquet", ranges, group_rows=ROWS
+            )
             totals[f"n_{name}"] = rows
             print(f"counted {name}: {rows:,} occur at least {min_count} times", flush=True)
     return totals | {"n_words": table.num_rows}

@@ -1,4 +1,4 @@
-"""Score one run: private/**/documents.parquet, spaces/word, attackers, language_model -> evaluation/**.json.
+"""Score one run: private/**/documents.parquet, embeddings/word, attackers, language_model -> evaluation/**.json.
 
 What a task and attackers get from its texts, how similar they are to the originals, and how natural they read. Every
 data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
@@ -8,7 +8,7 @@ all runs, so that runs differ by their texts only.
 
 from __future__ import annotations
 
-import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,23 +20,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import RequestError
-from tasks.evaluation.classifier import CLASSIFIERS, joined
-from tasks.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
-from tasks.evaluation.evaluate import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
-from tasks.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
-from tasks.evaluation.membership import STREAM, PaperAttacker, attacked, membership_entry, parts_of
-from tasks.evaluation.ngrams import Counted
-from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
-from tasks.io import paths
-from tasks.io.attackers import load_attackers
-from tasks.io.language_model import load_language_model
-from tasks.io.params import CLEAN, EvaluationParams, Params, load_params
-from tasks.io.pool import ordered_map
-from tasks.io.spaces import load_space
-from tasks.io.stage import stage_main
-from tasks.io.tables import read_table, write_json
-from tasks.privacy.rng import stream
+from lexveil import paths
+from lexveil.artifacts.attackers import load_attackers
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.language_models import load_language_model
+from lexveil.config import CLEAN, EvaluationParams, Params, load_params
+from lexveil.errors import RequestError
+from lexveil.evaluation.classifier import CLASSIFIERS, joined
+from lexveil.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
+from lexveil.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
+from lexveil.evaluation.membership import STREAM, PaperAttacker, attacked, membership_entry, parts_of
+from lexveil.evaluation.ngrams import CountedTexts
+from lexveil.evaluation.text_quality import drawn, perplexity_entry, similarity_entry, texts_of
+from lexveil.evaluation.utility import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_table, write_json
 
 STAGE = "evaluate"  # the name of its streams
 LARGE = 50_000_000  # bytes of documents from which on data sets are learnt from side by side
@@ -65,7 +65,7 @@ def load_encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encode
     """What makes the encoder of a data set from clean texts of it."""
     back_end = ENCODERS[settings.encoder]
     if settings.encoder == TfidfMean.name:
-        space = load_space("word")
+        space = load_embedding("word")
         return lambda texts: back_end(space.tokens, space.vectors, texts)
     encoder = back_end.maker(settings)()  # a model that was made elsewhere is the same for all
     return lambda _: encoder
@@ -142,7 +142,7 @@ def learnt(
     """
     settings = params.evaluation
     make = CLASSIFIERS[settings.classifier].maker(settings)
-    clean_texts, private_texts = Counted.each(joined(*both(clean)), joined(*both(private)))
+    clean_texts, private_texts = CountedTexts.each(joined(*both(clean)), joined(*both(private)))
     labels = clean.column(TARGET_OF["utility"]).to_pylist()
     made: dict[str, Any] = {}
     for name, measure, max_classes in (("utility", utility, None), ("attack", attack, settings.max_classes)):

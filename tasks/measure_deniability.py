@@ -1,4 +1,4 @@
-"""Plausible deniability statistics N_w and S_w of one mechanism: spaces, lists -> deniability/MECHANISM/.
+"""Plausible deniability statistics N_w and S_w of one mechanism: embeddings, word orders -> deniability/MECHANISM/.
 
 Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of the grid, as in
 1-Diffractor Figure 4; where the law has a closed form, the expectations are computed beside. Here a word gets epsilon
@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasks.errors import ParameterError, RequestError
-from tasks.io import paths
-from tasks.io.lists import load_lists
-from tasks.io.mechanisms import Prepared, prepare
-from tasks.io.params import Params, load_params
-from tasks.io.spaces import load_space
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import atomic_directory, write_json
-from tasks.privacy.budget import SEGMENTATION_OF, Policy
-from tasks.privacy.mechanism import MECHANISMS
-from tasks.privacy.rng import stream
-from tasks.privacy.statistics import choose_words, statistics
-from tasks.rewrite.rewrite import Vocabulary
-from tasks.space.word_space import WordSpace
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.mechanisms import Prepared, prepare
+from lexveil.artifacts.word_orders import load_word_orders
+from lexveil.config import Params, load_params
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import ParameterError, RequestError
+from lexveil.mechanisms.deniability import choose_words, statistics
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import atomic_directory, write_json
 
 Rows = npt.NDArray[np.int64]
 
@@ -44,13 +44,13 @@ def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Seque
     Raises:
         RequestError: if there are none.
     """
-    lists = [set(load_lists(segmentation, name).words) for name in sets]
+    lists = [set(load_word_orders(segmentation, name).words) for name in sets]
     rows = Vocabulary.of(space.tokens, space.vectors, policy).rows
     shared = [row for row in rows.tolist() if all(space.tokens[row] in words for words in lists)]
     if not shared:
         raise RequestError(
-            f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of lists.sets; enlarge the "
-            "corpus, or take out of lists.models the model that shares no words with it"
+            f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of word_orders.sets; enlarge the "
+            "corpus, or take out of word_orders.models the model that shares no words with it"
         )
     return np.array(shared, dtype=np.int64)
 
@@ -84,8 +84,8 @@ def run(mechanism: str, params: Params, out: Path) -> None:
     progress = Progress(f"deniability {mechanism}", len(segmentations) * len(epsilons), "statistics")
     with atomic_directory(out) as folder:
         for segmentation in segmentations:
-            space = load_space(segmentation)
-            shared = shared_rows(segmentation, space, policy, params.lists.sets)
+            space = load_embedding(segmentation)
+            shared = shared_rows(segmentation, space, policy, params.word_orders.sets)
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]
             made = prepare(mechanism, segmentation, space, policy, params.mechanisms)

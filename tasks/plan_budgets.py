@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tasks.errors import RequestError
-from tasks.io import paths
-from tasks.io.documents import load_documents
-from tasks.io.lexicons import load_lexicon
-from tasks.io.params import PolicyParams, load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import atomic_directory, write_table
-from tasks.io.texts import texts_of
-from tasks.privacy.budget import SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
-from tasks.rewrite.count import count_tokens
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.text_rows import texts_of
+from lexveil.config import PolicyParams, load_params
+from lexveil.errors import RequestError
+from lexveil.privatization.count import count_tokens
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import atomic_directory, write_table
 
 
 def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: PolicyParams, out: Path) -> None:

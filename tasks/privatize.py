@@ -17,25 +17,25 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import LexveilError, RequestError
-from tasks.io import paths
-from tasks.io.documents import load_documents
-from tasks.io.hashes import sha256, version
-from tasks.io.lexicons import load_lexicon
-from tasks.io.mechanisms import prepare
-from tasks.io.params import load_params
-from tasks.io.pool import ordered_map
-from tasks.io.spaces import load_space
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import PARQUET, atomic_directory, read_table, write_json
-from tasks.io.texts import texts_of
-from tasks.privacy.budget import ACTIONS, KEPT, SEGMENTATION_OF, STRATEGIES, Policy
-from tasks.privacy.mechanism import MECHANISMS
-from tasks.privacy.record import record
-from tasks.rewrite.rewrite import Rewritten
-from tasks.rewrite.rewriter import Batch, Rewriter
-from tasks.rewrite.tally import Tally
-from tasks.text.encode import KINDS, Lexicon, encode
+from lexveil import paths
+from lexveil.accounting.budgets import ACTIONS, KEPT, SEGMENTATION_OF, STRATEGIES, Policy
+from lexveil.accounting.record import record
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.mechanisms import prepare
+from lexveil.artifacts.text_rows import texts_of
+from lexveil.config import load_params
+from lexveil.errors import LexveilError, RequestError
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.rewrite import Rewritten
+from lexveil.privatization.rewriter import Batch, Rewriter
+from lexveil.privatization.tally import Tally
+from lexveil.runtime.hashes import sha256, version
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, write_json
+from lexveil.text.encode import KINDS, Lexicon, encode
 
 BATCH = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
 SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
@@ -174,7 +174,7 @@ class Run:
             self.machine = params.machine.alone()
             return
         segmentation = SEGMENTATION_OF[strategy]
-        made = prepare(mechanism, segmentation, load_space(segmentation), self.policy, params.mechanisms)
+        made = prepare(mechanism, segmentation, load_embedding(segmentation), self.policy, params.mechanisms)
         names = (mechanism, strategy, str(epsilon))
         self.rewriter = Rewriter(
             load_lexicon(segmentation), made.vocabulary, made.mechanism, self.policy, names, params.seed
@@ -189,7 +189,7 @@ class Run:
         if sum(plan["n_perturbed"]) < SMALL:
             self.machine = params.machine.alone()
         for name in ("words.txt", "vectors.npy"):
-            self.hashes[f"spaces/{segmentation}/{name}"] = sha256(paths.space(segmentation) / name)
+            self.hashes[f"embeddings/{segmentation}/{name}"] = sha256(paths.embedding(segmentation) / name)
         for name in ("bigrams.parquet", "trigrams.parquet"):
             if segmentation != "word":
                 self.hashes[f"collocations/{name}"] = sha256(paths.COLLOCATIONS / name)
@@ -246,7 +246,7 @@ def _joined(parts: list[Part]) -> Part:
 
 
 def privatize(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[str, Any]:
-    """Write documents.parquet, ledger.parquet, metrics.json and record.json into folder ``out``; return the metrics."""
+    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the metrics."""
     run = Run(mechanism, strategy, epsilon)
     documents = load_documents()
     alone = run.machine == run.machine.alone()

@@ -18,16 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tasks.errors import MissingArtifact, ParameterError
-from tasks.io import duck, paths
-from tasks.io.params import MachineParams, Params, load_params
-from tasks.io.pool import ordered_map
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import atomic_file
-from tasks.io.work import check_disk, expect_file, kept_work, own_folder
-from tasks.text.fast_tokenize import tokenize_texts
-from tasks.text.function_words import CONNECTORS
-from tasks.text.tokenize import has_letters
+from lexveil import paths
+from lexveil.config import MachineParams, Params, load_params
+from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import atomic_file
+from lexveil.text.fast_tokenize import tokenize_texts
+from lexveil.text.function_words import CONNECTORS
+from lexveil.text.tokenize import has_letters
 
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
 SHARD_WORDS = pa.schema(
@@ -104,7 +105,7 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
     """
     weights = params.sample.weights
     sources = {name: shards for name, shards in sources_of(corpus, weights).items() if weights.get(name, 1.0)}
-    with duck.session(params.machine) as con:
+    with duckdb_session.session(params.machine) as con:
         largest = object_size(shard for shards in sources.values() for shard in shards)
         packed = sum(shard.stat().st_size for shards in sources.values() for shard in shards)
         # The sample is about as large as the shards; rows that do not fit into memory are spilled unpacked.
@@ -113,14 +114,14 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
             "create temp view corpus as "
             + " union all ".join(
                 f"select text, '{name}' as source, {weights.get(name, 1.0)!r}::double as weight "
-                f"from read_json({duck.file_list(shards)}, "
+                f"from read_json({duckdb_session.file_list(shards)}, "
                 f"columns = {{text: 'varchar'}}, format = 'newline_delimited', maximum_object_size = {largest})"
                 for name, shards in sources.items()
             )
         )
         chosen = {"seed": params.seed, "max_documents": params.sample.max_documents}
-        duck.materialize(con, "corpus_sample", out, group_rows=GROUP, **chosen)
-        duck.view(con, "sample", out)
+        duckdb_session.materialize(con, "corpus/sample", out, group_rows=GROUP, **chosen)
+        duckdb_session.view(con, "sample", out)
         return dict(con.execute("select source, count(*) from sample group by all order by all").fetchall())
 
 
@@ -232,11 +233,11 @@ def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams) -> 
 
 def number_words(shards: list[Shard], out: Path, work: Path, machine: MachineParams) -> int:
     """Write the vocabulary, and the number of each shard's words into ``work``; return the number of words."""
-    with duck.session(machine) as con:
-        duck.view(con, "shard_words", *(shard.words() for shard in shards))
-        n_words = duck.materialize(con, "corpus_words", out)
-        duck.view(con, "words", out)
-        duck.materialize(con, "corpus_word_ids", work)
+    with duckdb_session.session(machine) as con:
+        duckdb_session.view(con, "shard_words", *(shard.words() for shard in shards))
+        n_words = duckdb_session.materialize(con, "corpus/words", out)
+        duckdb_session.view(con, "words", out)
+        duckdb_session.materialize(con, "corpus/word_ids", work)
     return n_words
 
 
@@ -284,7 +285,7 @@ def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) 
     """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return the sentences."""
     text = pq.ParquetFile(sample_file).metadata
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
-    code = ["sample_corpus.py", "text"]
+    code = ["tasks/sample_corpus.py", "lexveil/text"]
     with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES) as work:
         # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
         check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")

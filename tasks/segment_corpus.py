@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tasks.errors import RequestError
-from tasks.io import paths
-from tasks.io.collocations import load_collocations
-from tasks.io.params import MachineParams, load_params
-from tasks.io.pool import ordered_map
-from tasks.io.stage import Progress, stage_main
-from tasks.io.tables import atomic_file, read_table, require, write_json
-from tasks.io.work import expect_file
-from tasks.text.segment import SEGMENTATIONS, Bytes, Collocations, Ids, segment, write_lines
+from lexveil import paths
+from lexveil.artifacts.collocation_tables import load_collocations
+from lexveil.config import MachineParams, load_params
+from lexveil.errors import RequestError
+from lexveil.runtime.checkpoints import expect_file
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import atomic_file, read_table, require, write_json
+from lexveil.text.segment import SEGMENTATIONS, Bytes, Collocations, Ids, segment, write_lines
 
 BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves

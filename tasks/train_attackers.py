@@ -1,26 +1,26 @@
 """Train the models of membership inference, once for all runs: private/none/none/0.0/documents.parquet -> attackers/.
 
-They learn from clean texts only (tasks/evaluation/membership.py), and nothing of any run.
+They learn from clean texts only (lexveil/evaluation/membership.py), and nothing of any run.
 """
 
 from __future__ import annotations
 
-import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.evaluation.classifier import joined
-from tasks.evaluation.membership import STREAM, Parts, attackers, parts_of
-from tasks.evaluation.ngrams import Ngrams
-from tasks.io import paths
-from tasks.io.attackers import write_attackers
-from tasks.io.params import CLEAN, Params, load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import read_table
-from tasks.privacy.rng import stream
+from lexveil import paths
+from lexveil.artifacts.attackers import write_attackers
+from lexveil.config import CLEAN, Params, load_params
+from lexveil.evaluation.classifier import joined
+from lexveil.evaluation.membership import STREAM, Parts, attackers, parts_of
+from lexveil.evaluation.ngrams import Ngrams
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_table
 
 
 def run(clean: pa.Table, params: Params, out: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> spaces/SEGMENTATION/.
+"""Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
 That of words may be a model that was brought in instead (params.yaml: embeddings.word_model). An interrupted training
 goes on after its last finished epoch.
@@ -6,7 +6,7 @@ goes on after its last finished epoch.
 
 from __future__ import annotations
 
-import tasks.io.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
 from dataclasses import asdict
@@ -15,21 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from tasks.errors import RequestError
-from tasks.io import paths
-from tasks.io.judgements import SIMILARITY, load_analogies, load_similarity
-from tasks.io.models import load_model
-from tasks.io.params import Params, load_params
-from tasks.io.spaces import write_space
-from tasks.io.stage import stage_main
-from tasks.io.tables import require, write_json
-from tasks.io.training import FORMAT, Checkpoints, TrainingWatch, some_sentences
-from tasks.io.work import kept_work
-from tasks.space.embed import Trained, TrainingState, displacement, normalize, train_word2vec
-from tasks.space.quality import analogies, by_frequency, neighbour_samples, similarity
-from tasks.space.word_space import WordSpace
+from lexveil import paths
+from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
+from lexveil.artifacts.embeddings import write_embedding
+from lexveil.artifacts.external_embeddings import load_model
+from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingWatch, some_sentences
+from lexveil.config import Params, load_params
+from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
+from lexveil.embeddings.training import Trained, TrainingState, displacement, normalize, train_word2vec
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import RequestError
+from lexveil.runtime.checkpoints import kept_work
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import require, write_json
 
-CODE = ("space/embed.py", "space/objective.py")  # on which the state of a training depends
+CODE = (
+    "lexveil/embeddings/training.py",
+    "lexveil/embeddings/training_loss.py",
+)  # on which the state of a training depends
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 
 
@@ -96,7 +99,7 @@ def write(
 ) -> None:
     """Write the embedding of one segmentation, normalized as params.yaml says, and its figures."""
     space = normalize(raw, params.embeddings.normalize)
-    write_space(space, paths.space(segmentation), about)
+    write_embedding(space, paths.embedding(segmentation), about)
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])
     norms = np.linalg.norm(space.vectors, axis=1)
     metrics = {
@@ -118,7 +121,7 @@ def write(
             "frequency": by_frequency(raw, None if losses is None else displacement(raw.vectors, params.seed)),
         },
     }
-    write_json(metrics, paths.METRICS / "spaces" / f"{segmentation}.json")
+    write_json(metrics, paths.METRICS / "embeddings" / f"{segmentation}.json")
     print(f"{len(space.tokens):,} vectors of {space.vectors.shape[1]} dimensions")
 
 

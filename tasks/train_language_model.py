@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tasks.evaluation.kneser_ney import train
-from tasks.evaluation.language_model import NgramModel
-from tasks.io import paths
-from tasks.io.language_model import write_language_model
-from tasks.io.params import load_params
-from tasks.io.stage import stage_main
-from tasks.io.tables import atomic_directory, read_table, require, write_json
+from lexveil import paths
+from lexveil.artifacts.language_models import write_language_model
+from lexveil.config import load_params
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import atomic_directory, read_table, require, write_json
 
 Ids = npt.NDArray[np.int64]
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from hypothesis import settings
 
-from tasks.intake.default import write_default_corpus, write_default_documents
-from tasks.io.tables import write_json
-from tasks.release.engine import CHECKED_BY
+from lexveil.data.default import write_default_corpus, write_default_documents
+from lexveil.privatization.engine import CHECKED_BY
+from lexveil.runtime.tables import write_json
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,5 +78,5 @@ def listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         for segmentation in ("word", "gst", "mst"):
-            run_stage("build_lists", segmentation)
+            run_stage("build_word_orders", segmentation)
     return root

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tasks.errors import RequestError
-from tasks.intake import chunks, readers
-from tasks.intake.chunks import Reader, Texts
-from tasks.intake.files import as_source
-from tasks.intake.readers import open_table
-from tasks.intake.writers import open_writer
-from tasks.text.fast_tokenize import spans_of_texts
-from tasks.text.tokenize import sentences, token_spans
+from lexveil.errors import RequestError
+from lexveil.formats import chunks, readers
+from lexveil.formats.chunks import Reader, Texts
+from lexveil.formats.input_files import as_source
+from lexveil.formats.readers import open_table
+from lexveil.formats.writers import open_writer
+from lexveil.text.fast_tokenize import spans_of_texts
+from lexveil.text.tokenize import sentences, token_spans
 
 ENDINGS = (
     *(f"{kind}{packing}" for kind in ("jsonl", "csv", "tsv", "txt") for packing in ("", ".gz", ".zst")),

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from benchmarks import material, mechanisms, per_word
-from tasks.privacy.mechanism import MECHANISMS, build_mechanism
-from tests.privacy.toys import FALSE_ALARM, draw, fits, vectors
+from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
+from tests.mechanisms.toys import FALSE_ALARM, draw, fits, vectors
 
 DRAWS = 4_000
 

@@ -11,12 +11,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tasks.errors import RequestError
-from tasks.evaluation.classifier import CLASSIFIERS, SEPARATOR, joined
-from tasks.evaluation.encoder import ENCODERS
-from tasks.evaluation.fasttext import FastText
-from tasks.evaluation.language_model import LANGUAGE_MODELS
-from tasks.io.params import EvaluationParams
+from lexveil.config import EvaluationParams
+from lexveil.errors import RequestError
+from lexveil.evaluation.classifier import CLASSIFIERS, SEPARATOR, joined
+from lexveil.evaluation.encoder import ENCODERS
+from lexveil.evaluation.fasttext import FastText
+from lexveil.evaluation.language_model import LANGUAGE_MODELS
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]

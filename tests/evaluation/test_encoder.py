@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.errors import ParameterError
-from tasks.evaluation import encoder as module
-from tasks.evaluation.encoder import TfidfMean, similarity
+from lexveil.errors import ParameterError
+from lexveil.evaluation import encoder as module
+from lexveil.evaluation.encoder import TfidfMean, similarity
 
 WORDS = ["red", "green", "blue"]
 VECTORS = np.array([[1, 0], [0, 1], [-1, 0]], dtype=np.float32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.errors import ParameterError
-from tasks.evaluation.frontier import Estimate, Point, indistinguishable, recommend, share_error, standings
+from lexveil.errors import ParameterError
+from lexveil.evaluation.frontier import Estimate, Point, indistinguishable, recommend, share_error, standings
 
 
 def point(label: str, utility: float, attack: float, error: float = 0.0, degrees: float = 2) -> Point:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tiny_models import no_network, save_gpt2
 
-from tasks.errors import RequestError
-from tasks.evaluation import gpt2 as module
-from tasks.evaluation.language_model import LANGUAGE_MODELS
+from lexveil.errors import RequestError
+from lexveil.evaluation import gpt2 as module
+from lexveil.evaluation.language_model import LANGUAGE_MODELS
 
 WORDS = [f"w{i}" for i in range(12)]
 WINDOW = 8

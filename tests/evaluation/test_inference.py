@@ -7,13 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.errors import ParameterError, RequestError
-from tasks.evaluation.inference import GRID, Tradeoff, doubling, exact, measure, measure_together, sampled, select
-from tasks.privacy.diffractor import DiffractorGeometric
-from tasks.privacy.madlib import Madlib
-from tasks.privacy.rng import stream
-from tasks.privacy.tem import Tem
-from tasks.privacy.vickrey import Vickrey
+from lexveil.errors import ParameterError, RequestError
+from lexveil.evaluation.inference_error import (
+    GRID,
+    Tradeoff,
+    doubling,
+    exact,
+    measure,
+    measure_together,
+    sampled,
+    select,
+)
+from lexveil.mechanisms.diffractor import DiffractorGeometric
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.tem import Tem
+from lexveil.mechanisms.vickrey import Vickrey
 
 LABELS = np.array([0, 0, 1])
 PRIOR = np.array([0.5, 0.3, 0.2])

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from tasks.errors import ParameterError
-from tasks.evaluation.kneser_ney import DISCOUNT, train
+from lexveil.errors import ParameterError
+from lexveil.evaluation.kneser_ney import DISCOUNT, train
 
 
 def flat(sentences: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

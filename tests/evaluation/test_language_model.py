@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.errors import ParameterError
-from tasks.evaluation import language_model as module
-from tasks.evaluation.kneser_ney import train
-from tasks.evaluation.language_model import NgramModel, Scores
+from lexveil.errors import ParameterError
+from lexveil.evaluation import language_model as module
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel, PerplexityScores
 
 WORDS = ["the", "cat", "sat", "."]
 # the cat sat . | the cat .
@@ -52,7 +52,7 @@ def test_no_texts() -> None:
 
 def test_perplexities_by_hand() -> None:
     """Two tokens of probability 1/4, one of 1/2, and a text without tokens."""
-    scores = Scores(np.log([1 / 16, 1 / 2, 1.0]), np.array([2, 1, 0]), np.zeros(3, dtype=np.int64))
+    scores = PerplexityScores(np.log([1 / 16, 1 / 2, 1.0]), np.array([2, 1, 0]), np.zeros(3, dtype=np.int64))
     assert scores.perplexity()[:2] == pytest.approx([4, 2]) and np.isnan(scores.perplexity()[2])
     assert scores.average_perplexity() == pytest.approx(3)
     assert scores.corpus_perplexity() == pytest.approx(32 ** (1 / 3))

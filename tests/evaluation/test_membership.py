@@ -9,10 +9,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from tasks.errors import ParameterError
-from tasks.evaluation import membership as module
-from tasks.evaluation.evaluate import LeftOut
-from tasks.evaluation.membership import (
+from lexveil.errors import ParameterError
+from lexveil.evaluation import membership as module
+from lexveil.evaluation.membership import (
     Labelled,
     Membership,
     PaperAttacker,
@@ -26,7 +25,8 @@ from tasks.evaluation.membership import (
     quarters,
     train_attacker,
 )
-from tasks.evaluation.ngrams import Counted
+from lexveil.evaluation.ngrams import CountedTexts
+from lexveil.evaluation.utility import LeftOut
 
 SIZE = 400  # texts in each of four parts
 
@@ -206,7 +206,7 @@ def rngs(n: int = 3) -> list[np.random.Generator]:
 
 def test_members_are_found_where_they_were_trained_on_in_clear_and_not_where_rewriting_kept_nothing() -> None:
     texts, labels = letters(400)
-    clean, blank = Counted.each(texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts])
+    clean, blank = CountedTexts.each(texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts])
     found, hidden = (both(clean, one, labels) for one in (clean, blank))
     assert all(one.auc > 0.7 for one in found) and len({one.auc for one in found}) == 3
     assert all(abs(one.auc - 0.5) < 4 * one.standard_error for one in hidden)
@@ -221,7 +221,7 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
     monkeypatch.setattr(module, "membership", lambda *_, **parts: given.append(parts) or Membership(0.5, 0.1, 1, 1))
     texts, labels = letters(64)
     labels[3] = labels[40] = None
-    clean, private = Counted.each(texts, [text.upper() + " x x" for text in texts])
+    clean, private = CountedTexts.each(texts, [text.upper() + " x x" for text in texts])
     both(clean, private, labels, 1)
     parts = given[0] | given[1]
     assert [sorted(one) for one in given] == [["shadow_members", "shadow_others"], ["members", "others", "trained_on"]]
@@ -249,7 +249,7 @@ def test_a_data_set_that_cannot_be_attacked_says_why(labels: list[str | None], r
 
 
 def test_as_few_texts_as_can_be_attacked() -> None:
-    (texts,) = Counted.each([f"a b {i}" for i in range(32)])
+    (texts,) = CountedTexts.each([f"a b {i}" for i in range(32)])
     (found,) = both(texts, texts, ["a"] * 28 + ["b"] * 4, 1)
     assert (found.n_in, found.n_out) == (8, 8)
 

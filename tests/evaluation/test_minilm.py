@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tiny_models import no_network
 
-from tasks.errors import RequestError
-from tasks.evaluation.encoder import ENCODERS, similarity
-from tasks.evaluation.minilm import MiniLm
+from lexveil.errors import RequestError
+from lexveil.evaluation.encoder import ENCODERS, similarity
+from lexveil.evaluation.minilm import MiniLm
 
 
 @pytest.fixture(scope="module")

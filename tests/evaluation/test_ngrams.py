@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from tasks.evaluation.classifier import Linear
-from tasks.evaluation.ngrams import Counted, Ngrams, Tfidf, take
+from lexveil.evaluation.classifier import Linear
+from lexveil.evaluation.ngrams import CountedTexts, Ngrams, Tfidf, take
 
 TEXTS = ["A b, a b.", "a B a", "c!", "", "b a\n\nb", "c d", "d c Ünd ünd", "ünd 3.14 ␞ e", "␞ e; x_y x_y"]
 
@@ -36,14 +36,14 @@ def in_order(features: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("made", [TEXTS * 2, texts(1), texts(2)])
 def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[str]) -> None:
     half = len(made) // 2
-    (counted,) = Counted.each(made)
+    (counted,) = CountedTexts.each(made)
     features = own(counted.take(np.arange(half)).counts, counted.take(np.arange(half, len(made))).counts)
     assert np.allclose(in_order(features), in_order(library(made[:half], made[half:])), atol=1e-12)
 
 
 def test_texts_of_the_other_collection_make_no_feature_and_no_weight() -> None:
     one, other = texts(1), texts(2)
-    alone, beside = Counted.each(one)[0], Counted.each(one, other)[0]
+    alone, beside = CountedTexts.each(one)[0], CountedTexts.each(one, other)[0]
     features = [in_order(own(made.counts, made.counts)) for made in (alone, beside)]
     assert beside.counts.shape[1] > alone.counts.shape[1]
     assert features[0].shape == features[1].shape and np.allclose(*features, atol=1e-12)
@@ -62,17 +62,17 @@ def test_counts_by_hand() -> None:
 
 
 def test_a_collection_given_twice_is_counted_once() -> None:
-    one, same = Counted.each(TEXTS, TEXTS)
+    one, same = CountedTexts.each(TEXTS, TEXTS)
     assert one is same and list(one) == TEXTS and one.counts.shape[0] == len(TEXTS)
-    one, other = Counted.each(TEXTS, [text.upper() for text in TEXTS])
+    one, other = CountedTexts.each(TEXTS, [text.upper() for text in TEXTS])
     assert one is not other and (one.counts != other.counts).nnz == 0
 
 
 def test_a_part_keeps_its_counts_and_order() -> None:
     rows = np.array([4, 0, 4])
-    counted = Counted.each(TEXTS)[0]
+    counted = CountedTexts.each(TEXTS)[0]
     part = take(counted, rows)
-    assert isinstance(part, Counted) and list(part) == take(TEXTS, rows) == [TEXTS[4], TEXTS[0], TEXTS[4]]
+    assert isinstance(part, CountedTexts) and list(part) == take(TEXTS, rows) == [TEXTS[4], TEXTS[0], TEXTS[4]]
     assert (part.counts != counted.counts[rows]).nnz == 0
 
 
@@ -86,7 +86,7 @@ def test_texts_without_a_shared_ngram(made: list[str]) -> None:
 def test_the_classifier_learns_the_same_from_counted_texts() -> None:
     one, other = texts(3, 200), texts(4, 200)
     classes = ["long" if len(text.split()) > 14 else "short" for text in one]
-    learnt, asked = Counted.each(one, other)
+    learnt, asked = CountedTexts.each(one, other)
     plain = Linear(0).fit(one, classes).predict(other)
     assert len(set(plain)) == 2
     assert Linear(0).fit(learnt, classes).predict(asked) == plain

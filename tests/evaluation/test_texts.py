@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tasks.evaluation.encoder import Similarity
-from tasks.evaluation.language_model import Scores
-from tasks.evaluation.texts import drawn, perplexity_entry, similarity_entry, texts_of
+from lexveil.evaluation.encoder import Similarity
+from lexveil.evaluation.language_model import PerplexityScores
+from lexveil.evaluation.text_quality import drawn, perplexity_entry, similarity_entry, texts_of
 
 
 def test_documents_are_drawn_at_random_up_to_the_limit() -> None:
@@ -44,8 +44,10 @@ def test_similarity_by_hand() -> None:
 
 def test_perplexity_by_hand() -> None:
     """4 and 2 of texts of one and three tokens: mean 3, of all as one (4·8)^(1/4); a text without tokens has none."""
-    scores = Scores(np.log([1 / 4, 1, 1 / 8]), np.array([1, 0, 3]), np.array([1, 0, 0]))
+    scores = PerplexityScores(np.log([1 / 4, 1, 1 / 8]), np.array([1, 0, 3]), np.array([1, 0, 0]))
     made = perplexity_entry(scores)
     assert (made["n_texts"], made["n_tokens"], made["n_unknown"]) == (3, 4, 1)
     assert (made["mean"], made["corpus"]) == (3, pytest.approx(32**0.25))
-    assert set(perplexity_entry(Scores(np.zeros(2), np.zeros(2, dtype=int), np.zeros(2, dtype=int)))) == {"left_out"}
+    assert set(perplexity_entry(PerplexityScores(np.zeros(2), np.zeros(2, dtype=int), np.zeros(2, dtype=int)))) == {
+        "left_out"
+    }

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tiny_models import no_network, save_deberta
 
-from tasks.errors import RequestError
-from tasks.evaluation import transformer as module
-from tasks.evaluation.classifier import CLASSIFIERS, joined
+from lexveil.errors import RequestError
+from lexveil.evaluation import transformer as module
+from lexveil.evaluation.classifier import CLASSIFIERS, joined
 
 GOOD = [f"a lovely film number{i}" for i in range(8)]
 BAD = [f"a dreadful film number{i}" for i in range(8)]

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 import numpy as np
 import pytest
 
-from tasks.evaluation.classifier import Linear
-from tasks.evaluation.evaluate import LeftOut, Problem, attack, entry, problem_of, shuffles_of, utility
+from lexveil.evaluation.classifier import Linear
+from lexveil.evaluation.utility import LeftOut, Problem, attack, entry, problem_of, shuffles_of, utility
 
 SPLITS = ["train"] * 12 + ["validation"] * 4
 CLASSES = ["x", "y"] * 8

@@ -13,9 +13,9 @@ import yaml
 from scratch_project import Project
 
 from flows import build
-from flows.display import Result
-from flows.graph import open_repo, read_graph
-from flows.project import build_lock
+from lexveil.runtime.dvc_graph import open_repo, read_graph
+from lexveil.runtime.project import build_lock
+from lexveil.runtime.run_events import StageResult
 
 ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
 
@@ -25,7 +25,7 @@ class Notes:
     """A watcher that writes everything down."""
 
     said: list[str] = field(default_factory=list)
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, StageResult] = field(default_factory=dict)
     lines: list[tuple[str, str]] = field(default_factory=list)
 
     def say(self, text: str) -> None:
@@ -40,7 +40,7 @@ class Notes:
     def output(self, stage: str, line: str) -> None:
         self.lines.append((stage, line))
 
-    def end(self, result: Result) -> None:
+    def end(self, result: StageResult) -> None:
         self.results[result.stage] = result
 
     def close(self) -> None:

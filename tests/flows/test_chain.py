@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from scratch_project import Project
 
-from flows.files import Files, below, digest
-from flows.graph import open_repo
-from flows.lineage import as_mermaid, as_text, history, lineage
-from tasks.errors import RequestError
+from lexveil.errors import RequestError
+from lexveil.lineage.file_hashes import Files, below, digest
+from lexveil.lineage.trace import as_mermaid, as_text, history, lineage
+from lexveil.runtime.dvc_graph import open_repo
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 

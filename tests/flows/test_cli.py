@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 from scratch_project import ROOT, Project
 
-from flows import cli
+from lexveil.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def environment() -> Iterator[None]:
 
 def call(*arguments: str) -> int:
     try:
-        return cli.main(arguments)
+        return main.main(arguments)
     except SystemExit as end:
         return int(end.code or 0)
 
@@ -135,7 +135,7 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
 )
 def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
     code = (
-        "import sys\nfrom flows.cli import main\n"
+        "import sys\nfrom lexveil.cli.main import main\n"
         f"try:\n    main({[*command, '--help']})\nexcept SystemExit as end:\n    assert not end.code\n"
         "heavy = {'prefect', 'dvc', 'duckdb', 'numpy', 'pandas', 'pyarrow', 'yaml', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
@@ -172,7 +172,9 @@ def test_privatize_hands_on_what_was_asked(
         asked.update(options, source=source, target=target)
         return {"n_documents": 3}
 
-    monkeypatch.setitem(sys.modules, "tasks.release.files", types.SimpleNamespace(privatize_file=privatize_file))
+    monkeypatch.setitem(
+        sys.modules, "lexveil.privatization.file_adapter", types.SimpleNamespace(privatize_file=privatize_file)
+    )
     below = project.root / "below"
     below.mkdir()
     monkeypatch.chdir(below)

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from scratch_project import ROOT, Project
 
-from flows.deploy import _only_one, read_deployments
-from tasks.errors import RequestError
+from flows.deployments import _only_one, read_deployments
+from lexveil.errors import RequestError
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from scratch_project import Project
 
-from flows import cli
-from flows.disk import collect
-from tasks.errors import RequestError
+from lexveil.cli import main
+from lexveil.errors import RequestError
+from lexveil.lineage.gc import collect
 
 PRIVATE = "artifacts/private/S1/1.0/documents.txt"
 
@@ -45,13 +45,13 @@ def test_what_was_never_committed_goes_and_only_when_asked(built: Project, capsy
     assert old == outs(built)
     make_anew(built, "another source\n")
     new = outs(built)
-    assert cli.main(["gc", "--json"]) == cli.main(["gc", "--dry-run"]) == 0
+    assert main.main(["gc", "--json"]) == main.main(["gc", "--dry-run"]) == 0
     out = capsys.readouterr().out
     report = json.loads(out[: out.rindex("}") + 1])
     sizes = [len(content) for content in (b"source\nfirst\n",)]
     assert (report["removed"], report["objects"]) == (False, len(old - new)) and report["bytes"] > sizes[0]
     assert "nothing was removed" in out and objects(built) == old | new
-    assert cli.main(["gc", "--remove"]) == 0
+    assert main.main(["gc", "--remove"]) == 0
     assert objects(built) == new
     assert collect(built.root, remove=True)["objects"] == 0
     built.dvc("checkout")

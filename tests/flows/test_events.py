@@ -15,12 +15,12 @@ import yaml
 from scratch_project import Project, Silent
 
 from flows import build
-from flows.display import Result
-from flows.events import Events
-from flows.graph import open_repo, read_graph
-from flows.project import build_lock
-from tasks.errors import ParameterError
-from tasks.io.params import load_params
+from lexveil.config import load_params
+from lexveil.errors import ParameterError
+from lexveil.lineage.openlineage import Events
+from lexveil.runtime.dvc_graph import open_repo, read_graph
+from lexveil.runtime.project import build_lock
+from lexveil.runtime.run_events import StageResult
 
 
 class Heard(Silent):
@@ -162,7 +162,7 @@ def test_columns_of_parquet_are_the_schema(project: Project) -> None:
         graph = read_graph(repo)
     events = Events("events.jsonl", "0192d3a0-0000-7000-8000-000000000000", graph, pytest.fail)
     stage = graph.stages["privatize@S1-1.0"]
-    events.stage_ends(stage, "0192d3a0-0000-7000-8000-000000000001", Result(stage.name, "ran"))
+    events.stage_ends(stage, "0192d3a0-0000-7000-8000-000000000001", StageResult(stage.name, "ran"))
     (event,) = [json.loads(line) for line in Path("events.jsonl").read_text().splitlines()]
     (file,) = event["outputs"][0]["facets"]["schema"]["fields"]
     assert file["name"] == "documents.parquet"

@@ -1,7 +1,7 @@
 """Faults of disks, caches, servers and clocks: the next run ends with the bytes of an undisturbed one, or says why not.
 
 Kills of the run itself and of its leftovers, an unreachable server and a second run are in test_recovery.py; a dvc.lock
-cut in half is in test_build.py; a killed worker and half-written checkpoints are in tests/io.
+cut in half is in test_build.py; a killed worker and half-written checkpoints are in tests/runtime.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ import yaml
 from scratch_project import ROOT, Project
 
 from flows import build
-from flows.display import Watcher
-from flows.inputs import ensure_data
-from flows.project import build_lock
-from flows.ui import answers_within
-from tasks.errors import LexveilError, ParameterError, RequestError, advised
-from tasks.io import duck
-from tasks.io.params import MachineParams, load_params
+from flows.data_bootstrap import ensure_data
+from flows.prefect_server import answers_within
+from lexveil.config import MachineParams, load_params
+from lexveil.errors import LexveilError, ParameterError, RequestError, advised
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.project import build_lock
+from lexveil.runtime.run_events import RunObserver
 
 PATIENCE = 60  # seconds until a test gives up waiting; nothing is measured by it
 
@@ -48,7 +48,7 @@ def run(project: Project, prefect_server: str) -> Run:
     def once() -> tuple[int, str]:
         with build_lock():
             try:
-                return build.run(prefect_server, Watcher()), ""
+                return build.run(prefect_server, RunObserver()), ""
             except LexveilError as error:
                 return error.exit_code, str(error)
 
@@ -81,7 +81,7 @@ def lexveil(project: Project, *arguments: str, **environment: str) -> subprocess
     """Start the command in the project, without any Prefect server unless the environment names one."""
     inherited = {name: value for name, value in os.environ.items() if name not in ("PREFECT_API_URL", "PREFECT_HOME")}
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *arguments],
+        [sys.executable, "-m", "lexveil.cli", *arguments],
         cwd=project.root, env={**inherited, "PYTHONPATH": str(ROOT), **environment},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -141,8 +141,8 @@ def test_a_killed_worker_of_a_stage_is_said_and_the_next_run_makes_it(
     (built.root / "pooled.py").write_text(
         "import os, runpy, sys\n"
         "from pathlib import Path\n"
-        "from tasks.io.pool import ordered_map\n"
-        "from tasks.io.stage import stage_main\n"
+        "from lexveil.runtime.pool import ordered_map\n"
+        "from lexveil.runtime.stage import stage_main\n"
         "def work(number):\n"
         "    if Path('kill').exists():\n"
         "        os.kill(os.getpid(), 9)\n"
@@ -299,7 +299,7 @@ def test_room_for_spilled_rows_that_is_full_is_said(tmp_path: Path, mount: Mount
     small_disk(mount, tmp_path / "spill", 8)
     machine = MachineParams(memory_limit="40MB", threads=1, workers=1, temp_directory=str(tmp_path / "spill"))
     query = "select i, md5(i::varchar) h from range(3_000_000) t(i) order by h"
-    with pytest.raises(LexveilError, match=r"machine\.temp_directory"), duck.session(machine) as con:
+    with pytest.raises(LexveilError, match=r"machine\.temp_directory"), duckdb_session.session(machine) as con:
         con.execute(f"copy ({query}) to '{tmp_path / 'sorted.parquet'}'")
     assert list((tmp_path / "spill").iterdir()) == []
 
@@ -385,7 +385,7 @@ def test_damaged_data_are_not_taken_from_the_cache(project: Project) -> None:
     md5 = hashlib.md5(b"mine").hexdigest()
     overwrite(Path(".dvc/cache/files/md5", md5[:2], md5[2:]), other_first_byte)
     with pytest.raises(RequestError, match="lexveil data"):
-        ensure_data(Watcher())
+        ensure_data(RunObserver())
     assert not Path("data").exists()
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from scratch_project import Project
 
-from flows.display import Watcher
-from flows.inputs import ensure_data
-from tasks.errors import RequestError
-from tasks.intake.project import materialize_default
+from flows.data_bootstrap import ensure_data
+from lexveil.data.data_store import materialize_default
+from lexveil.errors import RequestError
+from lexveil.runtime.run_events import RunObserver
 
 
 def files() -> dict[str, bytes]:
@@ -31,7 +31,7 @@ def default(project: Project) -> dict[str, bytes]:
 
 def test_a_fresh_clone_gets_the_default_that_data_dvc_names(project: Project, default: dict[str, bytes]) -> None:
     pointer = Path("data.dvc").read_bytes()
-    ensure_data(Watcher())
+    ensure_data(RunObserver())
     assert files() == default != {}
     assert Path("data.dvc").read_bytes() == pointer
     assert project.dvc("status", "--json", "data.dvc").count("modified") == 0
@@ -39,7 +39,7 @@ def test_a_fresh_clone_gets_the_default_that_data_dvc_names(project: Project, de
 
 
 def test_without_data_dvc_the_default_is_made_and_tracked(project: Project) -> None:
-    ensure_data(Watcher())
+    ensure_data(RunObserver())
     assert any(name.startswith("data/corpus/") for name in files())
     assert Path("data.dvc").exists()
 
@@ -49,7 +49,7 @@ def test_other_data_come_back_from_the_cache(project: Project) -> None:
     Path("data/mine.txt").write_text("mine")
     project.dvc("add", "--quiet", "data")
     shutil.rmtree("data")
-    ensure_data(Watcher())
+    ensure_data(RunObserver())
     assert files() == {"data/mine.txt": b"mine"}
 
 
@@ -61,12 +61,12 @@ def test_other_data_that_nobody_has_are_asked_for_and_not_replaced(project: Proj
     shutil.rmtree(".dvc/cache")
     pointer = Path("data.dvc").read_bytes()
     with pytest.raises(RequestError, match="lexveil data"):
-        ensure_data(Watcher())
+        ensure_data(RunObserver())
     assert not Path("data").exists() and Path("data.dvc").read_bytes() == pointer
 
 
 def test_data_that_is_there_is_left_alone(project: Project, default: dict[str, bytes]) -> None:
     Path("data").mkdir()
     Path("data/mine.txt").write_text("mine")
-    ensure_data(Watcher())
+    ensure_data(RunObserver())
     assert files() == {"data/mine.txt": b"mine"}

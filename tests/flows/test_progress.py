@@ -10,10 +10,10 @@ from prefect.client.orchestration import get_client
 from scratch_project import Project
 from test_build import Notes, task_runs
 
-from flows import build, progress
-from flows.progress import ProgressPage, artifact_key, percent
-from flows.project import build_lock
-from tasks.io.stage import Progress
+from flows import build, stage_progress
+from flows.stage_progress import ProgressPage, artifact_key, percent
+from lexveil.runtime.project import build_lock
+from lexveil.runtime.stage import Progress
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_artifact_key() -> None:
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     calls: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(progress, "create_progress_artifact", lambda *args: calls.append(("create", *args)) or 1)
-    monkeypatch.setattr(progress, "update_progress_artifact", lambda *args: calls.append(("update", *args)))
+    monkeypatch.setattr(stage_progress, "create_progress_artifact", lambda *args: calls.append(("create", *args)) or 1)
+    monkeypatch.setattr(stage_progress, "update_progress_artifact", lambda *args: calls.append(("update", *args)))
     return calls
 
 
@@ -71,9 +71,9 @@ def test_a_stage_that_only_says_that_it_is_done_has_no_artifact(sent: list[tuple
 
 def test_a_dead_server_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def dead(*_: object) -> None:
-        raise progress.httpx.ConnectError("refused")
+        raise stage_progress.httpx.ConnectError("refused")
 
-    monkeypatch.setattr(progress, "create_progress_artifact", dead)
+    monkeypatch.setattr(stage_progress, "create_progress_artifact", dead)
     page = ProgressPage("count", every=600)
     page.hear("count: 1 of 5 tokens")
     page.hear("count: 2 of 5 tokens")
@@ -81,7 +81,7 @@ def test_a_dead_server_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_long_stage_has_an_artifact_on_its_task_run(built: Project, prefect_server: str, monkeypatch) -> None:
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.1)
+    monkeypatch.setattr(stage_progress, "EVERY_SECONDS", 0.1)
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     built.behave("check progress 4")
     with build_lock():

@@ -11,9 +11,9 @@ import pytest
 from scratch_project import Project, Silent
 
 from flows import build
-from flows.lineage import as_text, lineage
-from flows.project import build_lock
-from flows.provenance import matching, stamp
+from lexveil.lineage.provenance import matching, stamp
+from lexveil.lineage.trace import as_text, lineage
+from lexveil.runtime.project import build_lock
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 

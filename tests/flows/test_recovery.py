@@ -1,4 +1,4 @@
-"""The command as a process: killed, stopped, refused. Each of these runs is `python -m flows.cli` of its own."""
+"""The command as a process: killed, stopped, refused. Each of these runs is `python -m lexveil.cli.main` of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lexveil(project: Project, prefect_server: str) -> Iterator[Callable[..., sub
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *arguments],
+            [sys.executable, "-m", "lexveil.cli", *arguments],
             cwd=project.root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         started.append(process)
@@ -167,7 +167,7 @@ def test_an_unreachable_prefect_server_is_said_before_anything_runs(
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": "http://127.0.0.1:9/api"}
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "run"],
+        [sys.executable, "-m", "lexveil.cli", "run"],
         cwd=project.root,
         env=environment,
         capture_output=True,
@@ -189,7 +189,7 @@ def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built: Pr
     for name in ("PREFECT_API_URL", "PREFECT_HOME"):
         environment.pop(name, None)
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "run"],
+        [sys.executable, "-m", "lexveil.cli", "run"],
         cwd=project.root,
         env=environment,
         capture_output=True,

@@ -14,7 +14,7 @@ from prefect.client.orchestration import get_client
 from scratch_project import ROOT, Project
 
 from flows import release as release_flow
-from tasks.io.params import load_params
+from lexveil.config import load_params
 
 REPORT = {"rows": 9, "new": 2, "changed": 1, "duplicate": 5, "withdrawn": 1, "released": 2, "withheld": 1}
 

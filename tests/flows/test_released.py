@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from scratch_project import Project
 
-from flows import cli
-from flows.lineage import as_mermaid, as_text
-from flows.released import record_beside, released
-from flows.verify import verify_released
-from tasks.errors import RequestError
+from lexveil.cli import main
+from lexveil.errors import RequestError
+from lexveil.lineage.release_lineage import record_beside, released
+from lexveil.lineage.trace import as_mermaid, as_text
+from lexveil.lineage.verify import verify_released
 
 
 def sha256(content: bytes) -> str:
@@ -25,7 +25,7 @@ def letter(built: Project, tmp_path: Path) -> Path:
     """An output outside the project, with record and ledger, made with one count and a file of a run's folder."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    out, ledger = folder / "out.jsonl", folder / "out.jsonl.ledger.parquet"
+    out, ledger = folder / "out.jsonl", folder / "out.jsonl.tokens.parquet"
     out.write_text('{"text": "rewritten"}\n')
     ledger.write_bytes(b"a ledger")
     artifacts = built.artifacts()
@@ -36,7 +36,7 @@ def letter(built: Project, tmp_path: Path) -> Path:
             "a.txt": sha256(artifacts["artifacts/counts/a.txt"]),
             "S1/1.0/documents.txt": sha256(artifacts["artifacts/private/S1/1.0/documents.txt"]),
         },
-        "output": {"sha256": sha256(out.read_bytes()), "ledger_sha256": sha256(ledger.read_bytes())},
+        "output": {"sha256": sha256(out.read_bytes()), "tokens_sha256": sha256(ledger.read_bytes())},
     }
     (folder / "out.jsonl.record.json").write_text(json.dumps(record))
     return out
@@ -50,7 +50,7 @@ def trace(file: Path, at: str | None = None) -> dict:
 
 def test_output_ledger_and_record_have_the_same_record(letter: Path) -> None:
     record = letter.with_name("out.jsonl.record.json")
-    assert {record_beside(letter.with_name(f"out.jsonl{ending}")) for ending in ("", ".ledger.parquet")} == {record}
+    assert {record_beside(letter.with_name(f"out.jsonl{ending}")) for ending in ("", ".tokens.parquet")} == {record}
     assert record_beside(record) == record
     assert record_beside(letter.with_name("other.jsonl")) is None
 
@@ -95,7 +95,7 @@ def verified(letter: Path) -> dict:
 
 def test_output_ledger_and_chain_are_verified(built: Project, letter: Path) -> None:
     assert verified(letter)["holds"]
-    ledger = letter.with_name("out.jsonl.ledger.parquet")
+    ledger = letter.with_name("out.jsonl.tokens.parquet")
     for file in (letter, ledger, built.root / "artifacts/first.txt"):
         content = file.read_bytes()
         file.unlink()
@@ -108,16 +108,16 @@ def test_output_ledger_and_chain_are_verified(built: Project, letter: Path) -> N
 
 
 def test_the_command_takes_it_and_tells_by_its_exit_code(built: Project, letter: Path, capsys) -> None:
-    assert cli.main(["lineage", str(letter), "--json"]) == 0
+    assert main.main(["lineage", str(letter), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["made_with"][0]["stage"] == "count@a"
-    assert cli.main(["lineage", "--verify", str(letter)]) == 0
+    assert main.main(["lineage", "--verify", str(letter)]) == 0
     letter.write_text("tampered")
     capsys.readouterr()
-    assert cli.main(["lineage", "--verify", str(letter)]) == 1
+    assert main.main(["lineage", "--verify", str(letter)]) == 1
     out = capsys.readouterr().out
     assert f"changed  {letter}" in out and "tampered" not in out
-    assert cli.main(["lineage", "--verify", str(letter), "--format", "mermaid"]) == 2
-    assert cli.main(["lineage", "--verify", "artifacts/first.txt"]) == 0
+    assert main.main(["lineage", "--verify", str(letter), "--format", "mermaid"]) == 2
+    assert main.main(["lineage", "--verify", "artifacts/first.txt"]) == 0
 
 
 def test_a_record_that_is_none_is_refused(built: Project, letter: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from scratch_project import Project
 
 from flows import build
-from flows.display import Result
-from flows.lineage import lineage
-from flows.project import build_lock
-from flows.verify import verify
+from lexveil.lineage.trace import lineage
+from lexveil.lineage.verify import verify
+from lexveil.runtime.project import build_lock
+from lexveil.runtime.run_events import StageResult
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ class States:
     def __init__(self) -> None:
         self.states: set[str] = set()
 
-    def end(self, result: Result) -> None:
+    def end(self, result: StageResult) -> None:
         self.states.add(result.state)
 
     def say(self, text: str) -> None: ...

@@ -15,9 +15,9 @@ from scratch_project import Project
 
 from flows import audit as audit_flow
 from flows import build as build_flow
-from flows.inputs import DataUnreachable
-from tasks.errors import RequestError
-from tasks.io.params import load_params
+from flows.data_bootstrap import DataUnreachable
+from lexveil.config import load_params
+from lexveil.errors import RequestError
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_a_failed_stage_is_not_tried_again(built: Project, prefect_server: str) 
     assert built.ran() == ["check"]
 
 
-# Stands for `lexveil audit`: writes a result as tasks.audit does, or ends with an error.
+# Stands for `lexveil audit`: writes a result as lexveil.auditing.command does, or ends with an error.
 STAND_IN = """
 import json, sys, time
 mechanism, strategy, epsilon, out = sys.argv[1:]
@@ -165,10 +165,10 @@ def test_an_audit_that_takes_too_long_is_ended(stand_in: None, in_a_moment: None
 
 
 def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> None:
-    from flows.options import make_parser
+    from lexveil.cli.options import make_parser
 
     argv = audit_flow.audit_command("tem", "S3", 10.0, 20, 400, project.root / "out.json")
-    assert argv[:3] == [sys.executable, "-m", "flows.cli"]
+    assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]
     asked = make_parser().parse_args(argv[3:])
     assert (asked.mechanism, asked.strategy, asked.epsilon) == ("tem", "S3", 10.0)
     assert (asked.words, asked.samples, asked.out) == (20, 400, project.root / "out.json")

@@ -57,7 +57,7 @@ class Served:
     def start(self) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", "serve", "--port", str(self.port)],
+            [sys.executable, "-m", "lexveil.cli", "serve", "--port", str(self.port)],
             cwd=self.project.root,
             env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
             stdout=subprocess.PIPE,
@@ -274,7 +274,7 @@ def test_a_run_by_hand_beside_it_is_refused_while_it_works_and_a_power_cut_leave
     until(lambda: list(project.root.glob("waiting-*")))
     (running,) = served.runs("build", "Running")
     by_hand = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "run"],
+        [sys.executable, "-m", "lexveil.cli", "run"],
         cwd=project.root, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert by_hand.returncode == 2 and "another run is at work" in by_hand.stderr

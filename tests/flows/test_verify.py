@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from scratch_project import Project
 
-from flows.verify import as_text, verify
-from tasks.errors import RequestError
+from lexveil.errors import RequestError
+from lexveil.lineage.verify import as_text, verify
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 

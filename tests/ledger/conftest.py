@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.ledger.ledger import Ledger
+from lexveil.ledger.ledger import Ledger
 
 
 @pytest.fixture

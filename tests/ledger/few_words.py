@@ -6,17 +6,19 @@ import hashlib
 
 import numpy as np
 
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.release import Release, Reserved
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.transaction import Reservation, Transaction
 
 
-def asked(release: Release, *subjects: str, budget: float = 1.0, cap: float | None = None, **more: str) -> Reserved:
+def asked(
+    release: Transaction, *subjects: str, budget: float = 1.0, cap: float | None = None, **more: str
+) -> Reservation:
     """Ask for one whole document of each subject, in order, and reserve."""
     release.request(subjects, np.ones(len(subjects)))
     return release.reserve(budget, cap, **more)
 
 
-def spend(ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None = None) -> Reserved:
+def spend(ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None = None) -> Reservation:
     """A whole release, to standard output."""
     with ledger.begin({"test": True}) as release:
         reserved = asked(release, *subjects, budget=budget, cap=cap)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from few_words import asked, balance, sha, spend, states
 
-from tasks.errors import RequestError
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.locks import take
-from tasks.ledger.verify import verify
+from lexveil.errors import RequestError
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.locks import take
+from lexveil.ledger.verification import verify
 
 ROOT = Path(__file__).parents[2]
 NANO = 10**9
@@ -25,8 +25,8 @@ DIES = """
 import os, signal, sys, hashlib
 from pathlib import Path
 import numpy as np
-from tasks.ledger import chain, spool
-from tasks.ledger.ledger import Ledger
+from lexveil.ledger import chain, spool
+from lexveil.ledger.ledger import Ledger
 
 folder, dies = Path(sys.argv[1]), sys.argv[2]
 out = folder.parent
@@ -181,7 +181,7 @@ def test_who_begins_first_puts_right_what_died_since(folder: Path, tmp_path: Pat
 
 RECOVERS = """
 import sys
-from tasks.ledger.ledger import Ledger
+from lexveil.ledger.ledger import Ledger
 sys.stdin.read()
 with Ledger.open(sys.argv[1]) as ledger:
     print(len(ledger.recovered))
@@ -215,7 +215,7 @@ def test_two_who_recover_at_once(folder: Path, tmp_path: Path, dies: str) -> Non
 RACES = """
 import sys
 import numpy as np
-from tasks.ledger.ledger import Ledger
+from lexveil.ledger.ledger import Ledger
 sys.stdin.read()
 out = 0
 with Ledger.open(sys.argv[1]) as ledger:
@@ -274,7 +274,7 @@ def test_thirty_killed_at_random_moments(tmp_path: Path) -> None:
 def test_the_harness_can_fail(tmp_path: Path) -> None:
     """Where outputs are published that nobody is charged for, it says so."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom tasks.ledger import release\nfrom benchmarks.kills import run\n"
+        "import sys\nfrom pathlib import Path\nfrom lexveil.ledger import release\nfrom benchmarks.kills import run\n"
         "text = release.text\n"
         "release.text = lambda name: 'select 1' if name == 'ledger_charge' else text(name)\n"
         "print(len(run(20, Path(sys.argv[1]) / 'k', 3)['violations']))"

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from few_words import asked, balance, spend, states
 
-from tasks.errors import RequestError
-from tasks.ledger import database, spool
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.verify import verify
+from lexveil.errors import RequestError
+from lexveil.ledger import database, spool
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
 
 
 @pytest.fixture

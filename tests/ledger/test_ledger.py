@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from few_words import asked, balance, sha, spend, states
 
-from tasks.errors import MissingArtifact, ParameterError, RequestError
-from tasks.ledger import spool
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.verify import verify
+from lexveil.errors import MissingArtifact, ParameterError, RequestError
+from lexveil.ledger import spool
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
 
 NANO = 10**9
 
@@ -313,7 +313,7 @@ def test_no_ledger_is_made_only_to_look_at_it(folder: Path) -> None:
 
 MAKE = """
 import sys
-from tasks.ledger.ledger import Ledger
+from lexveil.ledger.ledger import Ledger
 sys.stdin.read()
 with Ledger.open(sys.argv[1]) as ledger:
     print(ledger.hasher.one("ana").hex())

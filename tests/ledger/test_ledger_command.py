@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from few_words import asked, spend
 
-from flows import cli
-from tasks.io.params import parse_params
-from tasks.ledger.ledger import Ledger
+from lexveil.cli import main
+from lexveil.config import parse_params
+from lexveil.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def call(*arguments: str) -> int:
     try:
-        return cli.main(["ledger", *arguments])
+        return main.main(["ledger", *arguments])
     except SystemExit as end:
         return int(end.code or 0)
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from few_words import asked, sha, spend
 
-from tasks.errors import RequestError
-from tasks.io.hashes import sha256
-from tasks.ledger.chain import START, Entry
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.verify import as_text, verify
+from lexveil.errors import RequestError
+from lexveil.ledger.chain import START, Entry
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import as_text, verify
+from lexveil.runtime.hashes import sha256
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tasks.ledger import spool
-from tasks.ledger.amounts import MOST, cap_nano, costs, distinct, withhold
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.verify import verify
+from lexveil.ledger import spool
+from lexveil.ledger.amounts import MOST, cap_nano, costs, distinct, withhold
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
 
 NAMES = ["ana", "ben", "zoe", "x" * 200]
 AMOUNTS = st.one_of(st.integers(0, 10), st.integers(0, MOST))

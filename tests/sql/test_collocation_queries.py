@@ -3,17 +3,17 @@
 import pyarrow as pa
 import pytest
 
-from tasks.io import duck
+from lexveil.runtime import duckdb_session
 
 ALL = {"by": "pmi_bits", "min_count": 1, "size": None, "word": None, "n": 99}
 KEY = ("first_word", "second_word", "third_word")
 
 
 def query(name: str, tables: dict[str, list[dict]], **parameters: object) -> list[dict]:
-    with duck.session() as con:
+    with duckdb_session.session() as con:
         for table, rows in tables.items():
             con.register(table, pa.Table.from_pylist(rows))
-        return con.sql(duck.text(name), params=parameters).to_arrow_table().to_pylist()
+        return con.sql(duckdb_session.text(name), params=parameters).to_arrow_table().to_pylist()
 
 
 def row(words: str, count: int, pmi_bits: float, **measures: float) -> dict:
@@ -29,9 +29,9 @@ def test_ties_fall_to_the_count_and_then_to_the_words() -> None:
         "bigrams": [row("b a", 5, 3.0), row("a c", 5, 3.0), row("a b", 5, 3.0), row("z z", 6, 3.0)],
         "trigrams": [row("a b a", 5, 3.0), row("a a z", 5, 3.0), row("q q q", 2, 4.0)],
     }
-    found = query("collocations_best", tables, **ALL)
+    found = query("collocations/collocations_best", tables, **ALL)
     assert keys(found) == ["q q q", "z z", "a a z", "a b", "a b a", "a c", "b a"]
-    assert keys(query("collocations_best", tables, **ALL | {"n": 2})) == ["q q q", "z z"]
+    assert keys(query("collocations/collocations_best", tables, **ALL | {"n": 2})) == ["q q q", "z z"]
     assert found[1] == {
         "first_word": "z", "second_word": "z", "third_word": None, "count": 6, "pmi_bits": 3.0,
         "npmi": None, "llr": None, "t_score": None,
@@ -50,7 +50,7 @@ def test_every_measure_orders(by: str) -> None:
         )
 
     tables = {"bigrams": [only(f"a {name}", name) for name in names], "trigrams": [only("a a a", None)]}
-    assert keys(query("collocations_best", tables, **ALL | {"by": by}))[0] == f"a {by}"
+    assert keys(query("collocations/collocations_best", tables, **ALL | {"by": by}))[0] == f"a {by}"
 
 
 def test_filters_of_size_count_and_word() -> None:
@@ -58,9 +58,12 @@ def test_filters_of_size_count_and_word() -> None:
         "bigrams": [row("a b", 5, 3.0), row("b c", 2, 2.0)],
         "trigrams": [row("x y a", 3, 4.0), row("x a y", 2, 3.0), row("x y z", 9, 9.0)],
     }
-    assert keys(query("collocations_best", tables, **ALL | {"word": "a"})) == ["x y a", "a b", "x a y"]
-    assert keys(query("collocations_best", tables, **ALL | {"size": 2})) == ["a b", "b c"]
-    assert keys(query("collocations_best", tables, **ALL | {"size": 3, "min_count": 3})) == ["x y z", "x y a"]
+    assert keys(query("collocations/collocations_best", tables, **ALL | {"word": "a"})) == ["x y a", "a b", "x a y"]
+    assert keys(query("collocations/collocations_best", tables, **ALL | {"size": 2})) == ["a b", "b c"]
+    assert keys(query("collocations/collocations_best", tables, **ALL | {"size": 3, "min_count": 3})) == [
+        "x y z",
+        "x y a",
+    ]
 
 
 def test_among_gives_each_given_collocation_once_and_nothing_else() -> None:
@@ -70,7 +73,7 @@ def test_among_gives_each_given_collocation_once_and_nothing_else() -> None:
         "given_bigrams": [dict(zip(KEY, pair, strict=False)) for pair in ("ab", "ab", "bc", "zz")],
         "given_trigrams": [dict(zip(KEY, triple, strict=True)) for triple in ("abc", "cab")],
     }
-    found = query("collocations_among", tables)
+    found = query("collocations/collocations_among", tables)
     assert keys(found) == ["a b", "a b c", "b c"]
     assert [(row["count"], row["pmi_bits"], row["llr"], row["npmi"]) for row in found] == [
         (5, 3.0, 8.0, None),

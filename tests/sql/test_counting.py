@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lexveil.config import CollocationParams, MachineParams
+from lexveil.errors import RequestError
+from lexveil.runtime import duckdb_session
+from lexveil.text.function_words import CONNECTORS
+from lexveil.text.tokenize import has_letters, sentences
 from tasks import count_ngrams
 from tasks.build_collocations import build
 from tasks.count_ngrams import count
-from tasks.errors import RequestError
-from tasks.io import duck
-from tasks.io.params import CollocationParams, MachineParams
 from tasks.sample_corpus import TOKENS, kind_of
-from tasks.text.function_words import CONNECTORS
-from tasks.text.tokenize import has_letters, sentences
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
@@ -139,10 +139,10 @@ def test_a_corpus_cut_anywhere_has_the_same_totals(lines: list[list[str]], rows:
 
 def rows_of(query: str, ids: list[list[int]], **params: int) -> list[tuple[int, ...]]:
     """What sql/QUERY.sql gives for one shard."""
-    with duck.session() as con:
+    with duckdb_session.session() as con:
         table = pa.table({"sentence_id": pa.array(range(len(ids)), pa.int32()), "ids": pa.array(ids, IDS)})
         con.register("shard", table)
-        return duck.run(con, query, **params).fetchall()
+        return duckdb_session.run(con, query, **params).fetchall()
 
 
 IDS = pa.list_(pa.int32())
@@ -151,28 +151,35 @@ IDS = pa.list_(pa.int32())
 def test_counts_of_one_shard_by_hand() -> None:
     """Numbers 1 to 3 count, 0 and 4 do not; a sentence of one word has no pair, of two words no triple."""
     ids = [[1, 2, 3, 1, 2, 3], [0, 1, 2], [1, 4, 2], [3], [2, 3], []]
-    pairs = rows_of("bigram_counts", ids, first_id=1, end_id=4)
+    pairs = rows_of("collocations/bigram_counts", ids, first_id=1, end_id=4)
     assert pairs == [((1 << 21) + 2, 3), ((2 << 21) + 3, 3), ((3 << 21) + 1, 1)]
-    triples = rows_of("trigram_counts", ids, first_id=1, end_id=4)
+    triples = rows_of("collocations/trigram_counts", ids, first_id=1, end_id=4)
     one, two, three = 1 << 42, 2 << 42, 3 << 42
     assert triples == [
         (one + (2 << 21) + 3, 2), (two + (3 << 21) + 1, 1), (three + (1 << 21) + 2, 1),
     ]  # fmt: skip
-    assert rows_of("shard_totals", ids) == [(1, 6, 15, 10, 6)]
-    assert rows_of("shard_totals", []) == [(0, 0, 0, 0, 0)]
+    assert rows_of("collocations/shard_totals", ids) == [(1, 6, 15, 10, 6)]
+    assert rows_of("collocations/shard_totals", []) == [(0, 0, 0, 0, 0)]
 
 
 def test_the_largest_numbers_stand_in_a_key() -> None:
     last = count_ngrams.MAX_WORDS - 1
-    assert rows_of("trigram_counts", [[last] * 3, [last + 1] * 3], first_id=0, end_id=last + 1) == [(2**63 - 1, 1)]
-    with duck.session() as con:
+    assert rows_of("collocations/trigram_counts", [[last] * 3, [last + 1] * 3], first_id=0, end_id=last + 1) == [
+        (2**63 - 1, 1)
+    ]
+    with duckdb_session.session() as con:
         con.register("counted", pa.table({"key": [2**63 - 1, 2**63 - 1, 5], "count": [1, 2, 1]}))
         every = {"first_key": 0, "last_key": 2**63 - 1}
-        assert duck.run(con, "merge_trigrams", min_count=2, **every).fetchall() == [(last, last, last, 3)]
+        assert duckdb_session.run(con, "collocations/merge_trigrams", min_count=2, **every).fetchall() == [
+            (last, last, last, 3)
+        ]
         con.register("counted", pa.table({"key": [2**42 - 1, (7 << 21) + 9, (7 << 21) + 9], "count": [1, 2, 1]}))
-        assert duck.run(con, "merge_bigrams", min_count=1, **every).fetchall() == [(7, 9, 3), (last, last, 1)]
+        assert duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **every).fetchall() == [
+            (7, 9, 3),
+            (last, last, 1),
+        ]
         some = {"first_key": (7 << 21) + 9, "last_key": 2**42 - 2}
-        assert duck.run(con, "merge_bigrams", min_count=1, **some).fetchall() == [(7, 9, 3)]
+        assert duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **some).fetchall() == [(7, 9, 3)]
 
 
 LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]

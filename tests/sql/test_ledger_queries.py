@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.ledger.database import text
+from lexveil.ledger.database import text
 
 ANA, BEN, ZOE = b"a" * 16, b"b" * 16, b"z" * 16
 NANO = 10**9
@@ -15,7 +15,7 @@ NANO = 10**9
 def con() -> Iterator[sqlite3.Connection]:
     """ana paid 2 and 3, ben 4; the second release is reserved by entry 5, the first by entry 3."""
     with sqlite3.connect(":memory:") as opened:
-        opened.executescript(text("ledger_schema"))
+        opened.executescript(text("ledger/schema"))
         opened.executemany(
             "insert into releases values (?, ?, ?, ?, ?, ?)",
             [(1, "one", "committed", 1, None, 3), (2, "two", "reserved", 1, 4, 5)],
@@ -34,70 +34,70 @@ def con() -> Iterator[sqlite3.Connection]:
 
 def test_charge_and_return(con: sqlite3.Connection) -> None:
     con.executemany("insert into spends values (3, ?, ?)", [(ANA, 10), (ZOE, 7)])
-    con.execute(text("ledger_charge"), {"release": 3})
+    con.execute(text("ledger/charge"), {"release": 3})
     assert con.execute("select * from balances order by subject").fetchall() == [(ANA, 15), (BEN, 4), (ZOE, 7)]
-    con.execute(text("ledger_return"), {"release": 3})
+    con.execute(text("ledger/return"), {"release": 3})
     assert con.execute("select * from balances order by subject").fetchall() == [(ANA, 5), (BEN, 4), (ZOE, 0)]
 
 
 def test_wanted(con: sqlite3.Connection) -> None:
     con.execute("create temp table wanted (subject blob primary key, position integer)")
     con.executemany("insert into wanted values (?, ?)", [(ZOE, 0), (BEN, 1), (ANA, 2)])
-    assert sorted(con.execute(text("ledger_wanted"))) == [(1, 4), (2, 5)]
+    assert sorted(con.execute(text("ledger/wanted"))) == [(1, 4), (2, 5)]
 
 
 def test_writer(con: sqlite3.Connection) -> None:
     """Who has ended, and who asks, writes nothing."""
     con.executemany("insert into files (release, partial) values (?, ?)", [(1, b"/p"), (2, b"/p"), (2, b"/q")])
-    assert con.execute(text("ledger_writer"), {"partial": b"/p", "release": 3}).fetchall() == [("two", "reserved")]
-    assert con.execute(text("ledger_writer"), {"partial": b"/p", "release": 2}).fetchall() == []
-    assert con.execute(text("ledger_writer"), {"partial": b"/r", "release": 3}).fetchall() == []
+    assert con.execute(text("ledger/writer"), {"partial": b"/p", "release": 3}).fetchall() == [("two", "reserved")]
+    assert con.execute(text("ledger/writer"), {"partial": b"/p", "release": 2}).fetchall() == []
+    assert con.execute(text("ledger/writer"), {"partial": b"/r", "release": 3}).fetchall() == []
 
 
 def test_over_cap(con: sqlite3.Connection) -> None:
     """Only the release with a cap counts, and all that was reserved before it: ana came to 5, above 4."""
-    assert con.execute(text("ledger_over_cap")).fetchall() == [("two", 4, ANA, 5)]
+    assert con.execute(text("ledger/over_cap")).fetchall() == [("two", 4, ANA, 5)]
     con.execute("update releases set cap = 5 where number = 2")
-    assert con.execute(text("ledger_over_cap")).fetchall() == []
+    assert con.execute(text("ledger/over_cap")).fetchall() == []
 
 
 def test_wrong_balances(con: sqlite3.Connection) -> None:
-    assert con.execute(text("ledger_wrong_balances")).fetchall() == []
+    assert con.execute(text("ledger/wrong_balances")).fetchall() == []
     con.execute("update balances set nano = 6 where subject = ?", (ANA,))
     con.execute("delete from balances where subject = ?", (BEN,))
     con.execute("insert into balances values (?, 1)", (ZOE,))
-    assert con.execute(text("ledger_wrong_balances")).fetchall() == [(ANA, -1), (BEN, 4), (ZOE, -1)]
+    assert con.execute(text("ledger/wrong_balances")).fetchall() == [(ANA, -1), (BEN, 4), (ZOE, -1)]
 
 
 def test_balances(con: sqlite3.Connection) -> None:
     """1 to 100 epsilon and half a nano of a hundred: quantiles are balances that there are."""
     con.execute("delete from balances")
     con.executemany("insert into balances values (?, ?)", [(bytes([n]), n * NANO + 5) for n in range(1, 101)])
-    row = con.execute(text("ledger_balances"), {"cap": 99 * NANO}).fetchone()
+    row = con.execute(text("ledger/balances"), {"cap": 99 * NANO}).fetchone()
     assert row == (100, 2, 5050, 500, NANO + 5, 50 * NANO + 5, 90 * NANO + 5, 99 * NANO + 5, 100 * NANO + 5)
-    assert con.execute(text("ledger_balances"), {"cap": None}).fetchone()[:2] == (100, 0)
+    assert con.execute(text("ledger/balances"), {"cap": None}).fetchone()[:2] == (100, 0)
 
 
 def test_balances_of_nobody(con: sqlite3.Connection) -> None:
     con.execute("delete from balances")
-    assert con.execute(text("ledger_balances"), {"cap": 1}).fetchone() == (0, 0, *[None] * 7)
+    assert con.execute(text("ledger/balances"), {"cap": 1}).fetchone() == (0, 0, *[None] * 7)
 
 
 def test_subject(con: sqlite3.Connection) -> None:
-    rows = con.execute(text("ledger_subject"), {"subject": ANA}).fetchall()
+    rows = con.execute(text("ledger/subject"), {"subject": ANA}).fetchall()
     assert rows == [("one", "committed", "t3", 2), ("two", "reserved", "t5", 3)]
 
 
 def test_releases(con: sqlite3.Connection) -> None:
     con.execute("delete from entries where seq = 5")
-    rows = con.execute(text("ledger_releases"), {"limit": 5}).fetchall()
+    rows = con.execute(text("ledger/releases"), {"limit": 5}).fetchall()
     assert rows == [("two", "reserved", "t4", '{"about":{}}', None), ("one", "committed", "t2", '{"about":{}}', "{}")]
-    assert len(con.execute(text("ledger_releases"), {"limit": 1}).fetchall()) == 1
+    assert len(con.execute(text("ledger/releases"), {"limit": 1}).fetchall()) == 1
 
 
 def test_export(con: sqlite3.Connection) -> None:
     con.execute("insert into names values (?, 'ana')", (ANA,))
-    assert con.execute(text("ledger_export")).fetchall() == [(ANA.hex(), 5, 2, "ana"), (BEN.hex(), 4, 1, None)]
+    assert con.execute(text("ledger/export")).fetchall() == [(ANA.hex(), 5, 2, "ana"), (BEN.hex(), 4, 1, None)]
 
 
 def test_a_subject_never_owes_less_than_nothing(con: sqlite3.Connection) -> None:

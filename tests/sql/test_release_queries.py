@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from tasks.io import duck
+from lexveil.runtime import duckdb_session
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_fates(con: duckdb.DuckDBPyConnection) -> None:
         "insert into incoming values (0, 'a', 'a1', false), (1, 'b', 'b2', false), (2, 'a', 'a1', false), "
         "(3, 'c', 'c2', false), (4, 'd', 'd1', true), (5, 'e', 'e9', false), (6, 'f', 'f1', true)"
     )
-    rows = duck.run(con, "release_fates").fetchall()
+    rows = duckdb_session.run(con, "release/fates").fetchall()
     assert [(position, document, n_rows, version, fate) for position, document, _, n_rows, version, fate in rows] == [
         (0, "a", 2, 1, "new"),
         (1, "b", 1, 3, "duplicate"),
@@ -38,10 +38,10 @@ def test_fates(con: duckdb.DuckDBPyConnection) -> None:
         (5, "e", 1, 1, "withdrawn"),
         (6, "f", 1, 1, "withdrawn"),
     ]
-    assert duck.run(con, "release_collision").fetchall() == []
+    assert duckdb_session.run(con, "release/collision").fetchall() == []
     # What it was before is a change, too: the newest version counts.
     con.execute("update incoming set content = 'b1' where document = 'b'")
-    assert (1, "changed") in [(row[0], row[5]) for row in duck.run(con, "release_fates").fetchall()]
+    assert (1, "changed") in [(row[0], row[5]) for row in duckdb_session.run(con, "release/fates").fetchall()]
 
 
 def test_a_collision_names_the_first_two_rows(con: duckdb.DuckDBPyConnection) -> None:
@@ -51,14 +51,14 @@ def test_a_collision_names_the_first_two_rows(con: duckdb.DuckDBPyConnection) ->
         "(7, 'b', 'b2', false), (8, 'a', 'a2', false)"
     )
     con.execute("insert into gone values ('g')")
-    assert duck.run(con, "release_collision").fetchall() == [(5, 7)]
+    assert duckdb_session.run(con, "release/collision").fetchall() == [(5, 7)]
 
 
 def test_the_index_marks_what_is_superseded_and_numbers_what_is_left(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into ids values ('r1', 1, 'a', '', 1), ('r1', 2, 'b', '', 1), ('r1', 4, 'c', '', 1)")
     con.execute("insert into ids values ('r2', 1, 'c', '', 2), ('r2', 2, 'a', '', 2)")
     con.execute("insert into gone values ('a')")
-    rows = duck.run(con, "release_index").fetchall()
+    rows = duckdb_session.run(con, "release/index").fetchall()
     assert [(release, row, state, place) for release, row, _, _, state, place in rows] == [
         ("r1", 1, "withdrawn", None),
         ("r1", 2, "current", 0),

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows import cli
-from tasks.collocations import LIMIT, as_text, look_up
-from tasks.errors import MissingArtifact, RequestError
-from tasks.io import paths
-from tasks.io.collocations import load_collocations
-from tasks.text.segment import SEGMENTATIONS, segment
-from tasks.text.tokenize import sentences
+from lexveil import paths
+from lexveil.artifacts.collocation_tables import load_collocations
+from lexveil.cli import main
+from lexveil.collocations.lookup import LIMIT, as_text, look_up
+from lexveil.errors import MissingArtifact, RequestError
+from lexveil.text.segment import SEGMENTATIONS, segment
+from lexveil.text.tokenize import sentences
 
 ROOT = Path(__file__).parents[2]
 WORDS = ("first_word", "second_word", "third_word")
@@ -231,7 +231,7 @@ def test_no_collocation_at_all(small: Path) -> None:
 
 def call(*arguments: str, stdin: bytes = b"") -> int:
     with mock.patch.dict(os.environ), mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin))):
-        return cli.main(("collocations", *arguments))
+        return main.main(("collocations", *arguments))
 
 
 def test_the_command_prints_tables_and_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil import paths
+from lexveil.artifacts.embeddings import write_embedding
+from lexveil.artifacts.language_models import write_language_model
+from lexveil.config import load_params, parse_params
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import CheckFailed, MissingArtifact, RequestError
+from lexveil.evaluation.classifier import CLASSIFIERS
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.utility import SETTINGS
 from tasks import evaluate as stage
-from tasks.errors import CheckFailed, MissingArtifact, RequestError
-from tasks.evaluation.classifier import CLASSIFIERS
-from tasks.evaluation.evaluate import SETTINGS
-from tasks.evaluation.kneser_ney import train
-from tasks.evaluation.language_model import NgramModel
-from tasks.io import paths
-from tasks.io.language_model import write_language_model
-from tasks.io.params import load_params, parse_params
-from tasks.io.spaces import write_space
-from tasks.space.word_space import WordSpace
 from tests.conftest import run_stage
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def put_models() -> None:
     """Orthogonal vectors, except that fine and poor are opposite; a language model of one sentence."""
     vectors = np.eye(len(WORDS), dtype=np.float32)
     vectors[3] = -vectors[2]
-    write_space(WordSpace(WORDS, vectors, np.ones(len(WORDS), dtype=np.int64)), paths.space("word"))
+    write_embedding(WordSpace(WORDS, vectors, np.ones(len(WORDS), dtype=np.int64)), paths.embedding("word"))
     model = train(np.array([0, 1, 2, 5]), np.array([0, 4]), len(WORDS))
     write_language_model(model, WORDS, {}, paths.LANGUAGE_MODEL)
 

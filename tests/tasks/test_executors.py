@@ -19,25 +19,26 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.collocation_tables import load_collocations
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.mechanisms import prepare
+from lexveil.config import MachineParams, load_params
+from lexveil.errors import RequestError
+from lexveil.privatization.rewriter import Batch, Rewriter
+from lexveil.runtime import checkpoints
+from lexveil.runtime.pool import ordered_map
 from tasks import count_ngrams, evaluate, privatize, sample_corpus
 from tasks.count_ngrams import count
-from tasks.errors import RequestError
-from tasks.io import paths, work
-from tasks.io.collocations import load_collocations
-from tasks.io.lexicons import load_lexicon
-from tasks.io.mechanisms import prepare
-from tasks.io.params import MachineParams, load_params
-from tasks.io.pool import ordered_map
-from tasks.io.spaces import load_space
-from tasks.privacy.budget import Policy
-from tasks.rewrite.rewriter import Batch, Rewriter
 from tasks.sample_corpus import tokenize
 from tasks.segment_corpus import segment_file
 from tests.conftest import ROOT, run_stage
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-cluster = pytest.importorskip("tasks.io.cluster")
+cluster = pytest.importorskip("lexveil.runtime.dask_cluster")
 CLUSTER_MAP = cluster.cluster_map
 
 
@@ -124,7 +125,7 @@ def test_counts_that_are_nowhere_to_be_seen(
     built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where machine.temp_directory is each machine's own."""
-    monkeypatch.setattr(work, "SHOWN", 0.2)
+    monkeypatch.setattr(checkpoints, "SHOWN", 0.2)
     monkeypatch.setattr(count_ngrams, "SHARD_TOKENS", 10_000)
     pq.write_table(pq.read_table(paths.TOKENS), tmp_path / "tokens.parquet", row_group_size=500)
     monkeypatch.setattr(count_ngrams, "ordered_map", lambda function, items, machine: ({} for _ in items))
@@ -208,7 +209,7 @@ def test_scores(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.M
 def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: Path, used: Used) -> None:
     """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
     policy = Policy("perturb", "keep", "sample")
-    made = prepare("madlib", "gst", load_space("gst"), policy, load_params().mechanisms)
+    made = prepare("madlib", "gst", load_embedding("gst"), policy, load_params().mechanisms)
     rewriter = Rewriter(
         load_lexicon("gst"), made.vocabulary, made.mechanism, policy, ("madlib", "S3", "1.0"), seed=None
     )
@@ -225,7 +226,7 @@ def segmented(root: Path, folder: Path, machine: MachineParams) -> subprocess.Co
     source = (ROOT / "tasks/segment_corpus.py").read_text(encoding="utf-8")
     assert "SMALL = 5_000_000" in source
     (folder / "segment_main.py").write_text(source.replace("SMALL = 5_000_000", "SMALL = 1"), encoding="utf-8")
-    program = "import sys, runpy; from tasks.io import cluster; cluster.ANSWER = 2.0; sys.argv = ['', 'gst']; "
+    program = "import sys, runpy; from lexveil.artifacts import cluster; cluster.ANSWER = 2.0; sys.argv = ['', 'gst']; "
     return subprocess.run(
         [sys.executable, "-c", program + f"runpy.run_path({str(folder / 'segment_main.py')!r}, run_name='__main__')"],
         cwd=root,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import yaml
 
+from lexveil.artifacts.embeddings import load_words
+from lexveil.config import load_params
+from lexveil.errors import RequestError
 from tasks import measure_deniability as stage
-from tasks.errors import RequestError
-from tasks.io.params import load_params
-from tasks.io.spaces import load_words
 from tests.conftest import run_stage
 
 SEGMENTATIONS = ("gst", "mst", "word")
@@ -20,7 +20,7 @@ SEGMENTATIONS = ("gst", "mst", "word")
 @pytest.fixture(scope="module", autouse=True)
 def _other_model(listed: Path) -> None:
     """The lists of words know half of the vocabulary, as another model would."""
-    folder = listed / "artifacts/lists/word/L0"
+    folder = listed / "artifacts/word_orders/word/L0"
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
     orders = np.load(folder / "orders.npy")
     half = len(words) // 2
@@ -96,7 +96,7 @@ def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> Non
         assert rows[0] == rows[1] == rows[2]
         assert {one[segmentation]["n_shared"] for one in made.values()} == {made["madlib"][segmentation]["n_shared"]}
     words = load_words("word")
-    known = set(Path("artifacts/lists/word/L0/words.txt").read_text(encoding="utf-8").split("\n"))
+    known = set(Path("artifacts/word_orders/word/L0/words.txt").read_text(encoding="utf-8").split("\n"))
     assert {words[row] for row in made["madlib"]["word"]["word_rows"]} <= known
     assert made["madlib"]["word"]["n_vocabulary"] > made["madlib"]["word"]["n_shared"] > 100
     # No punctuation, which the policy keeps.
@@ -140,8 +140,8 @@ def test_a_refused_epsilon_has_no_numbers_and_says_why(
     listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = np.random.default_rng(1).standard_normal((len(load_words("gst")), 16)).astype(np.float32)
-    space = stage.load_space("gst")
-    monkeypatch.setattr(stage, "load_space", lambda _: stage.WordSpace(space.tokens, vectors, space.counts))
+    space = stage.load_embedding("gst")
+    monkeypatch.setattr(stage, "load_embedding", lambda _: stage.WordSpace(space.tokens, vectors, space.counts))
     change(listed, tmp_path, monkeypatch, lambda params: params["grid"].update(strategies=["S2"], epsilons=[1.0, 1e6]))
     low, high = measured("truncated_gumbel", tmp_path / "out")["gst"]["statistics"]
     assert low["n_w"] is None and low["s_w_expected"] is None and "needs more than" in low["refused"]
@@ -149,9 +149,9 @@ def test_a_refused_epsilon_has_no_numbers_and_says_why(
 
 
 def test_no_word_in_all_lists_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    lists = stage.load_lists("gst", "L0")
-    strange = stage.load_lists.__globals__["WordLists"]([f"not-{word}" for word in lists.words], lists.orders)
-    monkeypatch.setattr(stage, "load_lists", lambda *_: strange)
+    lists = stage.load_word_orders("gst", "L0")
+    strange = stage.load_word_orders.__globals__["WordLists"]([f"not-{word}" for word in lists.words], lists.orders)
+    monkeypatch.setattr(stage, "load_word_orders", lambda *_: strange)
     with pytest.raises(RequestError, match=r"every list set of lists\.sets"):
         stage.run("madlib", load_params(), tmp_path / "out")
     assert not (tmp_path / "out").exists()

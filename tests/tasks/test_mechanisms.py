@@ -9,18 +9,18 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.mechanisms import over_lists, prepare
+from lexveil.config import load_params
+from lexveil.errors import LexveilError
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.runtime.tables import read_json
 from tasks import privatize as stage
-from tasks.errors import LexveilError
-from tasks.io import paths
-from tasks.io.documents import load_documents
-from tasks.io.mechanisms import over_lists, prepare
-from tasks.io.params import load_params
-from tasks.io.spaces import load_space
-from tasks.io.tables import read_json
-from tasks.privacy.budget import SEGMENTATION_OF, Policy
-from tasks.privacy.mechanism import MECHANISMS
 from tasks.privatize import privatize
-from tasks.release.files import privatize_file
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
 OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbel")]
@@ -62,7 +62,7 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
     assert record["guarantee"]["formula"] == "none"  # an experiment
     assert metrics["n_perturbed"] > 100 and 0 <= metrics["share_unchanged"] <= 1
     if mechanism.startswith("diffractor"):
-        assert any(name.startswith("lists/") for name in record["made_with"])
+        assert any(name.startswith("word_orders/") for name in record["made_with"])
 
 
 PARAMETERS = {
@@ -115,13 +115,13 @@ def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("segmentation", sorted(set(SEGMENTATION_OF.values())))
 def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
     """Neighbours in the list are the same words, counted in the vocabulary as in the list set."""
-    from tasks.io.lists import load_lists
-    from tasks.rewrite.rewrite import Vocabulary
+    from lexveil.accounting.vocabulary import Vocabulary
+    from lexveil.artifacts.word_orders import load_word_orders
 
-    space, policy = load_space(segmentation), Policy("perturb", "keep", "sample")
+    space, policy = load_embedding(segmentation), Policy("perturb", "keep", "sample")
     whole = Vocabulary.of(space.tokens, space.vectors, policy)
     vocabulary, orders = over_lists(segmentation, "L0", space, whole)
-    lists = load_lists(segmentation, "L0")
+    lists = load_word_orders(segmentation, "L0")
     allowed = {space.tokens[row] for row in whole.rows}
     expected = [lists.words[row] for row in lists.orders[0] if lists.words[row] in allowed]
     assert [space.tokens[vocabulary.rows[number]] for number in orders[0]] == expected
@@ -136,9 +136,9 @@ def test_a_list_set_that_was_not_made(listed: Path, tmp_path: Path, monkeypatch:
 
 
 def load_space_of(root: Path):
-    from tasks.space.word_space import WordSpace
+    from lexveil.embeddings.word_space import WordSpace
 
-    folder = root / "artifacts" / "spaces" / "word"
+    folder = root / "artifacts" / "embeddings" / "word"
     vectors = np.load(folder / "vectors.npy")
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
     return WordSpace(words, vectors, np.load(folder / "counts.npy"))

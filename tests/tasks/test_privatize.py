@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil import paths
+from lexveil.errors import LexveilError, MissingArtifact, RequestError
+from lexveil.runtime.tables import read_json
 from tasks import privatize as stage
-from tasks.errors import LexveilError, MissingArtifact, RequestError
-from tasks.io import paths
-from tasks.io.tables import read_json
 from tasks.privatize import privatize
 from tests.conftest import run_stage
 
@@ -20,7 +20,7 @@ CELLS = [("madlib", "S1", 1.0), ("madlib", "S2", 20.0), ("madlib", "S3", 20.0), 
 def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: str, epsilon: float) -> None:
     metrics = privatize(mechanism, strategy, epsilon, tmp_path / "run")
     documents = pq.read_table(tmp_path / "run" / "documents.parquet").to_pandas()
-    ledger = pq.read_table(tmp_path / "run" / "ledger.parquet").to_pandas()
+    ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
     plan = pq.read_table(paths.plan(strategy, epsilon)).to_pandas()
 
     assert len(documents) == metrics["n_documents"] == 440
@@ -39,7 +39,7 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
     assert set(ledger[ledger["class"] == "oov"]["action"]) == {"sampled"}
     assert set(ledger[ledger["class"] == "punctuation"]["action"]) == {"kept"}
     assert documents["n_unprotected"].sum() == (ledger["action"] == "kept").sum() == metrics["n_kept"]
-    words = paths.space({"S1": "word", "S4": "mst"}.get(strategy, "gst")) / "words.txt"
+    words = paths.embedding({"S1": "word", "S4": "mst"}.get(strategy, "gst")) / "words.txt"
     tokens = words.read_text(encoding="utf-8").splitlines()
     known = ledger["word_id"] >= 0
     assert (known == ledger["action"].isin(["perturbed", "sampled"])).all()
@@ -50,11 +50,11 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
 def test_output_tokens_stand_in_the_text(built: Path, tmp_path: Path) -> None:
     """The ledger's words are the ones written, in order, for documents without kept tokens in between."""
     privatize("madlib", "S3", 1.0, tmp_path / "run")
-    tokens = (paths.space("gst") / "words.txt").read_text(encoding="utf-8").splitlines()
+    tokens = (paths.embedding("gst") / "words.txt").read_text(encoding="utf-8").splitlines()
     texts = dict(
         zip(*pq.read_table(tmp_path / "run" / "documents.parquet").select(["doc_id", "text"]).columns, strict=True)
     )
-    ledger = pq.read_table(tmp_path / "run" / "ledger.parquet").to_pandas()
+    ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
     checked = 0
     for doc_id, rows in ledger.groupby("doc_id"):
         text = next(value.as_py() for key, value in texts.items() if key.as_py() == doc_id)
@@ -81,7 +81,7 @@ def test_batches_change_no_byte(
 
 
 def paths_documents():
-    from tasks.io.documents import load_documents
+    from lexveil.artifacts.document_sets import load_documents
 
     return load_documents()
 
@@ -90,7 +90,7 @@ def test_the_same_run_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
     for run in ("one", "other"):
         privatize("madlib", "S1", 20.0, tmp_path / run)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == ["documents.parquet", "ledger.parquet", "metrics.json", "record.json"]
+    assert names == ["documents.parquet", "tokens.parquet", "metrics.json", "record.json"]
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes() for name in names)
 
 

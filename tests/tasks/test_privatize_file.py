@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import LexveilError
-from tasks.io.hashes import sha256
-from tasks.release.files import privatize_file
+from lexveil.errors import LexveilError
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.runtime.hashes import sha256
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
@@ -37,7 +37,7 @@ def test_jsonl_keeps_objects_and_key_order(built: Path, tmp_path: Path) -> None:
     assert out[1]["text"] == ""
     assert "zorblax" not in out[0]["text"].lower()  # an unknown name never leaves in clear
     assert json.loads((tmp_path / "out.jsonl.record.json").read_text()) == record
-    ledger = pq.read_table(tmp_path / "out.jsonl.ledger.parquet").to_pandas()
+    ledger = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
     assert len(ledger) == record["counts"]["n_tokens_in"]
     assert set(ledger["row"]) == {1, 3}
     assert "word" not in ledger.columns and "token" not in ledger.columns
@@ -49,11 +49,11 @@ def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tm
     recorded = (tmp_path / "out.jsonl.record.json").read_text()
     assert json.loads(recorded)["output"] == {
         "sha256": sha256(tmp_path / "out.jsonl"),
-        "ledger_sha256": sha256(tmp_path / "out.jsonl.ledger.parquet"),
+        "tokens_sha256": sha256(tmp_path / "out.jsonl.tokens.parquet"),
     }
     assert sha256(source) not in recorded
     assert {file.name for file in tmp_path.iterdir()} == {
-        "in.jsonl", "out.jsonl", "out.jsonl.record.json", "out.jsonl.ledger.parquet"
+        "in.jsonl", "out.jsonl", "out.jsonl.record.json", "out.jsonl.tokens.parquet"
     }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_what_fails_while_it_is_written_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("tasks.release.files._write_record", full)
+    monkeypatch.setattr("lexveil.privatization.file_adapter._write_record", full)
     with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
@@ -99,8 +99,10 @@ def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.Monke
         buffer = io.BytesIO(jsonl(tmp_path).read_bytes())
 
     monkeypatch.setattr(sys, "stdin", Stdin)
-    monkeypatch.setattr("tasks.intake.chunks.ROWS", 1)
-    monkeypatch.setattr("tasks.io.stage.time.monotonic", iter(range(0, 10**6, 100)).__next__)  # progress at every step
+    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
+    monkeypatch.setattr(
+        "lexveil.runtime.stage.time.monotonic", iter(range(0, 10**6, 100)).__next__
+    )  # progress at every step
     privatize_file("-", "-", **HOW)
     out, err = capsys.readouterr()
     assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
@@ -124,7 +126,7 @@ def test_budget_can_be_given_directly(built: Path, tmp_path: Path) -> None:
         jsonl(tmp_path), tmp_path / "out.jsonl", mechanism="madlib", strategy="S3", document_budget=12.5
     )
     assert record["document_budget"] == {"input": 12.5}
-    spent = pq.read_table(tmp_path / "out.jsonl.ledger.parquet").to_pandas().groupby("row")["epsilon"].sum()
+    spent = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas().groupby("row")["epsilon"].sum()
     assert spent.max() == pytest.approx(12.5)
 
 

@@ -11,11 +11,11 @@ from unittest import mock
 
 import pytest
 
-from flows.cli import main
-from tasks.errors import MissingArtifact, RequestError
-from tasks.io import paths
-from tasks.io.tables import write_json
-from tasks.recommend import as_text, recommend
+from lexveil import paths
+from lexveil.cli.main import main
+from lexveil.errors import MissingArtifact, RequestError
+from lexveil.runtime.tables import write_json
+from lexveil.tuning.recommend import as_text, recommend
 
 N_TEST = 10_000  # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
 

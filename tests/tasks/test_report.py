@@ -16,16 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil.config import load_params
+from lexveil.errors import CheckFailed, MissingArtifact
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.report import epsilon_units, formatting
+from lexveil.report.corpus_section import choose
+from lexveil.report.figures import Series, over_epsilon, pmi_histogram, side_by_side, spaced
+from lexveil.report.svg import drawing, to_svg
+from lexveil.report.table import Column, Table
+from lexveil.runtime.stage import stage_main
 from tasks import report
-from tasks.errors import CheckFailed, MissingArtifact
-from tasks.io.params import load_params
-from tasks.io.stage import stage_main
-from tasks.privacy.mechanism import MECHANISMS
-from tasks.reporting import numbers, units
-from tasks.reporting.figures import Series, over_epsilon, pmi_histogram, side_by_side, spaced
-from tasks.reporting.svg import drawing, to_svg
-from tasks.reporting.table import Column, Table
-from tasks.reporting.vocabulary import choose
 
 ROOT = Path(__file__).parents[2]
 SECRET = "zyxomatic"  # stands in every document, and may stand nowhere else
@@ -219,13 +219,15 @@ def make_artifacts() -> None:
             "n_sentences": 50, "n_words": 1025, "n_tokens": 1000, "n_unigram_tokens": 980, "n_bigram_tokens": 15,
             "n_trigram_tokens": 5, "pmi_bits": 1.0,
         })  # fmt: skip
-        put(f"metrics/spaces/{name}.json", {f"n_{length}s": n for length, n in by_length.items()} | {
+        put(f"metrics/embeddings/{name}.json", {f"n_{length}s": n for length, n in by_length.items()} | {
             "n_tokens": len(tokens), "norm_largest": 3.0, "norm_median": 1.5, "tokens_covered": 900,
         })  # fmt: skip
-        put(f"spaces/{name}/meta.json", {"dimensions": 13, "dtype": "float32", "n_tokens": len(tokens)})
-        Path(f"artifacts/spaces/{name}/words.txt").write_text("".join(f"{one}\n" for one in tokens), encoding="utf-8")
+        put(f"embeddings/{name}/meta.json", {"dimensions": 13, "dtype": "float32", "n_tokens": len(tokens)})
+        Path(f"artifacts/embeddings/{name}/words.txt").write_text(
+            "".join(f"{one}\n" for one in tokens), encoding="utf-8"
+        )
         v = len(tokens)
-        np.save(f"artifacts/spaces/{name}/counts.npy", 100 - 10 * np.arange(v))
+        np.save(f"artifacts/embeddings/{name}/counts.npy", 100 - 10 * np.arange(v))
         folder = Path(f"artifacts/neighborhoods/{name}")
         folder.mkdir(parents=True)
         # The neighbours of row i are the rows after it, the j-th at distance i + j / 8.
@@ -402,7 +404,7 @@ def figure_of(html: str, name: str) -> ElementTree.Element:
 
 
 def test_scores_by_data_set(page):
-    """The layouts are tested in tests/reporting; here, that the page has them, of what was measured only."""
+    """The layouts are tested in tests/report; here, that the page has them, of what was measured only."""
     assert page.tables["attack-1"][1] == ["Mechanism", "Strategy", "Score", "Clean texts", "Majority", "1", "10"]
     assert page.row("attack-1", "madlib", "S2", "utility F1") == [
         "0.875 ± 0.062", "0.375", "0.375 ± 0.062", "0.625 ± 0.062",
@@ -584,8 +586,8 @@ def test_units_follow_the_mechanism(project):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_has_a_unit(mechanism):
     listed = "index" in MECHANISMS[mechanism].metric
-    assert (units.unit(mechanism) == "1 / list position") == listed
-    assert ("Mahalanobis" in units.unit(mechanism)) == ("Mahalanobis" in MECHANISMS[mechanism].metric)
+    assert (epsilon_units.unit(mechanism) == "1 / list position") == listed
+    assert ("Mahalanobis" in epsilon_units.unit(mechanism)) == ("Mahalanobis" in MECHANISMS[mechanism].metric)
 
 
 def test_no_bound_where_no_distance_is_euclidean(project):
@@ -791,8 +793,8 @@ def test_same_artifacts_give_the_same_bytes(made, project):
         ("private/none/none/0.0/metrics.json", "baseline"),
         ("plans/S1/1.0.parquet", "plan_budgets@S1"),
         ("metrics/ngrams.json", "count_ngrams"),
-        ("metrics/spaces/mst.json", "train_embeddings@mst"),
-        ("spaces/gst/counts.npy", "train_embeddings@gst"),
+        ("metrics/embeddings/mst.json", "train_embeddings@mst"),
+        ("embeddings/gst/counts.npy", "train_embeddings@gst"),
         ("neighborhoods/gst/distances.npy", "build_neighborhoods@gst"),
         ("collocations/trigrams.parquet", "build_collocations"),
         ("evaluation/madlib/S2/1.0.json", "evaluate@madlib-S2-1.0"),
@@ -848,14 +850,14 @@ def test_one_run_and_no_trigrams_still_make_a_page(project):
     [(None, "–"), (0.0, "0.0%"), (0.0001, "<0.1%"), (0.123, "12.3%"), (0.9999, ">99.9%"), (1.0, "100.0%")],
 )
 def test_a_share_never_reads_as_nothing_or_all_when_it_is_not(value, text):
-    assert numbers.share(value) == text
+    assert formatting.share(value) == text
 
 
 @pytest.mark.parametrize(
     ("log_value", "text"), [(0.0, "×1.00"), (0.9, "×2.46"), (5.0, "×148"), (50.0, "×10²²"), (1e5, "×10⁴³⁴²⁹")]
 )
 def test_factors_too_large_for_a_float_are_written_as_powers(log_value, text):
-    assert numbers.factor(log_value) == text
+    assert formatting.factor(log_value) == text
 
 
 def test_a_strategy_looks_the_same_whatever_stands_beside_it():
@@ -904,7 +906,9 @@ def test_svg_takes_colours_from_the_page_and_escapes_text():
 
 
 def test_table_as_csv_keeps_raw_values():
-    table = Table("t", "c", [Column("a", "A"), Column("b", "B", numbers.share, "G")], [("x, y", 0.12345), ("z", None)])
+    table = Table(
+        "t", "c", [Column("a", "A"), Column("b", "B", formatting.share, "G")], [("x, y", 0.12345), ("z", None)]
+    )
     assert table.csv == 'a,b\n"x, y",0.12345\nz,\n'
     assert table.groups == [("", 1), ("G", 1)] and table.starts == {1}
     assert [[cell.text for cell in row] for row in table.cells] == [["x, y", "12.3%"], ["z", "–"]]

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil.config import MachineParams, Params, SampleParams, load_params
+from lexveil.errors import MissingArtifact, ParameterError
 from tasks import sample_corpus
-from tasks.errors import MissingArtifact, ParameterError
-from tasks.io.params import MachineParams, Params, SampleParams, load_params
 from tasks.sample_corpus import sample, tokenize
 
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")

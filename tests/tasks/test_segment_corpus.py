@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil.text.segment import Collocations
 from tasks.sample_corpus import TOKENS
 from tasks.segment_corpus import segment_file
-from tasks.text.segment import Collocations
 
 WORDS = ["é", ",", "new", "york", "city", "😀"]
 KNOWN = Collocations.build(

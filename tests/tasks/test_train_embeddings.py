@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import yaml
 
-from tasks.io import paths
-from tasks.io.spaces import load_space
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding
 from tests.conftest import ROOT, run_stage
 
 # Dies as if the machine were taken away, right after the checkpoint of an epoch.
 DIE_AFTER = """
 import os, signal, sys
 from tasks import train_embeddings
-from tasks.io.training import Checkpoints
+from lexveil.artifacts.training_checkpoints import Checkpoints
 
 last, save = int(sys.argv.pop()), Checkpoints.save
 
@@ -39,12 +39,12 @@ def change(**embeddings: object) -> None:
 
 
 def written() -> dict[str, bytes]:
-    files = [*paths.space("gst").iterdir(), paths.METRICS / "spaces/gst.json"]
+    files = [*paths.embedding("gst").iterdir(), paths.METRICS / "embeddings/gst.json"]
     return {str(file): file.read_bytes() for file in files}
 
 
 def metrics() -> dict:
-    return json.loads((paths.METRICS / "spaces/gst.json").read_text(encoding="utf-8"))
+    return json.loads((paths.METRICS / "embeddings/gst.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("epoch", [1, 3])
@@ -59,7 +59,7 @@ def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[
         Path(file).unlink()
     killed = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert not (paths.METRICS / "spaces/gst.json").exists()
+    assert not (paths.METRICS / "embeddings/gst.json").exists()
     capsys.readouterr()
     run_stage("train_embeddings", "gst")
     assert f"going on with an interrupted training: {epoch} of 3 epochs are done" in capsys.readouterr().out
@@ -73,13 +73,13 @@ def test_what_is_said_of_the_training(project: Path, capsys: pytest.CaptureFixtu
     assert about.items() <= found["training"].items()
     losses = found["training"]["loss_by_epoch"]
     assert len(losses) == 2 and losses[1] < losses[0] < 6 * np.log(2)
-    assert about.items() <= json.loads((paths.space("gst") / "meta.json").read_text(encoding="utf-8")).items()
+    assert about.items() <= json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8")).items()
     capsys.readouterr()
     change(workers=2)
     run_stage("train_embeddings", "gst")
     assert "not byte-stable" in capsys.readouterr().out
     assert metrics()["training"]["byte_stable"] is False
-    assert json.loads((paths.space("gst") / "meta.json").read_text(encoding="utf-8"))["byte_stable"] is False
+    assert json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))["byte_stable"] is False
 
 
 def test_quality_is_written(built: Path) -> None:
@@ -90,7 +90,7 @@ def test_quality_is_written(built: Path) -> None:
     assert sum(band["n_tokens"] for band in quality["frequency"]["bands"]) == metrics()["n_tokens"]
     # Two epochs of a small text leave many vectors near where they started.
     assert 0 < quality["frequency"]["hardly_moved"] < 1
-    tokens = set(load_space("gst").tokens)
+    tokens = set(load_embedding("gst").tokens)
     for length in ("unigram", "bigram", "trigram"):
         for one in [one for ones in quality["neighbours"][length].values() for one in ones]:
             assert {one["token"], *(near["token"] for near in one["neighbours"])} <= tokens
@@ -98,12 +98,12 @@ def test_quality_is_written(built: Path) -> None:
 
 def test_unit_vectors(project: Path) -> None:
     """Lengths of the written space are 1; the figures of quality are those of the vectors as trained."""
-    before, raw = metrics(), np.array(load_space("gst").vectors)
+    before, raw = metrics(), np.array(load_embedding("gst").vectors)
     change(normalize="unit")
     run_stage("train_embeddings", "gst")
-    after, unit = metrics(), np.array(load_space("gst").vectors)
+    after, unit = metrics(), np.array(load_embedding("gst").vectors)
     assert np.allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
     assert np.allclose(unit * np.linalg.norm(raw, axis=1, keepdims=True), raw, atol=1e-6)
     assert after["norm_median"] == after["norm_largest"] == 1.0
     assert after["quality"] == before["quality"]
-    assert json.loads((paths.space("gst") / "meta.json").read_text(encoding="utf-8"))["normalize"] == "unit"
+    assert json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))["normalize"] == "unit"

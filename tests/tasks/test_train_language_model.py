@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil import paths
+from lexveil.artifacts.language_models import load_language_model
+from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel
 from tasks import train_language_model as stage
-from tasks.errors import MissingArtifact, ParameterError
-from tasks.evaluation.kneser_ney import train
-from tasks.evaluation.language_model import NgramModel
-from tasks.io import paths
-from tasks.io.language_model import load_language_model
 from tasks.sample_corpus import TOKENS
 from tests.conftest import run_stage
 

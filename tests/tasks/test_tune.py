@@ -20,15 +20,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import main
-from tasks import tune as task
-from tasks.errors import MissingArtifact, ParameterError, RequestError
-from tasks.evaluation.inference import GRID, Tradeoff, measure
-from tasks.io.params import load_params
-from tasks.io.spaces import load_space
-from tasks.privacy.mechanism import ON_LISTS
-from tasks.privacy.rng import stream
-from tasks.tune import (
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.cli.main import main
+from lexveil.config import load_params
+from lexveil.errors import MissingArtifact, ParameterError, RequestError
+from lexveil.evaluation.inference_error import GRID, Tradeoff, measure
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.registry import ON_LISTS
+from lexveil.tuning import tune as task
+from lexveil.tuning.tune import (
     COLUMNS,
     STEPS,
     Candidate,
@@ -59,7 +59,7 @@ def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 @pytest.fixture
 def words(root: Path) -> Path:
     """120 words of the embedding with two labels, and one that it does not know."""
-    tokens = [token for token in load_space("word").tokens if token.isalpha()][:120]
+    tokens = [token for token in load_embedding("word").tokens if token.isalpha()][:120]
     file = root / "words.csv"
     rows = [f"{token},{'good' if place % 3 else 'bad'}" for place, token in enumerate(tokens)]
     file.write_text("\n".join(["word,label", *rows, "zzzunknown,good"]) + "\n")
@@ -206,7 +206,7 @@ def test_choice_by_hand() -> None:
 def test_the_frontier_is_what_each_mechanism_measures(words: Path) -> None:
     """From the same streams; every t and ε has a row, and the chosen one is among them."""
     made = tune(max_loss=0.6, words=words, epsilons=[2.0, 30.0], t=[0.5], n_runs=2, n_draws=3)
-    space = load_space("word")
+    space = load_embedding("word")
     listed = known_words(read_words(words), space.tokens)
     vectors = np.ascontiguousarray(space.vectors[listed.rows])
     kernel = families(["vickrey"], [0.5], vectors, load_params().mechanisms)["vickrey"][1].kernel
@@ -350,7 +350,7 @@ def test_wrong_requests(
 
 
 def test_the_embedding_can_be_one_brought_in(words: Path, root: Path) -> None:
-    shutil.copytree(root / "artifacts" / "spaces" / "word", root / "data" / "embeddings" / "brought")
+    shutil.copytree(root / "artifacts" / "embeddings" / "word", root / "data" / "embeddings" / "brought")
     how: dict[str, Any] = {"max_loss": 0.9, "words": words, "epsilons": [5.0], "t": [0.5], "n_runs": 1, "n_draws": 2}
     made, own = tune(space_of="brought", **how), tune(**how)
     assert made["frontier"] == own["frontier"]

@@ -23,26 +23,27 @@ import pytest
 import yaml
 from worker_toys import Chosen, Meeting, OneGenerator
 
-from tasks.intake import chunks
-from tasks.io import paths, pool
-from tasks.io.documents import load_documents
-from tasks.io.lexicons import load_lexicon
-from tasks.io.lists import write_lists
-from tasks.io.mechanisms import prepare
-from tasks.io.params import load_params
-from tasks.io.pool import ordered_map
-from tasks.io.spaces import load_space
-from tasks.privacy.budget import Policy
-from tasks.privacy.mechanism import MECHANISMS
-from tasks.release import columns, engine
-from tasks.release.columns import privatize_texts
-from tasks.release.engine import Part, Settings, Worker
-from tasks.release.files import privatize_file
-from tasks.rewrite.rewriter import Rewriter
-from tasks.rewrite.tally import Tally
-from tasks.space.lists import WordLists
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.mechanisms import prepare
+from lexveil.artifacts.word_orders import write_word_orders
+from lexveil.config import load_params
+from lexveil.embeddings.word_orders import WordLists
+from lexveil.formats import chunks
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization import engine, in_memory
+from lexveil.privatization.engine import ChunkRewriter, RewrittenChunk, Settings
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.in_memory import privatize_texts
+from lexveil.privatization.rewriter import Rewriter
+from lexveil.privatization.tally import Tally
+from lexveil.runtime import pool
+from lexveil.runtime.pool import ordered_map
 from tests.conftest import ROOT
-from tests.io.pool_functions import interruptible
+from tests.runtime.pool_functions import interruptible
 
 BATCHES = (1, 64, 4096)
 POLICY = Policy("perturb", "keep", "sample")
@@ -53,7 +54,7 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with a list set, which any order will do for, and a calibration that takes every epsilon."""
     root = tmp_path_factory.mktemp("listed")
     (root / "artifacts").mkdir()
-    for name in ("checks", "collocations", "spaces"):
+    for name in ("checks", "collocations", "embeddings"):
         (root / "artifacts" / name).symlink_to(_built / "artifacts" / name)
     (root / "data").symlink_to(_built / "data")
     (root / "dvc.yaml").write_text("stages: {}\n")
@@ -62,9 +63,9 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        words = load_space("gst").tokens[:900]
+        words = load_embedding("gst").tokens[:900]
         orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
-        write_lists(WordLists(words, orders), {}, paths.lists("gst", "L0"))
+        write_word_orders(WordLists(words, orders), {}, paths.word_orders("gst", "L0"))
     return root
 
 
@@ -107,9 +108,9 @@ def test_batches_change_no_byte(source: Path, tmp_path: Path, monkeypatch: pytes
         folder = tmp_path / str(size)
         text = made(source, folder, mechanism, 1)["out.jsonl"]
         # Each batch is a row group of its own; what is in them is the same.
-        tokens = pq.read_table(folder / "out.jsonl.ledger.parquet").combine_chunks()
+        tokens = pq.read_table(folder / "out.jsonl.tokens.parquet").combine_chunks()
         record = json.loads((folder / "out.jsonl.record.json").read_text())
-        assert record["output"].pop("ledger_sha256")
+        assert record["output"].pop("tokens_sha256")
         found.append((text, tokens, record))
     assert found[0] == found[1] == found[2]
 
@@ -123,11 +124,11 @@ def test_workers_change_no_byte(source: Path, tmp_path: Path) -> None:
 def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: list[str]) -> None:
     """Texts, ledgers and counts from workers, in batches of 1, 64 and 4096 texts, are what this process makes."""
     texts, params = some_texts(100), load_params().mechanisms
-    lexicon, space = load_lexicon("gst"), load_space("gst")
+    lexicon, space = load_lexicon("gst"), load_embedding("gst")
     work = {}
     for name in names:
         prepared = prepare(name, "gst", space, POLICY, params)
-        work[name] = Worker(
+        work[name] = ChunkRewriter(
             Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11),
             strategy="S3",
             budget=50.0,
@@ -139,7 +140,7 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
         for first in range(0, len(texts), size):
             yield "", first + 1, [[text] for text in texts[first : first + size]]
 
-    def whole(parts: list[Part]) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
+    def whole(parts: list[RewrittenChunk]) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
         tally = Tally()
         for part in parts:
             tally.merge(part.tally)
@@ -148,7 +149,7 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
 
     cells = [(name, size) for name in names for size in BATCHES]
     calls = [(cell, (cell[0], item)) for cell in cells for item in items(cell[1])]
-    found: dict[tuple[str, int], list[Part]] = {cell: [] for cell in cells}
+    found: dict[tuple[str, int], list[RewrittenChunk]] = {cell: [] for cell in cells}
     parts = ordered_map(Chosen(work), [call for _, call in calls], workers)
     for (cell, _), part in zip(calls, parts, strict=True):
         found[cell].append(part)
@@ -171,7 +172,7 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
 
     monkeypatch.setattr(engine, "ordered_map", together)
     monkeypatch.setattr(chunks, "ROWS", 4)
-    monkeypatch.setattr(columns, "ROWS", 4)
+    monkeypatch.setattr(in_memory, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     rewritten, _, statement = privatize_texts(texts, settings, workers)
@@ -207,7 +208,7 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
     texts = some_texts(20)
     privatize_texts(texts, settings)
-    monkeypatch.setattr(columns, "SMALL", 10)
+    monkeypatch.setattr(in_memory, "SMALL", 10)
     privatize_texts(texts, settings)
     privatize_texts(texts, settings, 5)
     many = load_params().machine.workers
@@ -238,7 +239,7 @@ def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
     """Ctrl-C, which a terminal sends to workers too, while they start or work: one line, no file, no process."""
     source, out = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("the government said no to the fire services and to the police\n" * 20_000)
-    command = [sys.executable, "-m", "flows.cli", "privatize", str(source), "-o", str(out)]
+    command = [sys.executable, "-m", "lexveil.cli", "privatize", str(source), "-o", str(out)]
     command += ["--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5", "--workers", "2"]
     process = subprocess.Popen(
         command,

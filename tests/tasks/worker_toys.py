@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tasks.privacy.rng import release_generator
-from tasks.rewrite.rewrite import Rewritten, rewrite
-from tasks.rewrite.rewriter import Batch, Rewriter
+from lexveil.mechanisms.noise.streams import release_generator
+from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.privatization.rewriter import Batch, Rewriter
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.text.encode import KINDS, Lexicon, encode
-from tasks.text.segment import Collocations
-from tasks.text.tokenize import normal_form, token_spans
+from lexveil.text.encode import KINDS, Lexicon, encode
+from lexveil.text.segment import Collocations
+from lexveil.text.tokenize import normal_form, token_spans
 
 TOKENS = ["the", "new_york", "is", "big", ",", "york", "new"]
 COLLOCATIONS = Collocations.build(

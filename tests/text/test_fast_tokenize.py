@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import tokenizing
-from tasks.errors import RequestError
-from tasks.intake.default import articles, polarity, write_default_corpus
-from tasks.text import fast_tokenize, tokenize
-from tasks.text.fast_tokenize import spans_of_texts, tokenize_texts
-from tasks.text.tokenize import normal_form, sentences, token_spans
+from lexveil.data.default import articles, polarity, write_default_corpus
+from lexveil.errors import RequestError
+from lexveil.text import fast_tokenize, tokenize
+from lexveil.text.fast_tokenize import spans_of_texts, tokenize_texts
+from lexveil.text.tokenize import normal_form, sentences, token_spans
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "corpus"

@@ -2,8 +2,8 @@
 
 from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS
 
-from tasks.text.function_words import CONNECTORS, STOP_WORDS
-from tasks.text.tokenize import sentences
+from lexveil.text.function_words import CONNECTORS, STOP_WORDS
+from lexveil.text.tokenize import sentences
 
 
 def test_connectors_are_the_published_ones() -> None:

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.text.encode import Lexicon, encode
-from tasks.text.pieces import Pieces
-from tasks.text.render import render, render_in_layout
-from tasks.text.tokenize import sentences
+from lexveil.text.encode import Lexicon, encode
+from lexveil.text.pieces import Pieces
+from lexveil.text.render import render, render_in_layout
+from lexveil.text.tokenize import sentences
 
 LEXICON = Lexicon.build("word", [], None)
 

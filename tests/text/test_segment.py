@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import RequestError
-from tasks.text.segment import MAX_WORDS, Collocations, segment, write_lines
-from tasks.text.tokenize import sentences
+from lexveil.errors import RequestError
+from lexveil.text.segment import MAX_WORDS, Collocations, segment, write_lines
+from lexveil.text.tokenize import sentences
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 

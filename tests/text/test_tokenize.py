@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.text.tokenize import has_letters, is_punctuation, normal_form, sentence_spans, sentences, token_spans
+from lexveil.text.tokenize import has_letters, is_punctuation, normal_form, sentence_spans, sentences, token_spans
 
 # Text as people write it, and every character there is.
 TEXTS = st.text(max_size=200) | st.text(alphabet="aB1 .,!?'’\"-_@#/:\n\t…é\u0301😀", max_size=200)

@@ -1,0 +1,75 @@
+"""`lexveil release`: one release, then DVC tracks what was archived. `python -m flows.archive_release` is for the flow.
+
+Every release is an output of its own, releases/NAME.dvc beside releases/NAME: it shows in git as one file that appears,
+and changes only where something is withdrawn. data.dvc owns all of data/, so releases lie outside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+from lexveil.config import load_params
+from lexveil.errors import LexveilError
+from lexveil.release.archive import CURRENT, INDEX, WITHDRAWN
+from lexveil.release.inbox import ReleaseReport, publish
+from lexveil.runtime.dvc_graph import open_repo
+
+SAYS = "lexveil release: "  # before the line by which the command says what went wrong
+
+
+def release(dry_run: bool = False) -> ReleaseReport:
+    """Release what is new and have DVC track it; the caller holds the build lock.
+
+    Raises:
+        LexveilError: as ``lexveil.release.inbox.publish``, or if DVC cannot take what was published.
+    """
+    with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
+        report = publish(dry_run)
+        if not dry_run:
+            track(Path(load_params().release.archive))
+    return report
+
+
+def track(folder: Path) -> list[str]:
+    """Have DVC take what is in a folder of releases and not yet, or no longer, as it has it; return what that was.
+
+    Raises:
+        LexveilError: if DVC cannot; the next run tries again.
+    """
+    if not folder.is_dir():
+        return []
+    made = [path.parent for path in sorted(folder.glob("*/documents.parquet"))]
+    made += [folder / name for name in (CURRENT, INDEX, WITHDRAWN) if (folder / name).exists()]
+    with open_repo() as repo:
+        from dvc.exceptions import DvcException
+
+        pointers = {str(path.with_name(f"{path.name}.dvc")): str(path) for path in made}
+        known = [pointer for pointer in pointers if Path(pointer).exists()]
+        try:
+            changed = set(repo.status(targets=known)) if known else set()
+            wanted = [path for pointer, path in pointers.items() if pointer not in known or pointer in changed]
+            if wanted:
+                repo.add(wanted)
+        except DvcException as error:
+            raise LexveilError(
+                f"the release is published, but `dvc add` failed: {' '.join(str(error).split())[:200]}; put that right "
+                "and run `lexveil release` again, which does it"
+            ) from None
+    return wanted
+
+
+def main() -> int:
+    """Make one release for the flow, which holds the build lock: the report as JSON, or one line of what is wrong."""
+    try:
+        print(json.dumps(release().as_dict()))
+        return 0
+    except LexveilError as error:
+        print(f"{SAYS}{' '.join(str(error).split())}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

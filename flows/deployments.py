@@ -1,0 +1,200 @@
+"""Serve the scheduled deployments that prefect.yaml names, until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import fcntl
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from prefect.client.schemas.objects import ConcurrencyLimitConfig
+from prefect.deployments.runner import RunnerDeployment
+from prefect.exceptions import PrefectException
+from prefect.flows import Flow, load_flow_from_entrypoint
+from prefect.logging import get_logger
+from prefect.runner import Runner
+from prefect.schedules import Cron, Interval, Schedule
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.types.entrypoint import EntrypointType
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from flows.build import settle_killed_run
+from flows.prefect_server import UI_LOG
+from flows.process import Command
+from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.project import STATE, build_lock
+
+DEPLOYMENTS = Path("prefect.yaml")
+LOCK = STATE / "serve.lock"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ScheduleEntry(_Part):
+    """When: a cron line, or an interval in seconds."""
+
+    cron: str | None = None
+    interval: Annotated[float, Field(gt=0)] | None = None
+    timezone: str | None = None
+    active: bool = True
+
+    def schedule(self) -> Schedule:
+        """Return it as Prefect knows it."""
+        if (self.cron is None) == (self.interval is None):
+            raise ValueError("a schedule has either cron or interval")
+        if self.cron is not None:
+            return Cron(self.cron, timezone=self.timezone, active=self.active)
+        assert self.interval is not None
+        return Interval(datetime.timedelta(seconds=self.interval), timezone=self.timezone, active=self.active)
+
+
+class DeploymentEntry(_Part):
+    """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
+
+    name: str
+    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release"]
+    description: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    schedules: list[ScheduleEntry] = Field(default_factory=list)
+    concurrency_limit: ConcurrencyLimitConfig | None = None
+    work_pool: dict[str, Any] | None = None
+
+    def deployment(self) -> RunnerDeployment:
+        """Return it as Prefect serves it, with the flow's parameters checked."""
+        flow: Flow[..., Any] = load_flow_from_entrypoint(self.entrypoint)
+        log = get_logger("flows")
+        log.disabled = True  # what is wrong is said once, by the error
+        try:
+            flow.validate_parameters(self.parameters)
+        finally:
+            log.disabled = False
+        made = flow.to_deployment(
+            self.name,
+            description=self.description,
+            tags=self.tags,
+            parameters=self.parameters,
+            schedules=[entry.schedule() for entry in self.schedules],
+            concurrency_limit=self.concurrency_limit,
+            entrypoint_type=EntrypointType.MODULE_PATH,
+        )
+        assert isinstance(made, RunnerDeployment)  # a coroutine in asynchronous code only
+        return made
+
+
+def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
+    """Read and check what is to be served.
+
+    Raises:
+        RequestError: if the file is absent or an entry is not what it must be; it names the entry and the key.
+    """
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
+    except FileNotFoundError:
+        raise RequestError(
+            f"{path}: there is no such file; it names what is to be served, see docs/operation.md"
+        ) from None
+    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
+        raise RequestError(f"{path}: not valid YAML with a list `deployments`") from None
+    if not isinstance(entries, list) or not entries:
+        raise RequestError(f"{path}: `deployments` must be a list with at least one entry")
+    made = []
+    for number, entry in enumerate(entries):
+        try:
+            made.append(DeploymentEntry.model_validate(entry).deployment())
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise RequestError(f"{path}: deployments[{number}].{where}: {first['msg']}") from None
+        except (ValueError, PrefectException) as error:  # a cron line, a time zone, a parameter
+            raise RequestError(f"{path}: deployments[{number}]: {' '.join(str(error).split())[:300]}") from None
+    return made
+
+
+def serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> int:
+    """Serve the deployments until interrupted; their schedules are paused when it ends in good order.
+
+    Args:
+        url: of a Prefect API that answers.
+        server: the server behind it, if it was started for this; when it ends, so does this.
+        deployments: what `read_deployments` made.
+
+    Raises:
+        RequestError: if the deployments of this project are served already.
+        LexveilError: if the server ends.
+    """
+    os.environ["PREFECT_API_URL"] = url  # the processes of runs inherit it
+    # A server that restarts is waited for, about 8 minutes in all; Prefect's own 5 retries are one.
+    retries = int(os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8"))
+    with _only_one(), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: retries}):
+        with contextlib.suppress(RequestError), build_lock():
+            settle_killed_run()  # it would hold the place of the deployment's next run
+        # One run at a time: the build lock keeps them apart, and a process that only waits for it would be in the way.
+        runner = StoppableRunner(name="lexveil", limit=1)
+        for deployment in deployments:
+            runner.add_deployment(deployment)
+        _say(url, deployments)
+        if server is not None:
+            threading.Thread(target=_follow, args=(server, runner), daemon=True).start()
+        before = signal.signal(signal.SIGINT, runner.handle_sigterm)
+        try:
+            asyncio.run(runner.start())
+        finally:
+            runner.has_ended = True
+            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if server is not None and server.process.poll() is not None:
+            raise LexveilError(f"Prefect's server ended; what it said is in {UI_LOG}")
+    return 0
+
+
+class StoppableRunner(Runner):
+    """A runner that SIGTERM and Ctrl-C end in good order.
+
+    Prefect's own handler leaves at once and waits for nothing: runs are killed and stay "running" on the server.
+    """
+
+    has_ended = False
+
+    def handle_sigterm(self, *_: Any) -> None:
+        """End the run that is under way, wait for it, pause the schedules, and leave."""
+        if not self.stopping:
+            self.execute_in_background(self.astop)
+
+
+def _say(url: str, deployments: list[RunnerDeployment]) -> None:
+    print(f"{url.removesuffix('/').removesuffix('/api')}/deployments", flush=True)
+    for deployment in deployments:
+        when = [
+            str(getattr(entry.schedule, "cron", None) or f"every {getattr(entry.schedule, 'interval', '')}")
+            for entry in deployment.schedules or []
+        ]
+        print(f"{deployment.flow_name}/{deployment.name}: {', '.join(when) or 'no schedule'}", flush=True)
+    print("Ctrl-C ends it; schedules are paused until it is started again", flush=True)
+
+
+def _follow(server: Command, runner: StoppableRunner) -> None:
+    """Without its server the runner would ask for ever; whoever keeps this alive starts both anew."""
+    server.process.wait()
+    if not runner.has_ended:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _only_one() -> Iterator[None]:
+    """Keep a second `lexveil serve` out: when it ended, it would pause the schedules of the first."""
+    with LOCK.open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RequestError("another `lexveil serve` is at work in this project; end it first") from None
+        yield

@@ -1,0 +1,207 @@
+"""Before a run: nothing is left of killed runs, of stages that are gone, or of a half-written lock file.
+
+DVC hashes directory dependencies whole, so a file that no stage owns would change what a stage sees and what dvc.lock
+says. After a run dvc.lock has the order of a fresh serial `dvc repro`, whatever order the stages ended in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexveil import paths
+from lexveil.errors import RequestError
+from lexveil.lineage.file_hashes import Files, file_md5
+from lexveil.lineage.provenance import entries_with
+from lexveil.runtime.dvc_graph import Graph, Stage, open_repo
+from lexveil.runtime.project import SCRATCH, STATE
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+LOCKFILE = Path("dvc.lock")
+SET_ASIDE = STATE / "set-aside"
+NEVER = (paths.DATA_DOCS,)  # made by us, versioned by nobody
+
+Say = Callable[[str], None]
+
+
+def repair(repo: Repo, say: Say) -> None:
+    """Undo what SIGKILL can leave behind in DVC's own files: entries of dead processes, a dvc.lock cut short.
+
+    Raises:
+        RequestError: if another DVC command is at work in this project.
+    """
+    from dvc.dvcfile import Lockfile
+    from dvc.exceptions import DvcException
+    from dvc.repo import lock_repo
+
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    with lock_repo(repo):
+        rwlock = Path(repo.tmp_dir or ".dvc/tmp") / "rwlock"
+        for pid, command in _dvc_at_work(rwlock):
+            raise RequestError(
+                f"another DVC command is at work in this project (process {pid}: {command}); wait until it ends"
+            )
+        rwlock.unlink(missing_ok=True)
+        _mend_cache(repo, say)
+        try:
+            Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
+        except DvcException:
+            # Every run is also in DVC's run cache, so without the file stages are restored and not run again.
+            kept = STATE / "dvc.lock.damaged"
+            os.replace(LOCKFILE, kept)
+            say(f"dvc.lock was cut short or is not valid; moved to {kept}, its entries are made again")
+
+
+def _mend_cache(repo: Repo, say: Say) -> None:
+    """Delete from DVC's cache what would never be used again, and lists of folders that are not what they were.
+
+    DVC believes such a list, and takes the folder that it gives for the result. Files are looked at when they are given
+    back: there are more of them, and they are larger.
+    """
+    cache, own = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
+    for listing in cache.rglob("*.dir"):
+        if file_md5(listing) != listing.parent.name + listing.stem:
+            listing.unlink()
+            say(f"removed {listing.name} from DVC's cache: it was damaged")
+    if cache.is_relative_to(own):  # another project may be at work in a cache that is shared
+        runs = Path(repo.stage_cache.cache_dir)
+        for top in (cache, runs):
+            for left in top.rglob(".*.tmp"):  # copies that were not finished when DVC was killed or the disk was full
+                left.unlink(missing_ok=True)
+        for folder in runs.glob("*/*"):
+            if folder.is_dir() and not any(folder.iterdir()):  # DVC breaks at a folder of runs without any
+                folder.rmdir()
+
+
+def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
+    """Yield the living DVC processes that hold paths of this project."""
+    import psutil
+
+    try:
+        held = json.loads(rwlock.read_text(encoding="utf-8"))
+        infos = [*held.get("write", {}).values(), *(info for infos in held.get("read", {}).values() for info in infos)]
+        entries = [(int(info["pid"]), str(info["cmd"])) for info in infos]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return  # absent, or cut short by SIGKILL
+    for pid, command in entries:
+        try:
+            # The number of a dead process is given again: only a process that is DVC counts.
+            if any("dvc" in part for part in psutil.Process(pid).cmdline()):
+                yield pid, command
+        except psutil.Error:
+            continue
+
+
+def forget_damaged(stage: Stage) -> int:
+    """Delete damaged objects that DVC has just given back as outputs of a stage, and those outputs.
+
+    Returns:
+        How many objects were damaged; DVC makes the outputs again, because neither they nor their objects are there.
+    """
+    entry = entries_with([stage.name]).get(stage.name, {})
+    with open_repo() as repo:
+        files = Files(repo)
+        damaged = sum(files.drop_damaged(out["md5"]) for out in entry.get("outs", []))
+    for out in stage.outs if damaged else ():
+        remove(out)
+    return damaged
+
+
+def remove(path: Path) -> None:
+    """Delete a file, a link or a folder; nothing is no error."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def prune(graph: Graph, say: Say) -> list[Path]:
+    """Take away what no stage of the graph owns, and say so; return the paths.
+
+    Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial
+    files of killed stages. A file of unknown origin is moved to .lexveil/set-aside, and only where a stage would read
+    it as part of a folder. Nothing outside artifacts/ is touched.
+    """
+    owned = {out for stage in graph.stages.values() for out in stage.outs}
+    read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}
+    recorded = {Path(out["path"]) for entry in _entries().values() for out in entry.get("outs", [])} - owned
+    gone: list[Path] = []
+    for path, ours in _orphans(paths.ARTIFACTS, owned, recorded, read):
+        if ours:
+            say(f"pruned {path}: no stage of dvc.yaml makes it")
+            remove(path)
+        else:
+            kept = _free(SET_ASIDE / path)
+            say(f"set aside {path} to {kept}: no stage makes it, and stages read its folder")
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, kept)
+        gone.append(path)
+        for parent in path.parents:
+            if parent == paths.ARTIFACTS or any(parent.iterdir()):
+                break
+            parent.rmdir()
+    return gone
+
+
+def _orphans(folder: Path, owned: set[Path], recorded: set[Path], read: set[Path]) -> list[tuple[Path, bool]]:
+    """Return (path, whether it is certainly ours) of every orphan below ``folder``."""
+    found: list[tuple[Path, bool]] = []
+    if not folder.is_dir() or folder.is_symlink():
+        return found
+    for path in sorted(folder.iterdir()):
+        if path in owned or path in NEVER:
+            continue
+        partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # ours, DVC's
+        holds_owned = any(path in out.parents for out in owned)
+        if partial or (path in recorded and not holds_owned):
+            found.append((path, True))
+        elif path.is_dir() and not path.is_symlink():
+            found.extend(_orphans(path, owned, recorded, read))
+        elif not read.isdisjoint(path.parents):
+            found.append((path, False))
+    return found
+
+
+def _free(path: Path) -> Path:
+    """Return ``path``, numbered if it is taken."""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}.{number}")
+    return free
+
+
+def _entries() -> dict[str, Any]:
+    """Return the stages of dvc.lock in their order."""
+    import yaml
+
+    if not LOCKFILE.exists():
+        return {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return (yaml.load(LOCKFILE.read_text(encoding="utf-8"), loader) or {}).get("stages") or {}
+
+
+def settle_lock(repo: Repo, graph: Graph) -> list[str]:
+    """Bring dvc.lock into the form that a fresh serial build gives it; return the entries that were dropped."""
+    from dvc.repo import lock_repo
+    from dvc.utils.serialize import dumps_yaml, parse_yaml_for_update
+
+    with lock_repo(repo):
+        present = list(_entries())
+        wanted = [name for name, stage in graph.stages.items() if stage.locked and name in present]
+        if present != wanted:
+            data = parse_yaml_for_update(LOCKFILE.read_text(encoding="utf-8"), str(LOCKFILE))
+            data["stages"] = {name: data["stages"][name] for name in wanted}
+            if wanted:
+                partial = LOCKFILE.with_name(f".{LOCKFILE}.partial")
+                partial.write_text(dumps_yaml(data), encoding="utf-8")
+                os.replace(partial, LOCKFILE)
+            else:
+                LOCKFILE.unlink()
+    return [name for name in present if name not in wanted]

@@ -1,0 +1,1 @@
+"""Metric differential privacy for text, collocation by collocation."""

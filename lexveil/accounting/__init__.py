@@ -1,0 +1,1 @@
+"""Strategies, document budgets, policies of token classes, and the privacy record."""

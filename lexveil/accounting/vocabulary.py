@@ -1,0 +1,52 @@
+"""The words that may go into a mechanism and come out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.accounting.budgets import Policy
+from lexveil.embeddings.word_space import Vectors
+from lexveil.text.tokenize import is_punctuation
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """W, the words that may go into a mechanism and come out of it, as a part of an embedding's rows.
+
+    Attributes:
+        rows: (W,) row of the embedding, ascending.
+        number: (V,) number in W of each row of the embedding, -1 if it is not in W.
+        vectors: (W, p) float32.
+    """
+
+    rows: Ids
+    number: Ids
+    vectors: Vectors
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """(W,) length of each vector."""
+        squares = (np.linalg.norm(part.astype(np.float64), axis=1) for part in np.array_split(self.vectors, self.PARTS))
+        return np.concatenate([*squares])
+
+    PARTS: ClassVar = 16  # worked on at a time: double precision takes twice the memory
+
+    @classmethod
+    def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
+        """All tokens; without punctuation if that is not perturbed, so that no word turns into a comma."""
+        keep = np.ones(len(tokens), dtype=bool)
+        if policy.punctuation != "perturb":
+            keep = np.array([not is_punctuation(token) for token in tokens], dtype=bool)
+        rows = np.flatnonzero(keep)
+        number = np.full(len(tokens), -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        return cls(rows, number, np.ascontiguousarray(vectors[rows]))

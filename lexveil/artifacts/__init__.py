@@ -1,0 +1,1 @@
+"""Typed load and save of every artifact, and where it lies."""

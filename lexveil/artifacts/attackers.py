@@ -1,0 +1,41 @@
+"""Read and write attack models: for each data set a folder with the weights and biases of each layer, no pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lexveil import paths
+from lexveil.evaluation.membership import PaperAttacker
+from lexveil.runtime.tables import atomic_directory, require
+
+STAGE = "train_attackers"
+N_LAYERS = 3
+
+
+def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -> None:
+    """Write the attack models of each data set into folder ``out``, those of one data set side by side in one array."""
+    with atomic_directory(out) as folder:
+        for dataset, each in trained.items():
+            (folder / dataset).mkdir()
+            for number in range(N_LAYERS):
+                for name, at in (("weights", 0), ("biases", 1)):
+                    array = np.stack([one.layers[number][at] for one in each])
+                    np.save(folder / dataset / f"{name}_{number + 1}.npy", array, allow_pickle=False)
+
+
+def load_attackers(dataset: str) -> list[PaperAttacker]:
+    """The attack models of one data set, in the order of their training.
+
+    Raises:
+        MissingArtifact: if they were not trained.
+    """
+    folder = require(paths.ATTACKERS / dataset, STAGE)
+    weights, biases = (
+        [np.load(folder / f"{name}_{number + 1}.npy", allow_pickle=False) for number in range(N_LAYERS)]
+        for name in ("weights", "biases")
+    )
+    layers = [list(zip(one, other, strict=True)) for one, other in zip(weights, biases, strict=True)]
+    return [PaperAttacker(0, list(each)) for each in zip(*layers, strict=True)]

@@ -1,0 +1,67 @@
+"""Where Data Docs are put. They carry times, so they are no output of the graph; they are there to be looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexveil.runtime.tables import atomic_directory
+
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DataDocs:
+    """A folder with one folder per validation, and an index of all."""
+
+    root: Path
+
+    def put(self, name: str, files: Mapping[str, str], index: Callable[[Sequence[Mapping[str, Any]]], str]) -> None:
+        """Write the files of validation ``name`` and renew the index.
+
+        Args:
+            name: of the validation; its slashes become folders.
+            files: content by file name; ``results.json`` is what the index is made of.
+            index: makes the index page of the content of every results.json.
+        """
+        with atomic_directory(self.root / name) as folder:
+            for file, content in files.items():
+                (folder / file).write_text(content, encoding="utf-8")
+        # Stages run side by side: whoever writes last must have seen everybody, so look again after writing.
+        seen: list[Mapping[str, Any]] | None = None
+        while (found := self._results()) != seen:
+            self._write_index(index(found))
+            seen = found
+
+    def __fspath__(self) -> str:
+        """The folder, as messages call it."""
+        return str(self.root)
+
+    def forget(self, name: str) -> None:
+        """Remove the pages of earlier validations below ``name``, so that none outlives what it describes."""
+        shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def _results(self) -> list[Mapping[str, Any]]:
+        found = []
+        for file in sorted(self.root.rglob(RESULTS)):
+            if any(part.startswith(".") for part in file.relative_to(self.root).parts):
+                continue  # half written by somebody else
+            try:
+                found.append(json.loads(file.read_text(encoding="utf-8")))
+            except FileNotFoundError:  # just being replaced; its writer renews the index afterwards
+                continue
+        return found
+
+    def _write_index(self, page: str) -> None:
+        # A name of its own for each writer, unlike everywhere else: two stages may be here at once.
+        partial = self.root / f".index.{os.getpid()}.partial"
+        try:
+            partial.write_text(page, encoding="utf-8")
+            partial.replace(self.root / "index.html")
+        finally:
+            partial.unlink(missing_ok=True)

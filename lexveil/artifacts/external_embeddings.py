@@ -1,0 +1,54 @@
+"""Word models that were brought in (data/embeddings/NAME/), named NAME@HASH wherever a run depends on them.
+
+The hash is of words and vectors. A run that names it cannot silently get another model of the same name, and DVC, which
+compares params.yaml, sees when the model changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding, read_space
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import MissingArtifact, RequestError
+
+DIGITS = 12  # of the hash: enough to tell any two models of a project apart
+
+
+def content_hash(folder: Path) -> str:
+    """The first digits of a hash of words.txt and vectors.npy."""
+    digest = hashlib.sha256()
+    for name in ("words.txt", "vectors.npy"):
+        with (folder / name).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:DIGITS]
+
+
+def load_model(model: str, segmentation: str = "word") -> WordSpace:
+    """The model ``own`` (that of ``segmentation``), gst, mst, or NAME@HASH.
+
+    Raises:
+        MissingArtifact: if it is not there.
+        RequestError: if the model NAME has another content than HASH says.
+    """
+    if model == "own":
+        return load_embedding(segmentation)
+    if "@" not in model:
+        return load_embedding(model)
+    name, _, wanted = model.partition("@")
+    folder = paths.model(name)
+    try:
+        found = content_hash(folder)
+    except FileNotFoundError:
+        raise MissingArtifact(
+            f"{folder}: not there; bring it in by `lexveil embeddings add {name} FILE` "
+            "or fetch it by `dvc pull data.dvc`"
+        ) from None
+    if found != wanted:
+        raise RequestError(
+            f"{folder} is {name}@{found}, but params.yaml names {model}; write the first into params.yaml, "
+            "or bring the other file in again"
+        )
+    return read_space(folder)

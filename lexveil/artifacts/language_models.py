@@ -1,0 +1,52 @@
+"""Read and write the language model: words.txt, meta.json, and three arrays for each order of n-grams; no pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexveil import paths
+from lexveil.artifacts.embeddings import read_words, write_words
+from lexveil.evaluation.kneser_ney import KneserNey, Order
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.runtime.tables import atomic_directory, read_json, require, write_json
+
+STAGE = "train_language_model"
+ARRAYS = ("keys", "seen", "rest")  # of an order; what they are is said in lexveil/evaluation/kneser_ney.py
+
+
+def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[str, Any], out: Path) -> None:
+    """Write the model into folder ``out``; ``about``, how it was made, goes into meta.json.
+
+    Args:
+        words: (V,) normal form by number.
+    """
+    with atomic_directory(out) as folder:
+        write_words(words, folder / "words.txt")
+        for number, order in enumerate(model.orders, start=1):
+            for name in ARRAYS:
+                np.save(folder / f"{name}_{number}.npy", getattr(order, name), allow_pickle=False)
+        discounts = [order.discount for order in model.orders]
+        write_json({**about, "n_words": model.n_words, "discounts": discounts}, folder / "meta.json")
+
+
+def load_language_model() -> NgramModel:
+    """The model that stage train_language_model made; its n-grams are mapped from disk, and so is only what is asked.
+
+    Raises:
+        MissingArtifact: if it was not trained.
+    """
+    folder = require(paths.LANGUAGE_MODEL, STAGE)
+    meta = read_json(folder / "meta.json", STAGE)
+    words = read_words(require(folder / "words.txt", STAGE))
+
+    def order(number: int, discount: float) -> Order:
+        files = (folder / f"{name}_{number}.npy" for name in ARRAYS)
+        keys, seen, rest = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
+        return Order(keys, seen, rest, discount)
+
+    orders = [order(number, discount) for number, discount in enumerate(meta["discounts"], start=1)]
+    return NgramModel(KneserNey(meta["n_words"], orders), words)

@@ -1,0 +1,14 @@
+"""Read what a text is looked up in: the vocabulary of one segmentation, and its collocations."""
+
+from __future__ import annotations
+
+from lexveil.artifacts.collocation_tables import load_collocations
+from lexveil.artifacts.embeddings import load_words
+from lexveil.text.encode import Lexicon
+
+
+def load_lexicon(segmentation: str) -> Lexicon:
+    """The vocabulary of one segmentation's embedding, and the collocations that have a vector in it."""
+    tokens = load_words(segmentation)
+    collocations = None if segmentation == "word" else load_collocations()
+    return Lexicon.build(segmentation, tokens, collocations)

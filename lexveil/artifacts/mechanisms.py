@@ -1,0 +1,89 @@
+"""Build a mechanism from params.yaml and the artifacts it needs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.word_orders import load_word_orders
+from lexveil.config import MechanismParams
+from lexveil.embeddings.word_orders import SETS, Orders, greedy_orders
+from lexveil.embeddings.word_space import Vectors, WordSpace
+from lexveil.errors import RequestError
+from lexveil.mechanisms.registry import ON_LISTS, Kernel, build_mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A mechanism over the words it may take and give.
+
+    Attributes:
+        parameters: of this mechanism, for the record.
+        files: what it was made from beside the embedding, by name.
+    """
+
+    mechanism: Kernel
+    vocabulary: Vocabulary
+    parameters: dict[str, Any]
+    files: dict[str, Path]
+
+
+def prepare(name: str, segmentation: str, space: WordSpace, policy: Policy, params: MechanismParams) -> Prepared:
+    """Build mechanism ``name`` over the words of an embedding, or over those of its list set.
+
+    Raises:
+        RequestError: if no word is left.
+        MissingArtifact: if the list set was not made.
+        ParameterError: if a parameter does not suit the mechanism or the words.
+    """
+    given = asdict(params)
+    own = dict(given.get(name, {}))
+    shown = {key.rstrip("_"): value for key, value in own.items()}
+    vocabulary, orders, files = Vocabulary.of(space.tokens, space.vectors, policy), None, {}
+    if name in ON_LISTS:
+        chosen = own.pop("lists")
+        vocabulary, orders = over_lists(segmentation, chosen, space, vocabulary)
+        folder = paths.word_orders(segmentation, chosen)
+        files = {f"word_orders/{segmentation}/{chosen}/{file}": folder / file for file in ("words.txt", "orders.npy")}
+    elif given["rank_remap"]["enabled"] and name in ("madlib", "mahalanobis", "vickrey"):
+        shown["rank_remap"] = {key: value for key, value in given["rank_remap"].items() if key != "enabled"}
+    if not len(vocabulary.rows):
+        raise RequestError(f"{paths.embedding(segmentation)} holds no word to replace words by; enlarge the corpus")
+    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
+    return Prepared(mechanism, vocabulary, shown, files)
+
+
+def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
+    """The mechanism as params.yaml describes it over any words, (W, p); its lists are built on their vectors."""
+    given = asdict(params)
+    own, orders = dict(given.get(name, {})), None
+    if name in ON_LISTS:
+        per_model, _ = SETS[own.pop("lists")]
+        orders = greedy_orders(vectors, [start % len(vectors) for start in range(0, -per_model, -1)])
+    return build_mechanism(name, vectors, given | {name: own}, orders)
+
+
+def over_lists(segmentation: str, name: str, space: WordSpace, vocabulary: Vocabulary) -> tuple[Vocabulary, Orders]:
+    """The part of a vocabulary that a list set knows, and the set's orders over its numbers.
+
+    A word that is not in every list would make the choice of a list depend on the word, so it is out of vocabulary.
+    """
+    lists = load_word_orders(segmentation, name)
+    place = {token: number for number, token in enumerate(lists.words)}
+    in_lists = np.array([place.get(space.tokens[row], -1) for row in vocabulary.rows.tolist()], dtype=np.int64)
+    rows = vocabulary.rows[in_lists >= 0]
+    number = np.full(len(vocabulary.number), -1, dtype=np.int64)
+    number[rows] = np.arange(len(rows))
+    keep = np.zeros(len(lists.words), dtype=np.bool_)
+    keep[in_lists[in_lists >= 0]] = True
+    # ``only`` numbers what is left in the order of the lists' words; the vocabulary has an order of its own.
+    renumbered = np.empty(len(rows), dtype=np.int32)
+    renumbered[np.argsort(np.argsort(in_lists[in_lists >= 0]))] = np.arange(len(rows), dtype=np.int32)
+    orders = renumbered[lists.only(keep).orders]
+    return Vocabulary(rows, number, np.ascontiguousarray(space.vectors[rows])), orders

@@ -1,0 +1,162 @@
+"""What a long training needs of the disk: checkpoints, some sentences of its corpus, and how far it has read."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+import time
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from lexveil.embeddings.training import TrainingState
+from lexveil.runtime.tables import atomic_directory
+
+FORMAT = 1  # of a checkpoint; an older one is not read
+ARRAYS = ("vectors", "output_vectors", "generator_key")
+
+
+class Checkpoints:
+    """The state of one training after its last finished epoch, in a folder of ``kept_work``. Nothing is pickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self) -> TrainingState | None:
+        """The state of the last finished epoch, or None.
+
+        A checkpoint that was cut short (the machine lost power) counts as none: the sums of its arrays tell.
+        """
+        for checkpoint in reversed(self._all()):
+            try:
+                facts = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+                arrays = {name: np.load(checkpoint / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
+                if any(zlib.crc32(arrays[name].data) != facts["crc32"][name] for name in ARRAYS):
+                    continue
+                return TrainingState(
+                    epoch=facts["epoch"],
+                    generator_position=facts["generator_position"],
+                    losses=facts["losses"],
+                    **arrays,
+                )
+            except (OSError, ValueError, KeyError, EOFError):
+                continue
+        return None
+
+    def save(self, state: TrainingState) -> None:
+        """Write the state; the one before is removed when this one is whole."""
+        before = self._all()
+        facts: dict[str, Any] = {name: getattr(state, name) for name in ("epoch", "generator_position", "losses")}
+        with atomic_directory(self.folder / f"epoch-{state.epoch:05d}") as partial:
+            facts["crc32"] = {}
+            for name in ARRAYS:
+                array = np.ascontiguousarray(getattr(state, name))
+                np.save(partial / f"{name}.npy", array, allow_pickle=False)
+                facts["crc32"][name] = zlib.crc32(array.data)
+            (partial / "state.json").write_text(json.dumps(facts), encoding="utf-8")
+        for old in before:
+            if old.name != f"epoch-{state.epoch:05d}":
+                shutil.rmtree(old, ignore_errors=True)
+
+    def _all(self) -> list[Path]:
+        return sorted(path for path in self.folder.glob("epoch-*") if re.fullmatch(r"epoch-\d{5,}", path.name))
+
+
+def some_sentences(corpus: Path, n: int) -> list[list[str]]:
+    """At most ``n`` lines of a file, from evenly spaced places, split at spaces; the file is not read as a whole."""
+    size = corpus.stat().st_size
+    lines: dict[int, bytes] = {}
+    with corpus.open("rb") as file:
+        for place in range(n):
+            file.seek(size * place // n)
+            if place:
+                file.readline()  # most likely the rest of a line
+            at = file.tell()
+            if at not in lines and (line := file.readline()):
+                lines[at] = line
+    return [line.decode("utf-8").split() for line in lines.values()]
+
+
+class TrainingWatch:
+    """Says every few seconds how far training is, inside an epoch too.
+
+    gensim reports nothing before the end of an epoch in the mode that reads a file itself. But it reads that file from
+    one end to the other, and Linux shows where it is. Elsewhere only the ends of epochs are said.
+    """
+
+    def __init__(self, what: str, corpus: Path, epochs: int, workers: int, every: float = 5.0) -> None:
+        self.what, self.corpus, self.epochs, self.workers, self.every = what, corpus, epochs, workers, every
+        self.size = max(corpus.stat().st_size, 1)
+        self.n_tokens = 0
+        self.first = self.finished = 0
+        self.losses: list[float | None] = []
+        self.start = self.said = time.monotonic()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> TrainingWatch:
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def begin(self, n_tokens: int, finished: int) -> None:
+        """The vocabulary is known; ``finished`` epochs were done earlier."""
+        self.n_tokens, self.first, self.finished = n_tokens, finished, finished
+        self.start = time.monotonic()
+
+    def epoch_ends(self, finished: int, losses: list[float | None]) -> None:
+        """Another epoch is done."""
+        self.finished, self.losses = finished, losses
+        if time.monotonic() - self.said >= self.every or finished == self.epochs:
+            self._say(0.0)
+
+    def _watch(self) -> None:
+        while not self.over.wait(self.every):
+            read = read_share(self.corpus, self.size, self.workers if self.n_tokens else 1)
+            if read is None or time.monotonic() - self.said < self.every / 2:
+                continue
+            if not self.n_tokens:
+                print(f"{self.what}: counting tokens, {read:.0%}", flush=True)
+            elif self.finished < self.epochs:
+                self._say(read)
+
+    def _say(self, share: float) -> None:
+        self.said = time.monotonic()
+        elapsed = max(self.said - self.start, 1e-9)
+        done = self.finished - self.first + share
+        line = f"{self.what}: {self.finished} of {self.epochs} epochs"
+        if share:
+            line += f" and {share:.0%} of the next"
+        line += f", {done * self.n_tokens / elapsed:,.0f} tokens/s"
+        if self.losses and self.losses[-1] is not None:
+            line += f", loss {self.losses[-1]:.3f}"
+        left = self.epochs - self.finished - share
+        if left > 0 and done > 0:
+            line += f", about {elapsed * left / done:.0f} s left"
+        print(line, flush=True)
+
+
+def read_share(file: Path, size: int, readers: int) -> float | None:
+    """Which share of ``file`` this process has read, by ``readers`` that each read one part of equal length.
+
+    None if it is not open, or if the system does not tell: only Linux does.
+    """
+    wanted, part = str(file.resolve()), size / readers
+    shares: list[float] = []
+    for link in Path("/proc/self/fd").glob("*"):
+        try:
+            if str(link.readlink()) == wanted:
+                position = int(Path("/proc/self/fdinfo", link.name).read_text().split()[1])
+                shares.append(min(position, size - 1) % part / part)
+        except OSError:
+            continue  # closed meanwhile
+    # A reader that has closed the file has read its part.
+    return min(1.0, (sum(shares) + max(0, readers - len(shares))) / readers) if shares else None

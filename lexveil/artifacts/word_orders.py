@@ -1,0 +1,31 @@
+"""Read and write list sets: words.txt, orders.npy, meta.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexveil import paths
+from lexveil.artifacts.embeddings import read_words, write_words
+from lexveil.embeddings.word_orders import WordLists
+from lexveil.runtime.tables import require, write_json
+
+
+def write_word_orders(lists: WordLists, meta: dict[str, Any], folder: Path) -> None:
+    """Write one list set into ``folder``, which is made."""
+    folder.mkdir(parents=True)
+    write_words(lists.words, folder / "words.txt")
+    np.save(folder / "orders.npy", lists.orders, allow_pickle=False)
+    write_json(meta, folder / "meta.json")
+
+
+def load_word_orders(segmentation: str, name: str) -> WordLists:
+    """List set L0, L1 or L2 over the words of one segmentation; its orders are mapped from disk."""
+    folder = require(
+        paths.word_orders(segmentation, name), f"build_word_orders@{segmentation}; params.yaml: word_orders.sets"
+    )
+    return WordLists(
+        read_words(folder / "words.txt"), np.load(folder / "orders.npy", mmap_mode="r", allow_pickle=False)
+    )

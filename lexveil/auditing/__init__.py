@@ -1,0 +1,1 @@
+"""Exact and sampled tests of a privacy claim."""

@@ -1,0 +1,118 @@
+"""What must hold of a release before it appears: one row per document, from sql/release/documents.sql."""
+
+from __future__ import annotations
+
+import great_expectations as gx
+from great_expectations.expectations.expectation import Expectation
+
+from lexveil.checks.rules import TOLERANCE, at_least_one_row, between, each_once, none_of, suite_of
+
+# What personal data looks like, by the parameter of the query that counts it (RE2).
+PERSONAL = {
+    "emails": r"[\w.+-]+ ?@ ?[\w-]+( ?\. ?[\w-]+)+",
+    "phones": r"\+ ?\d[\d ./()-]{5,}\d|(\(\d{2,5}\)|\b\d{2,5})[ ./-]{1,2}\d{3,4}[ .-]{1,2}\d{3,4}\b",
+    "numbers": r"\d{6,}",
+    "handles": r"(^|[^\w.+-])@\w{2,}",
+    "urls": r"(?i)\b(https?|ftp) ?: ?/ ?/|\bwww ?\. ?[\w-]+ ?\.",
+}
+SAID = {
+    "emails": "an e-mail address",
+    "phones": "a telephone number",
+    "numbers": "6 digits or more in a row",
+    "handles": "an @name",
+    "urls": "a web address",
+}
+WITHDRAWN = "Nothing was released and nothing was spent"
+
+
+def release_suite(
+    min_coverage: float | None, max_unprotected: float | None, max_length_ratio: float | None, personal: bool
+) -> gx.ExpectationSuite:
+    """No document spends more than the budget, the record tells the truth, and what comes out may be seen.
+
+    Args:
+        min_coverage: least share of the words that the vocabulary knows.
+        max_unprotected: largest share of tokens that are kept in clear.
+        max_length_ratio: words of a document's output, per word of its source.
+        personal: whether outputs are searched for what looks like personal data.
+    """
+    ours = f"{WITHDRAWN}; this is a fault of lexveil/privatization"
+    rules: list[Expectation] = [
+        at_least_one_row("There is at least one document", "the release has no document, at least 1 is needed", ours),
+        each_once(
+            ["row"],
+            "Every document is there once",
+            "{unexpected:,} of {checked:,} documents are there more than once",
+            ours,
+        ),
+        none_of("n_stray", "There is no document that was not asked for", "{worst:,.0f} documents are stray", ours),
+        none_of(
+            "n_stray_tokens",
+            "Every token of the ledger belongs to a document",
+            "{worst:,.0f} tokens of the ledger belong to no document",
+            ours,
+        ),
+        between(
+            "epsilon_overrun",
+            "No document spends more than the budget (relative to it, where it is above 1)",
+            "{unexpected:,} of {checked:,} documents spend more than the budget "
+            "({column} up to {worst:.3g}, limit {limit:g})",
+            ours,
+            high=TOLERANCE,
+        ),
+    ]
+    rules += [
+        between(
+            column,
+            f"The {what} that the record says was spent is that of the ledger",
+            f"the record says another {what} of epsilon spent than the ledger ({{column}} {{worst:.3g}})",
+            ours,
+            high=TOLERANCE,
+        )
+        for column, what in (("most_gap", "most"), ("mean_gap", "mean"))
+    ]
+    if min_coverage is not None:
+        rules.append(
+            between(
+                "coverage",
+                "The vocabulary knows enough of the words",
+                "the vocabulary knows {worst:.1%} of the words, the limit is {limit:.1%} (params.yaml: "
+                "release.gate.min_coverage)",
+                f"{WITHDRAWN}. Enlarge the corpus by texts like these and run `lexveil run`, or lower the limit",
+                low=min_coverage,
+            )
+        )
+    if max_unprotected is not None:
+        rules.append(
+            between(
+                "unprotected_share",
+                "Not too many tokens are kept in clear",
+                "{worst:.1%} of the tokens are kept in clear, the limit is {limit:.1%} (params.yaml: "
+                "release.gate.max_unprotected)",
+                f"{WITHDRAWN}. Let policy perturb more, choose another strategy, or raise the limit",
+                high=max_unprotected,
+            )
+        )
+    if max_length_ratio is not None:
+        rules.append(
+            between(
+                "length_ratio",
+                "No document becomes much longer",
+                "{unexpected:,} of {checked:,} documents become longer than the limit (up to {worst:.2f} words per "
+                "word of the source, limit {limit:g}; params.yaml: release.gate.max_length_ratio)",
+                f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
+                high=max_length_ratio,
+            )
+        )
+    if personal:
+        rules += [
+            none_of(
+                f"n_{kind}",
+                f"No output holds what looks like {said}",
+                f"{{unexpected:,}} of {{checked:,}} documents hold what looks like {said} (up to {{worst:.0f}} times)",
+                f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of the vocabulary: see "
+                "to policy.oov and the corpus, or set release.gate.pii: false",
+            )
+            for kind, said in SAID.items()
+        ]
+    return suite_of("release", "documents", rules, ours)

@@ -1,0 +1,1 @@
+"""Collocation tables: look-up."""

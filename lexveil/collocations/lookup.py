@@ -1,0 +1,245 @@
+"""Look collocations up, and see how they cut a text: what `lexveil collocations` calls. No stage of the graph.
+
+DuckDB reads the Parquet files that the stage made and keeps only what was asked for, so that an answer does not wait
+until millions of collocations are in memory.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.config import load_params
+from lexveil.errors import RequestError
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.tables import require
+from lexveil.text.tokenize import sentences
+
+NGRAMS = {2: "bigrams", 3: "trigrams"}
+PLACES = ("first_word", "second_word", "third_word")
+MEASURES = ("count", "pmi_bits", "npmi", "llr", "t_score")
+LIMIT = 30  # collocations of a word that are listed unless said otherwise
+_DECIMALS = {"npmi": 3}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+Row = dict[str, Any]
+
+
+def look_up(
+    text: str | None = None,
+    top: int | None = None,
+    word: str | None = None,
+    *,
+    by: str | None = None,
+    length: int | None = None,
+    min_count: int | None = None,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """Answer one request; exactly one of ``text``, ``top`` and ``word`` is given.
+
+    Args:
+        text: show its collocations and how they cut it; ``-`` is standard input.
+        top: this many of the best collocations.
+        word: the collocations it takes part in, by its normal form.
+        by: what is best: count, pmi_bits (the default), npmi, llr or t_score.
+        length: only collocations of so many words, 2 or 3.
+        min_count: only collocations counted at least as often.
+        limit: at most so many collocations of ``word`` (default: LIMIT).
+
+    Returns:
+        ``measures``, the columns that the collocations have, and ``collocations``: for each its words, joined by a
+        space, its length in words and its measures. For a text also ``sentences``, see ``cut``; else ``by``.
+
+    Raises:
+        RequestError: if the request makes no sense, or there are no collocations yet.
+    """
+    if sum(asked is not None for asked in (text, top, word)) != 1:
+        raise RequestError("give exactly one of TEXT, --top and --word")
+    chosen = {"--by": by, "--length": length, "--min-count": min_count, "--limit": limit}
+    useless = [
+        name
+        for name, value in chosen.items()
+        if value is not None and (text is not None or (top and name == "--limit"))
+    ]
+    if useless:
+        there = "TEXT, of which everything is shown" if text is not None else "--top, which is a limit itself"
+        raise RequestError(f"{useless[0]} does not go with {there}")
+    for name, number in (("--top", top), ("--min-count", min_count), ("--limit", limit)):
+        if number is not None and number < 1:
+            raise RequestError(f"{name} {number}: must be at least 1")
+    if length not in (None, *NGRAMS):
+        raise RequestError(f"--length {length}: collocations have 2 or 3 words")
+    if text is not None:
+        return of_text(_standard_input() if text == "-" else _unicode(text, "TEXT"))
+    best: dict[str, Any] = {}
+    if word is not None:
+        best["word"] = _one_word(word)
+    with _collocations() as (con, measures):
+        by = by or "pmi_bits"
+        if by not in measures:
+            raise RequestError(
+                f"--by {by}: there is no such measure here; there are {', '.join(measures)} "
+                "(params.yaml: collocations.measures names those that are written)"
+            )
+        parameters = {
+            "by": by,
+            "min_count": min_count or 1,
+            "size": length,
+            "word": best.get("word"),
+            "n": top or limit or LIMIT,
+        }
+        found = con.sql(duckdb_session.text("collocations/collocations_best"), params=parameters).to_arrow_table()
+        return best | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
+
+
+def of_text(text: str) -> dict[str, Any]:
+    """The collocations of a text in the order in which they come, and its sentences cut by every segmentation.
+
+    Raises:
+        RequestError: if the text holds no token, or there are no collocations yet.
+    """
+    split = sentences(text)
+    if not split:
+        raise RequestError("TEXT holds no words")
+    appears: dict[tuple[str, ...], int] = {}  # in which order
+    for words in split:
+        for start in range(len(words)):
+            for size in NGRAMS:
+                if start + size <= len(words):
+                    appears.setdefault(tuple(words[start : start + size]), len(appears))
+    with _collocations() as (con, measures):
+        for size, name in NGRAMS.items():
+            given = [ngram for ngram in appears if len(ngram) == size]
+            columns = [pa.array([ngram[place] for ngram in given], pa.string()) for place in range(size)]
+            con.register(f"given_{name}", pa.table(columns, names=list(PLACES[:size])))
+        found = _rows(con.sql(duckdb_session.text("collocations/collocations_among")).to_arrow_table(), measures)
+    by_words = {tuple(row["words"].split(" ")): row for row in found}
+    return {
+        "measures": measures,
+        "collocations": [by_words[ngram] for ngram in sorted(by_words, key=appears.__getitem__)],
+        "sentences": cut(split, {ngram: row["pmi_bits"] for ngram, row in by_words.items()}),
+    }
+
+
+def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> list[dict[str, Any]]:
+    """Cut sentences by every segmentation.
+
+    Args:
+        split: the normal forms of each sentence.
+        pmi: PMI in bits of every collocation that is in them.
+
+    Returns:
+        For each sentence, by segmentation: ``tokens``, their words joined by a space, and ``total_pmi_bits``, the sum
+        of the PMI of those that are collocations.
+    """
+    import numpy as np
+
+    from lexveil.text.segment import SEGMENTATIONS, Collocations, segment  # compiled code: loaded only for a text
+
+    columns: list[Any] = []
+    for size in NGRAMS:
+        ngrams = [ngram for ngram in pmi if len(ngram) == size]
+        columns += [
+            [[ngram[place] for ngram in ngrams] for place in range(size)],
+            np.array([pmi[ngram] for ngram in ngrams], dtype=np.float64),
+        ]
+    collocations = Collocations.build(*columns)
+    offsets = np.cumsum([0, *map(len, split)])
+    scores = collocations.scores(collocations.ids(word for words in split for word in words), offsets)
+    lengths = {name: segment(name, *scores, offsets) for name in SEGMENTATIONS}
+    found: list[dict[str, Any]] = []
+    for start, words in zip(offsets.tolist(), split, strict=False):
+        of_sentence = {}
+        for name, of_batch in lengths.items():
+            sizes = of_batch[start : start + len(words)].tolist()
+            tokens = [tuple(words[i : i + size]) for i, size in enumerate(sizes) if size]
+            of_sentence[name] = {
+                "tokens": [" ".join(token) for token in tokens],
+                "total_pmi_bits": sum((pmi[token] for token in tokens if len(token) > 1), 0.0),
+            }
+        found.append(of_sentence)
+    return found
+
+
+def as_text(result: dict[str, Any]) -> list[str]:
+    """The lines that are printed for a result of ``look_up``."""
+    if not result["collocations"]:
+        lines = ["no collocations"]
+    else:
+        names = result["measures"]
+        cells = [[*names, "collocation"]]
+        cells += [
+            [*(_figure(name, row[name]) for name in names), _visible(row["words"])] for row in result["collocations"]
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        # Words come last: how wide a terminal shows them is not known.
+        lines = [
+            "  ".join([*(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)), line[-1]])
+            for line in cells
+        ]
+    for number, of_sentence in enumerate(result.get("sentences", ()), 1):
+        lines += ["", f"sentence {number}"]
+        for name, done in of_sentence.items():
+            shown = " ".join(f"[{_visible(token)}]" for token in done["tokens"])
+            lines.append(f"  {name:<9}  {done['total_pmi_bits']:8.2f} bits  {shown}")
+    return lines
+
+
+def _figure(name: str, value: float) -> str:
+    return f"{value:,}" if name == "count" else f"{value:.{_DECIMALS.get(name, 2)}f}"
+
+
+def _visible(words: str) -> str:
+    """What came from a crawl must not steer a terminal."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", words)
+
+
+@contextmanager
+def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
+    """A database with the views ``bigrams`` and ``trigrams``, and the measures that both have."""
+    files = {name: require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations") for name in NGRAMS.values()}
+    columns = set.intersection(*(set(pq.read_schema(file).names) for file in files.values()))
+    with duckdb_session.session(load_params().machine) as con:
+        for name, file in files.items():
+            duckdb_session.view(con, name, file)
+        yield con, [name for name in MEASURES if name in columns]
+
+
+def _rows(found: pa.Table, measures: Sequence[str]) -> list[Row]:
+    rows = []
+    for row in found.to_pylist():
+        words = [row[place] for place in PLACES if row[place] is not None]
+        rows.append({"words": " ".join(words), "length": len(words)} | {name: row[name] for name in measures})
+    return rows
+
+
+def _one_word(word: str) -> str:
+    """Its normal form."""
+    tokens = [token for words in sentences(_unicode(word, "--word")) for token in words]
+    if len(tokens) != 1:
+        raise RequestError(f"--word {word!r} is {len(tokens)} words to the tokenizer; give one, or a TEXT")
+    return tokens[0]
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"standard input is not UTF-8 at byte {error.start:,}; convert it") from None
+
+
+def _unicode(argument: str, name: str) -> str:
+    """An argument of the command line; bytes that are not UTF-8 come as halves of surrogate pairs."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise RequestError(f"{name} is not UTF-8; convert it") from None
+    return argument

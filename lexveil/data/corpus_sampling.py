@@ -1,0 +1,341 @@
+"""A corpus that is too large to fetch: its shards are read through, and only documents that may be sampled are kept.
+
+``sql/corpus/sample.sql`` takes the documents of the smallest hash of text and seed, u in [0, 1). Here a document is
+kept if u < share, by the same hash. So what is kept of a shard depends on nothing but its texts, the seed and the
+share: a second call, or another machine with other shards, keeps the same documents. And the sample of what is kept
+is the sample of all that was read, document for document, as long as no fewer different documents are kept than
+sample.max_documents wants: those of the smallest u are all below the share.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.data.corpus import KEYS, record
+from lexveil.data.reading_progress import StreamMeter
+from lexveil.data.remote import Refused, Remote, RemoteFile, Shard
+from lexveil.errors import RequestError
+from lexveil.formats.input_files import shown
+from lexveil.formats.readers import Table, name, open_table, place, plain_value, text_value, unpacked_head
+from lexveil.runtime.checkpoints import size
+from lexveil.runtime.tables import atomic_file, write_json
+
+STAGED = Path(".lexveil/stream")  # finished shards of a call that is under way or was interrupted
+ORIGIN = "origin.json"  # beside the shards: where they came from
+
+PROBE = 8 * 2**20  # bytes of the first shard that documents per byte are estimated from
+MARGIN = 1.1  # more documents than are wanted, because their number is an estimate
+COUNTS = ("read", "documents", "skipped_blank", "skipped_unusable", "json_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """How much of an address is taken: all that is None is chosen here.
+
+    ``max_documents``: about as many are kept, from the shards that are read; ``share``: of documents, in (0, 1];
+    ``shards``: first and last of those that are read, by number in the order of their names, from 0.
+    """
+
+    max_documents: int | None = None
+    share: float | None = None
+    shards: tuple[int, int] | None = None
+
+    def __bool__(self) -> bool:
+        return self != SampleRequest()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be read and kept; ``n_expected`` documents, if they had to be estimated for the share."""
+
+    remote: Remote
+    shards: tuple[Shard, ...]
+    share: float
+    seed: int
+    text_column: str
+    n_expected: int | None
+
+    def folder(self, root: Path) -> Path:
+        """Where finished shards lie until all are there. Shards that are asked for later find the earlier ones."""
+        key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
+        return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def uniform(text: str, seed: int) -> float:
+    """Return u of ``sql/corpus/sample.sql``: where a document stands in the order of choice, 52 bits in [0, 1)."""
+    doc_id = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    digest = hashlib.md5(f"{doc_id}:{seed}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest[:13], 16) / 2**52
+
+
+def share_for(wanted: int, n_documents: float) -> float:
+    """A share that keeps at least ``wanted`` of about ``n_documents``, four digits long so that people can pass it on.
+
+    The number kept is binomial; four of its standard deviations, and ``MARGIN`` for the estimate, are added.
+    """
+    share = MARGIN * (wanted + 4 * math.sqrt(wanted)) / n_documents
+    if share >= 1:
+        return 1.0
+    digits = 3 - math.floor(math.log10(share))
+    # Rounded up, but not for the sake of a last bit.
+    return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
+
+
+def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str) -> Plan:
+    """Decide which shards are read and which share of their documents is kept.
+
+    Args:
+        remote: the corpus.
+        wanted: what was asked for.
+        max_documents: how many are kept if neither a number nor a share was asked for.
+        seed: of params.yaml.
+        text_column: the column that holds the text.
+
+    Raises:
+        RequestError: if there are no such shards, or the first cannot be read.
+    """
+    first, last = wanted.shards or (0, len(remote.shards) - 1)
+    if not 0 <= first <= last < len(remote.shards):
+        raise RequestError(
+            f"--shards {first}-{last}: {remote.address} has {len(remote.shards):,} shards, "
+            f"0 to {len(remote.shards) - 1}"
+        )
+    shards = remote.shards[first : last + 1]
+    if wanted.share is not None:
+        return Plan(remote, shards, wanted.share, seed, text_column, None)
+    total = documents_per_byte(remote, shards[0]) * sum(shard.size for shard in shards)
+    share = share_for(wanted.max_documents or max_documents, total)
+    return Plan(remote, shards, share, seed, text_column, round(total))
+
+
+def documents_per_byte(remote: Remote, shard: Shard) -> float:
+    """Documents for each byte of a shard as it lies there, estimated from its first ``PROBE`` bytes.
+
+    Raises:
+        RequestError: if it is damaged there.
+    """
+    source = shard.source()
+    with remote.open(shard).buffered() as file:
+        try:
+            if source.kind == "parquet":
+                return float(pq.ParquetFile(file).metadata.num_rows) / shard.size
+            head = file.read(PROBE)
+            lines = unpacked_head(head, source).count(b"\n")
+        except pa.ArrowException:
+            raise RequestError(f"{shown(source.path)}: not a Parquet file, or a damaged one") from None
+    return max(lines, 1) / max(len(head), 1)
+
+
+def announce(plans: Sequence[Plan], root: Path) -> None:
+    """Say on stderr what will be read and what it takes.
+
+    Raises:
+        RequestError: if the disk cannot hold what will be kept.
+    """
+    kept = 0.0
+    for plan in plans:
+        total = sum(shard.size for shard in plan.shards)
+        there = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
+        kept += plan.share * total
+        line = f"corpus: {plan.remote.address}: {len(plan.shards):,} of {len(plan.remote.shards):,} shards"
+        line += f", {size(total - there)} to read" + (f" ({size(there)} were read before)" if there else "")
+        line += f"; a share of {plan.share:g} of the documents is kept"
+        if plan.n_expected is not None:
+            line += f", about {round(plan.share * plan.n_expected):,} of {plan.n_expected:,}"
+        print(f"{line}, about {size(plan.share * total)}", file=sys.stderr, flush=True)
+    free = shutil.disk_usage(root).free
+    # Once in data/, once in DVC's cache, where the disk cannot link the two.
+    said = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
+    if free < kept:
+        raise RequestError(f"{said}. Free some, or take less by --max-documents, --share or --shards")
+    print(f"caution: {said}" if free < 2 * kept else said, file=sys.stderr, flush=True)
+
+
+def stream_corpus(plan: Plan, folder: Path, root: Path) -> dict[str, Any]:
+    """Write the documents that are kept into ``folder``, one shard for each that was read, and where they came from.
+
+    A shard in which nothing is kept has no file. What an interrupted call finished is not read again, unless size or
+    etag have changed. The finished shards stay in ``root`` until ``forget``.
+
+    Returns:
+        as ``write_corpus``, and read, skipped_unusable, share, address and commit.
+
+    Raises:
+        RequestError: naming shard and row of the first fault; if nothing is kept.
+        LexveilError: if a shard cannot be read.
+    """
+    staged = plan.folder(root)
+    staged.mkdir(parents=True, exist_ok=True)
+    pending = [shard for shard in plan.shards if finished(plan, shard, root) is None]
+    meter = StreamMeter("corpus", len(pending), sum(shard.size for shard in pending))
+    for shard in pending:
+        facts = keep_from(plan, shard, _packed(staged, shard), meter)
+        write_json(facts, _state(staged, shard))
+    meter.finish()
+    states = [cast(dict[str, Any], finished(plan, shard, root)) for shard in plan.shards]
+    total = {key: sum(state[key] for state in states) for key in COUNTS}
+    if not total["documents"]:
+        why = (
+            "take a larger --share"
+            if total["read"] > total["skipped_blank"]
+            else f"every row of {name(plan.text_column)} is empty; choose another --text-column"
+        )
+        raise RequestError(f"{plan.remote.address}: of {total['read']:,} documents none is kept; {why}")
+
+    folder.mkdir(parents=True)
+    shards = 0
+    for shard, state in zip(plan.shards, states, strict=True):
+        if state["documents"]:
+            shards += 1
+            numbered = f"corpus-train.{shard.number:05d}-of-{len(plan.remote.shards):05d}.json.gz"
+            _link(_packed(staged, shard), folder / numbered)
+    origin = {
+        "address": plan.remote.address,
+        "commit": plan.remote.commit,
+        "seed": plan.seed,
+        "share": plan.share,
+        "shards": states,
+        "text_column": plan.text_column,
+    }
+    write_json(origin, folder / ORIGIN)
+    dropped = dict.fromkeys(column for state in states for column in state["dropped_columns"])
+    return {
+        "files": len(plan.shards),
+        "shards": shards,
+        **total,
+        "dropped_columns": list(dropped),
+        "share": plan.share,
+        "address": plan.remote.address,
+        "commit": plan.remote.commit,
+    }
+
+
+def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> dict[str, Any]:
+    """Read one shard and write what is kept of it to ``out``; return its facts.
+
+    Raises:
+        RequestError: naming shard and row of the first fault. ``out`` is then not there.
+    """
+    source = shard.source()
+    facts: dict[str, Any] = {"name": shard.name, "size": shard.size, "etag": shard.etag, **dict.fromkeys(COUNTS, 0)}
+    meter.begin(shard.size)
+    file = plan.remote.open(shard)
+    with (
+        atomic_file(out) as partial,
+        _faults_of(shard, file),
+        open_table(source, plan.text_column, KEYS, file.buffered()) as table,
+        partial.open("wb") as plain,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=plain, mtime=0) as packed,
+    ):
+        others = (column for column in table.columns if column != plan.text_column and column not in KEYS)
+        facts["dropped_columns"] = list(others)
+        for line in lines_kept(plan, table, facts):
+            if line:
+                packed.write(line)
+            meter.show(facts["read"], facts["documents"], file.position)
+    if not facts["documents"]:
+        out.unlink()
+    meter.end(facts["read"], facts["documents"])
+    return facts
+
+
+def lines_kept(plan: Plan, table: Table, facts: dict[str, Any]) -> Iterator[bytes]:
+    """The line of each row, empty if it is not kept; counts them in ``facts``."""
+    for row in table.rows:
+        facts["read"] += 1
+        text = row.values.get(plan.text_column)
+        if not isinstance(text, str):
+            text = text_value(text, plan.text_column, place(table.source, row.line))
+        line = b""
+        if text is None or not text.strip():
+            facts["skipped_blank"] += 1
+        elif not _is_usable(text):
+            facts["skipped_unusable"] += 1
+        elif uniform(text, plan.seed) < plan.share:
+            where = place(table.source, row.line)
+            line = record(
+                text,
+                plain_value(row.values.get("timestamp"), "timestamp", where, one_line=False),
+                plain_value(row.values.get("url"), "url", where, one_line=False),
+            )
+            facts["documents"] += 1
+            facts["json_bytes"] += len(line)
+        yield line
+
+
+def _is_usable(text: str) -> bool:
+    """Whether every later step can carry it. Where not, it is left out and counted, and not refused as a user's own
+    file is: nobody can mend one text of somebody else's corpus, and one in millions must not end a day of reading.
+    """
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _faults_of(shard: Shard, file: RemoteFile) -> Iterator[None]:
+    """Say of a fault in the content that it is not the connection's, whose faults are met where they arise."""
+    try:
+        yield
+    except Refused:
+        raise
+    except RequestError as error:
+        raise RequestError(
+            f"{error} (at {file.position:,} of its {shard.size:,} bytes, and so it is where it lies; --shards A-B "
+            "leaves a shard out)"
+        ) from None
+
+
+def finished(plan: Plan, shard: Shard, root: Path) -> dict[str, Any] | None:
+    """The facts of a shard that an earlier call finished; None if it did not, or the shard is another now."""
+    folder = plan.folder(root)
+    try:
+        facts: dict[str, Any] = json.loads(_state(folder, shard).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    # The path before the name has the commit in it, and most commits leave the shards as they were.
+    known = Path(facts["name"]).name, facts["size"], facts["etag"]
+    same = known == (Path(shard.name).name, shard.size, shard.etag)
+    there = not facts["documents"] or _packed(folder, shard).exists()
+    return facts if same and there else None
+
+
+def forget(root: Path, but: Collection[Path] = ()) -> None:
+    """Remove finished shards that no call goes on with."""
+    folders = set((root / STAGED).glob("*")) - set(but)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _packed(folder: Path, shard: Shard) -> Path:
+    return folder / f"{shard.number:05d}.json.gz"
+
+
+def _state(folder: Path, shard: Shard) -> Path:
+    # Written last, so that it stands for the whole shard.
+    return folder / f"{shard.number:05d}.json"
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -1,0 +1,363 @@
+"""`lexveil data`: the project's data/ replaced as a whole, tracked again by DVC, and described.
+
+New data is built and checked beside data/ and takes its place by a rename at the end: whatever fails or is killed
+before that leaves data/ as it was. Files in data/ may be links into DVC's cache and are never written to.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.config import load_params
+from lexveil.data.corpus import write_corpus
+from lexveil.data.corpus_sampling import ORIGIN, Plan, SampleRequest, announce, forget, make_plan, stream_corpus
+from lexveil.data.default import write_default_corpus, write_default_documents
+from lexveil.data.documents import write_documents
+from lexveil.data.remote import find_remote
+from lexveil.errors import LexveilError, RequestError
+from lexveil.formats.input_files import find_sources, shown
+from lexveil.formats.readers import names
+
+# In a folder that .gitignore names, on the disk that holds data/.
+PARTIAL = Path(".lexveil/data.partial")
+PREVIOUS = Path(".lexveil/data.previous")
+NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # of a source of the corpus or a model: a folder's, and stands in params.yaml
+
+
+def materialize_default(root: Path) -> None:
+    """Write the embedded default to ROOT/data, in place of what is there; DVC is not asked.
+
+    Raises:
+        RequestError: if gensim's test data is missing or altered, or ROOT/data cannot be written.
+    """
+    with _replacement(root) as partial:
+        write_default_corpus(partial / "corpus")
+        write_default_documents(partial / "documents")
+    shutil.rmtree(root / PREVIOUS, ignore_errors=True)
+
+
+def use_default(root: Path) -> dict[str, Any]:
+    """`lexveil data default`: write the embedded default and track it.
+
+    Returns:
+        unchanged: whether data.dvc was there before and is byte for byte the same now.
+
+    Raises:
+        RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC has not saved.
+    """
+    check_project(root)
+    pointer = root / "data.dvc"
+    before = pointer.read_bytes() if pointer.exists() else None
+    with tracked_replacement(root) as partial:
+        write_default_corpus(partial / "corpus")
+        write_default_documents(partial / "documents")
+        keep(root / "data/embeddings", partial / "embeddings")
+    return {"unchanged": pointer.read_bytes() == before}
+
+
+def use(
+    corpus: Path | str | Mapping[str, Path | str] | None,
+    documents: Sequence[Path],
+    text_column: str,
+    root: Path,
+    wanted: SampleRequest = SampleRequest(),  # noqa: B008 - frozen
+) -> dict[str, Any]:
+    """`lexveil data use`: make users' files the project's corpus, its documents, or both.
+
+    The side that is not given stays as it is; where there is none, the embedded default's is used.
+
+    Args:
+        corpus: a file or folder, or an address (a string) that is read through; or several, each a source of the
+            corpus by its name; or None.
+        documents: files or folders; each file becomes a document set of its name. May be empty.
+        text_column: the column that holds the text, in all of these files (a .txt file has no columns).
+        root: the project's folder; params.yaml there gives seed and sample.max_documents for addresses.
+        wanted: how much of the addresses is taken.
+
+    Returns:
+        corpus: as ``write_corpus`` or ``stream_corpus``, of several by name, or None; documents: as
+            ``write_documents``, or None; notes: lines for people.
+
+    Raises:
+        RequestError: naming file and row of the first fault. data/ is then as it was.
+        LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes on from there.
+    """
+    if not corpus and not documents:
+        raise RequestError("nothing to use; give --corpus PATH, --documents PATH or both")
+    if not text_column:
+        raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
+    check_project(root)
+    sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus is not None else {}
+    for name in filter(None, sources):
+        if not re.fullmatch(NAME, name):
+            raise RequestError(
+                f"--corpus {shown(Path(name))}=…: no name for a source; it has a-z, 0-9, _ and -, and begins with a "
+                "letter or digit"
+            )
+    corpus_files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
+    document_files = find_sources(documents)
+    addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
+    if wanted and not addresses:
+        raise RequestError(
+            "--max-documents, --share and --shards are of a --corpus that is an address, such as hf://allenai/c4/en; "
+            "of files sample.max_documents of params.yaml is taken"
+        )
+    plans = _plans(addresses, wanted, text_column, root)
+    notes: list[str] = []
+    written: dict[str, dict[str, Any]] = {}
+    summary: dict[str, Any] = {"corpus": None, "documents": None, "notes": notes}
+    with tracked_replacement(root) as partial:
+        # Documents first: they are few, and a fault in them should not wait for a large corpus.
+        if documents:
+            summary["documents"] = write_documents(document_files, partial / "documents", text_column)
+        elif not keep(root / "data/documents", partial / "documents"):
+            write_default_documents(partial / "documents")
+            notes.append("documents: none were given and none were there, so the embedded default's are used")
+        if sources:
+            for name in sources:
+                folder = partial / "corpus" / name
+                if name in plans:
+                    written[name] = stream_corpus(plans[name], folder, root)
+                else:
+                    written[name] = write_corpus(corpus_files[name], folder, text_column)
+            summary["corpus"] = written.get("", written)
+        elif not keep(root / "data/corpus", partial / "corpus"):
+            write_default_corpus(partial / "corpus")
+            notes.append("corpus: none was given and none was there, so the embedded default's is used")
+        keep(root / "data/embeddings", partial / "embeddings")
+    if plans:
+        forget(root)
+    notes += _notes(summary, written)
+    return summary
+
+
+def _plans(addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path) -> dict[str, Plan]:
+    if not addresses:
+        return {}
+    params = load_params(root / paths.PARAMS)
+    plans = {
+        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
+        for name, address in addresses.items()
+    }
+    forget(root, but=[plan.folder(root) for plan in plans.values()])
+    announce(list(plans.values()), root)
+    return plans
+
+
+def _notes(summary: dict[str, Any], corpus: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    for source, facts in corpus.items():
+        where = f"corpus/{source}" if source else "corpus"
+        if facts["skipped_blank"]:
+            yield f"{where}: {facts['skipped_blank']:,} rows without text were skipped"
+        if facts.get("skipped_unusable"):
+            yield f"{where}: {facts['skipped_unusable']:,} texts with NUL or half a surrogate pair were skipped"
+        if facts["dropped_columns"]:
+            yield f"{where}: columns dropped: {names(facts['dropped_columns'])}"
+    for dataset, facts in (summary["documents"] or {}).items():
+        if facts["made_ids"]:
+            yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
+        if facts["dropped_columns"]:
+            yield f"documents/{dataset}: columns dropped: {names(facts['dropped_columns'])}"
+
+
+def status(root: Path) -> dict[str, Any]:
+    """`lexveil data status`: what is in data/, and whether DVC has it.
+
+    Returns:
+        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
+            describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
+        corpus: files, documents, bytes, sources by name, and the addresses that shards came from, or None;
+        documents: by set, files, rows, bytes, columns, splits.
+
+    Raises:
+        RequestError: if a file in data/ is damaged.
+    """
+    corpus = sorted((root / "data/corpus").rglob("*.json.gz"))
+    sets = sorted((root / "data/documents").glob("*.parquet"))
+    return {
+        "tracked": _tracked(root),
+        "corpus": {
+            "files": len(corpus),
+            "documents": sum(_count_lines(shard) for shard in corpus),
+            "bytes": sum(shard.stat().st_size for shard in corpus),
+            "sources": sorted({shard.parent.name for shard in corpus if shard.parent != root / "data/corpus"}),
+            "addresses": [
+                json.loads(origin.read_text(encoding="utf-8"))["address"]
+                for origin in sorted((root / "data/corpus").rglob(ORIGIN))
+            ],
+        }
+        if corpus
+        else None,
+        "documents": {path.stem: _describe(path) for path in sets},
+    }
+
+
+def _count_lines(shard: Path) -> int:
+    count, last = 0, b"\n"
+    try:
+        with gzip.open(shard, "rb") as stream:
+            while block := stream.read(2**20):
+                count += block.count(b"\n")
+                last = block[-1:]
+    except (OSError, EOFError, zlib.error):
+        raise RequestError(f"{shown(shard)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
+    return count + (last != b"\n")
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    try:
+        file = pq.ParquetFile(path)
+        columns = file.schema_arrow.names
+        splits: dict[str, int] = {}
+        if "split" in columns:
+            counts = file.read(columns=["split"]).column("split").value_counts().to_pylist()
+            splits = {str(entry["values"]): entry["counts"] for entry in counts}
+        filled = [
+            column for column in columns
+            if any(batch.column(0).null_count < len(batch) for batch in file.iter_batches(columns=[column]))
+        ]  # fmt: skip
+    except (pa.ArrowException, OSError):
+        raise RequestError(f"{shown(path)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
+    return {
+        "files": 1,
+        "rows": file.metadata.num_rows,
+        "bytes": path.stat().st_size,
+        "columns": filled,
+        "splits": dict(sorted(splits.items())),
+    }
+
+
+def check_project(root: Path) -> None:
+    """Refuse a folder that is no project."""
+    if not (root / ".dvc").is_dir() or not (root / "dvc.yaml").is_file():
+        raise RequestError(f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to its folder")
+
+
+def _tracked(root: Path) -> str:
+    if not (root / "data.dvc").exists():
+        return "no"
+    answer = _dvc(root, "status", "--json", "data.dvc")
+    if answer.returncode:
+        raise LexveilError(f"dvc status data.dvc failed: {_reason(answer.stderr)}")
+    states = {
+        state
+        for change in json.loads(answer.stdout).get("data.dvc", [])
+        if isinstance(change, dict)
+        for state in change.get("changed outs", {}).values()
+    }
+    if not states:
+        return "yes"
+    return "unsaved" if states == {"not in cache"} and (root / "data").exists() else "changed"
+
+
+@contextmanager
+def tracked_replacement(root: Path) -> Iterator[Path]:
+    """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc add`."""
+    data, pointer = root / "data", root / "data.dvc"
+    _finish_swap(root)
+    if (root / PREVIOUS).exists():  # killed before DVC knew of the new data: it does so now
+        _add(root)
+        shutil.rmtree(root / PREVIOUS)
+    if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
+        why = "there is no data.dvc" if tracked == "no" else "it is not what DVC has saved for data.dvc"
+        raise RequestError(
+            f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it, and try again"
+        )
+    before = pointer.read_bytes() if pointer.exists() else None
+    with _replacement(root) as partial:
+        yield partial
+    try:
+        _add(root)
+    except BaseException:
+        _swap_back(root, before)
+        raise
+    shutil.rmtree(root / PREVIOUS, ignore_errors=True)
+
+
+@contextmanager
+def _replacement(root: Path) -> Iterator[Path]:
+    """Give an empty folder to fill; it becomes ROOT/data if the block succeeds. The old one is then PREVIOUS."""
+    data, partial, previous = root / "data", root / PARTIAL, root / PREVIOUS
+    if data.is_symlink() or (data.exists() and not data.is_dir()):
+        raise RequestError(f"{shown(data)}: a link or a file, where a folder is replaced; move it away")
+    _finish_swap(root)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        yield partial
+        shutil.rmtree(previous, ignore_errors=True)
+        if data.exists():
+            data.replace(previous)
+        partial.replace(data)
+    except OSError as error:
+        raise RequestError(f"{shown(Path(error.filename or root))}: {error.strerror}; data/ is as it was") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _finish_swap(root: Path) -> None:
+    """Undo a replacement that was killed between its two renames."""
+    if (root / PREVIOUS).exists() and not (root / "data").exists():
+        (root / PREVIOUS).replace(root / "data")
+
+
+def _swap_back(root: Path, pointer: bytes | None) -> None:
+    data, previous = root / "data", root / PREVIOUS
+    shutil.rmtree(data, ignore_errors=True)
+    if previous.exists():
+        previous.replace(data)
+    if pointer is None:
+        (root / "data.dvc").unlink(missing_ok=True)
+    else:
+        (root / "data.dvc").write_bytes(pointer)
+
+
+def keep(old: Path, new: Path) -> bool:
+    """Carry a folder of data/ over, by links where the disk allows; False if it holds nothing."""
+    if not old.is_dir() or not any(old.iterdir()):
+        return False
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    shutil.copytree(old, new, symlinks=True, copy_function=link)
+    return True
+
+
+def _add(root: Path) -> None:
+    answer = _dvc(root, "add", "--quiet", "data")
+    if answer.returncode:
+        raise LexveilError(f"dvc add data failed, data.dvc is as it was: {_reason(answer.stderr)}")
+
+
+def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "dvc", *arguments],
+        cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _reason(output: str) -> str:
+    """DVC's own error line; the last line, where there is none, is often only an offer of help."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return (errors or lines or ["it gave no reason"])[-1]

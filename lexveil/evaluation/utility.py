@@ -1,0 +1,201 @@
+"""Utility and empirical privacy of rewritten texts, in the manner of CLMLDP (Tables 3 and 4) and TEM.
+
+Utility is how well the label of a document is predicted by whoever learnt from rewritten texts. Empirical privacy is
+how well the attribute (the author, say) is predicted: by a *static* attacker, who learnt from clean texts, and by an
+*adaptive* one, who learnt from texts that were rewritten the same way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.evaluation.classifier import Classifier
+from lexveil.evaluation.ngrams import take
+from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, majority, score, spread
+
+Rows = npt.NDArray[np.int64]
+Measured = dict[str, list[ClassificationScores]]
+
+TRAIN = "train"
+HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
+
+# What is predicted, and which scores there are: on which texts, or by which attacker.
+TARGET_OF = {"utility": "label", "attack": "attribute"}
+SETTINGS = {"utility": ("private", "clean"), "attack": ("static", "adaptive")}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is learnt from which documents, and asked of which.
+
+    Attributes:
+        classes: (n,) class of every document of the data set, None where it has none.
+        train: (a,) rows to learn from, ascending; of at least two classes.
+        test: (b,) rows to be scored, ascending; b > 0.
+        held_out: the split that ``test`` is from.
+        n_left_out: documents of both splits that have no class, or one that is not kept.
+    """
+
+    classes: Sequence[str | None]
+    train: Rows
+    test: Rows
+    held_out: str
+    n_left_out: int
+
+    def of(self, rows: Rows) -> list[str]:
+        """The classes of ``rows``, each of which has one."""
+        return [str(self.classes[row]) for row in rows.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A data set of which there is nothing to predict, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """One training.
+
+    Attributes:
+        order: (m,) rows of ``Problem.train`` to learn from, in this order.
+        seed: of the classifier.
+    """
+
+    order: Rows
+    seed: int
+
+
+def problem_of(
+    target: str, splits: Sequence[str], classes: Sequence[str | None], max_classes: int | None = None
+) -> Problem | LeftOut:
+    """What can be asked of a data set.
+
+    Args:
+        target: what ``classes`` are, for the reason: label or attribute.
+        splits: (n,) train, validation, ...
+        classes: (n,) class of each document, or None.
+        max_classes: keep this many of the most frequent classes of the train split, of equally frequent ones the first
+            by name; None keeps all.
+    """
+    rows = range(len(classes))
+    if all(one is None for one in classes):
+        return LeftOut(f"no document has a value in column {target}")
+    counts = Counter(str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None)
+    kept = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
+    usable = [row for row in rows if classes[row] in kept]
+    train = [row for row in usable if splits[row] == TRAIN]
+    held_out = next((name for name in HELD_OUT if any(splits[row] == name for row in usable)), None)
+    if not train:
+        return LeftOut(f"no document with a value in column {target} is in split {TRAIN}")
+    if len(kept) < 2:
+        return LeftOut(f"all documents of split {TRAIN} have the same value in column {target}")
+    if held_out is None:
+        return LeftOut(f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}")
+    test = [row for row in usable if splits[row] == held_out]
+    n_both = sum(one in (TRAIN, held_out) for one in splits)
+    return Problem(
+        classes,
+        np.array(train, dtype=np.int64),
+        np.array(test, dtype=np.int64),
+        held_out,
+        n_both - len(train) - len(test),
+    )
+
+
+def shuffles_of(problem: Problem, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
+    """One training for each generator: an order of a part of the train split, and a seed.
+
+    Args:
+        share: of the documents of each class to learn from, in (0, 1], rounded, at least one; below 1 the trainings
+            differ even where order and seed do not matter, so that their spread tells what the documents do.
+    """
+    codes = np.unique(problem.of(problem.train), return_inverse=True)[1]
+    counts = np.bincount(codes)
+    keep = np.maximum(1, np.rint(share * counts)).astype(np.int64)
+    shuffles = []
+    for rng in rngs:
+        order = rng.permutation(len(codes))
+        # Place of each document among those of its class, in this order.
+        by_class = np.argsort(codes[order], kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        learnt = order[place < keep[codes[order]]]
+        shuffles.append(Shuffle(problem.train[learnt], int(rng.integers(2**31))))
+    return shuffles
+
+
+def utility(
+    clean: Sequence[str],
+    private: Sequence[str],
+    problem: Problem,
+    shuffles: Sequence[Shuffle],
+    make: Callable[[int], Classifier],
+) -> Measured:
+    """Learn from rewritten texts; score on rewritten ones (as CLMLDP and 1-Diffractor do) and on clean ones (as TEM).
+
+    Args:
+        clean: (n,) texts as they were given, by row of ``problem``.
+        private: (n,) the same, rewritten.
+        make: builds a classifier from a seed.
+
+    Returns:
+        One entry per shuffle for each of SETTINGS["utility"].
+    """
+    return _trained(private, {"private": private, "clean": clean}, problem, shuffles, make)
+
+
+def attack(
+    clean: Sequence[str],
+    private: Sequence[str],
+    problem: Problem,
+    shuffles: Sequence[Shuffle],
+    make: Callable[[int], Classifier],
+) -> Measured:
+    """Attack rewritten texts, having learnt from clean ones (static) or from rewritten ones (adaptive).
+
+    Arguments and return value are those of ``utility``, for SETTINGS["attack"].
+    """
+    return _trained(clean, {"static": private}, problem, shuffles, make) | _trained(
+        private, {"adaptive": private}, problem, shuffles, make
+    )
+
+
+def _trained(
+    learnt: Sequence[str],
+    asked: Mapping[str, Sequence[str]],
+    problem: Problem,
+    shuffles: Sequence[Shuffle],
+    make: Callable[[int], Classifier],
+) -> Measured:
+    truth = problem.of(problem.test)
+    measured: Measured = {setting: [] for setting in asked}
+    for one in shuffles:
+        model = make(one.seed).fit(take(learnt, one.order), problem.of(one.order))
+        for setting, texts in asked.items():
+            predicted = model.predict(take(texts, problem.test))
+            measured[setting].append(score(truth, predicted))
+    return measured
+
+
+def entry(problem: Problem, shuffles: Sequence[Shuffle], measured: Measured) -> dict[str, Any]:
+    """What is written of one problem, as JSON values: numbers of documents and scores, no class and no text."""
+    base = majority(problem.of(problem.train), problem.of(problem.test))
+    return {
+        "left_out": None,
+        "held_out": problem.held_out,
+        "n_train": len(problem.train),
+        "n_learnt": len(shuffles[0].order),
+        "n_test": len(problem.test),
+        "n_classes": len(set(problem.of(problem.train))),
+        "n_left_out": problem.n_left_out,
+        "majority": {name: round(getattr(base, name), DIGITS) for name in NAMES},
+        "scores": {setting: spread(scores) for setting, scores in measured.items()},
+    }

@@ -1,0 +1,1 @@
+"""File formats: reading and writing users' tables and word vectors."""

@@ -1,0 +1,122 @@
+"""Amounts of epsilon as whole numbers, and which documents a cap withholds. Values in, values out."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import ParameterError, RequestError
+
+NANO = 10**9
+MOST = 2**62  # nano-epsilon of one subject at most: 4.6e9 epsilon; two of them still add up in 64 bits
+
+Keys = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def cap_nano(cap: float) -> int:
+    """A cap in nano-epsilon, rounded down.
+
+    Raises:
+        ParameterError: if it is not a positive number below 1e9.
+    """
+    return int((_decimal(cap, "cap") * NANO).to_integral_value(ROUND_FLOOR))
+
+
+def budget_nano(budget: float) -> int:
+    """A document budget in nano-epsilon, rounded up.
+
+    Raises:
+        ParameterError: if it is not a positive number below 1e9.
+    """
+    return int((_decimal(budget, "budget") * NANO).to_integral_value(ROUND_CEILING))
+
+
+def costs(shares: npt.NDArray[np.float64], budget: float) -> Ints:
+    """What documents cost in nano-epsilon, each rounded up.
+
+    A budget is taken as the shortest decimal that names it: ten documents of 0.1 cost 1, not 1 and ten nano. Products
+    are float64, so above 2^53 nano (9e6 epsilon) an amount may lack a few nano of its 16 digits.
+
+    Args:
+        shares: (n,) of the document budget.
+        budget: document budget B.
+
+    Returns:
+        (n,) whole numbers.
+
+    Raises:
+        RequestError: if one document costs more than ``MOST``.
+    """
+    amounts = np.ceil(shares * float(_decimal(budget, "budget") * NANO))
+    if len(amounts) and amounts.max() > MOST:
+        raise RequestError(f"a document costs {amounts.max() / NANO:g} epsilon; the ledger holds {MOST / NANO:g} each")
+    return amounts.astype(np.int64)
+
+
+def _decimal(value: float, name: str) -> Decimal:
+    if not (math.isfinite(value) and 0 < value < NANO):
+        raise ParameterError(f"{name} is {value}; it must be greater than 0 and less than 1e9")
+    return Decimal(repr(float(value)))
+
+
+def distinct(keys: Keys) -> tuple[Keys, Ints]:
+    """The distinct rows of ``keys`` (n, 2), shape (m, 2), in order, and of each row which one it is, shape (n,)."""
+    if not len(keys):
+        return keys, np.zeros(0, dtype=np.int64)
+    high, low = keys[:, 0], keys[:, 1]
+    # Half of a hash decides nearly always, and sorts ten times as fast.
+    order = np.argsort(high, kind="stable")
+    if np.any((high[order][1:] == high[order][:-1]) & (low[order][1:] != low[order][:-1])):
+        order = np.lexsort((low, high))
+    ordered = keys[order]
+    first = np.ones(len(keys), dtype=bool)
+    first[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    index = np.empty(len(keys), dtype=np.int64)
+    index[order] = np.cumsum(first) - 1
+    return ordered[first], index
+
+
+def spend_bytes(subjects: Keys, nano: Ints) -> bytes:
+    """What subjects pay, as the chain's digest has it: 16 bytes of hash and 8 of nano-epsilon each, big-endian."""
+    packed = np.empty(len(subjects), dtype=[("subject", ">u8", 2), ("nano", ">i8")])
+    packed["subject"], packed["nano"] = subjects, nano
+    return packed.tobytes()
+
+
+def withhold(subject: Ints, cost: Ints, asked: Ints, room: Ints) -> tuple[Bools, Ints, Ints]:
+    """Which documents go beyond what their subjects have left.
+
+    A subject's documents are taken in order as long as all of them so far fit; what comes after the first that does not
+    fit is withheld, if it is cheaper too. So what is withheld is an end of each subject's documents.
+
+    Args:
+        subject: (n,) in [0, m), of each document in order.
+        cost: (n,) nano-epsilon, at least 0.
+        asked: (m,) what subjects' documents before these would have cost, taken or not, at most ``MOST``.
+        room: (m,) what subjects may spend in this release; below 0 if they have spent more than the cap.
+
+    Returns:
+        Whether each document is withheld (n,); what each subject pays for these documents (m,); ``asked`` after them.
+    """
+    paid, after = np.zeros(len(asked), dtype=np.int64), asked.copy()
+    if not len(subject):
+        return np.zeros(0, dtype=bool), paid, after
+    order = np.argsort(subject, kind="stable")
+    of = subject[order]
+    # Whole numbers of any size where 64 bits might not hold the sum.
+    ordered = (cost if len(cost) * int(cost.max()) < MOST else cost.astype(object))[order]
+    start = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
+    length = np.diff(np.r_[start, len(of)])
+    sums = np.cumsum(ordered)
+    running = sums - np.repeat(sums[start] - ordered[start], length) + asked[of]
+    beyond = np.asarray(running > room[of], dtype=bool)
+    withheld = np.empty(len(of), dtype=bool)
+    withheld[order] = beyond
+    paid[of[start]] = np.add.reduceat(np.where(beyond, 0, ordered), start)
+    after[of[start]] = np.minimum(running[start + length - 1], MOST)
+    return withheld, paid, after

@@ -1,0 +1,277 @@
+"""The ledger of a folder: made, opened, and put right after processes that died."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from lexveil.errors import MissingArtifact, ParameterError, RequestError
+from lexveil.ledger import chain
+from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text
+from lexveil.ledger.locks import Lock, take
+from lexveil.ledger.output_files import absolute, roll_forward, stored, sync
+from lexveil.ledger.spool import remove_work
+from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
+from lexveil.ledger.transaction import Transaction, announce, finish, give_back
+
+DATABASE, SALT, LOCKS, WORK = "ledger.sqlite", "salt", "locks", "work"
+MAKING = "making"  # the lock of who makes a ledger
+
+PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
+
+
+class Ledger:
+    """The ledger of one folder, for one thread of one process. A context that lets go of it.
+
+    Attributes:
+        folder: absolute.
+        database: its tables.
+        hasher: of subjects' keys.
+        keys: hashed or plain.
+        recovered: what dead processes had left and this opening put right: release, was, now, notes.
+    """
+
+    def __init__(self, folder: Path, keys: str, database: Database, hasher: Hasher) -> None:
+        self.folder, self.keys, self.database, self.hasher = folder, keys, database, hasher
+        self.recovered: list[dict[str, Any]] = []
+
+    @classmethod
+    def open(
+        cls, folder: Path | str, keys: Literal["hashed", "plain"] | None = "hashed", *, patience: float = PATIENCE,
+        make: bool = True,
+    ) -> Self:  # fmt: skip
+        """Open the ledger of a folder, and put right what dead processes left.
+
+        Args:
+            keys: whether subjects' keys are also kept in clear; None takes what the ledger has.
+            patience: seconds to wait while other processes use it.
+            make: make it if the folder has none.
+
+        Raises:
+            RequestError: if it is damaged, lacks its salt, or cannot be written.
+            MissingArtifact: without ``make``, if there is none.
+        """
+        folder = absolute(folder)
+        if not (folder / DATABASE).exists() and not (folder / SALT).exists() and not make:
+            raise MissingArtifact(f"{folder} has no ledger yet; the first release makes it (params.yaml: release)")
+        salt = _salt(folder, keys or "hashed", make)
+        database = Database(folder / DATABASE, patience)
+        try:
+            meta = dict(database.rows("select name, value from meta"))
+            if meta.get("salt") != fingerprint(salt):
+                raise RequestError(
+                    f"{folder / SALT}: is not the salt of {folder / DATABASE}, under which its subjects could not be "
+                    "found again; bring the right one back from your copy"
+                )
+            if keys is not None and meta.get("keys") != keys:
+                raise RequestError(
+                    f"{folder}: this ledger keeps {meta.get('keys')} keys, and {keys} ones are asked for (params.yaml: "
+                    "release.keys); that is decided when a ledger is made"
+                )
+            ledger = cls(folder, str(meta.get("keys")), database, Hasher(salt))
+            ledger.recover()
+        except BaseException:
+            database.close()
+            raise
+        return ledger
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def begin(self, about: dict[str, Any], partials: Iterable[Path | str] = ()) -> Transaction:
+        """Begin a release, after those whose process died since the ledger was opened were put right.
+
+        Args:
+            about: facts for the chain, as JSON: mechanism, metric, mode. Never a text or a key.
+            partials: files that may be written before they are published; removed if the release is not.
+
+        Raises:
+            RequestError: if another release that has not ended writes one of them.
+        """
+        now = datetime.now(UTC)
+        name = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+        chain.canonical(about)
+        self.recover()
+        # The lock before the row: whoever sees the row can tell that its process lives.
+        # Waits, because who sweeps may look at a lock that has no row yet.
+        lock = take(self._lock_of(name), wait=True)
+        assert lock is not None
+        try:
+            with self.database.transaction() as con:
+                row = con.execute("insert into releases (id, state) values (?, 'open')", (name,))
+                number = row.lastrowid
+                assert number is not None
+                announce(con, number, partials)
+                chain.append(con, name, "opened", {"about": about})
+        except BaseException:
+            lock.release(remove=True)
+            raise
+        return Transaction(
+            self.database, self.hasher, self.keys == "plain", self.folder / WORK / name, lock, name, number
+        )
+
+    def recover(self) -> None:
+        """Abort or complete releases whose process is gone; those of living ones are left alone."""
+        unfinished = self.database.rows(
+            "select number, id from releases where state in ('open', 'reserved', 'written') order by number"
+        )
+        for number, name in unfinished:
+            with self._dead(name) as lock:
+                if lock is not None and (done := self._recover_one(number, name)) is not None:
+                    self.recovered.append(done)
+        self._sweep()
+
+    def _recover_one(self, number: int, name: str) -> dict[str, Any] | None:
+        # Read again under the lock: another process may have put it right just before.
+        ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
+        if state in ("open", "reserved"):
+            try:
+                give_back(self.database, number, name, {"because": "its process ended"})
+            except RequestError as error:
+                return {"release": name, "was": state, "now": state, "notes": [str(error)]}
+            return {"release": name, "was": state, "now": "aborted", "notes": []}
+        if state == "written":
+            try:
+                lost = roll_forward(stored(self.database.con, number), trusted=False)
+            except OSError as error:
+                note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
+                return {"release": name, "was": state, "now": state, "notes": [note]}
+            with self.database.transaction() as con:
+                finish(con, number, name, {"recovered": True, "lost": lost})
+            return {"release": name, "was": state, "now": "committed", "notes": lost}
+        return None
+
+    def _sweep(self) -> None:
+        """Remove locks and work of releases that ended, or died before the ledger knew of them."""
+        ended = {path.name.removesuffix(".names") for path in (self.folder / WORK).iterdir()}
+        ended |= {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING}
+        for name in ended:
+            with self._dead(name):
+                pass
+
+    @contextmanager
+    def _dead(self, name: str) -> Iterator[Lock | None]:
+        """Hold the lock of a release whose process is gone, None if it lives; then remove what has ended."""
+        lock = take(self._lock_of(name))
+        try:
+            yield lock
+        finally:
+            if lock is not None:
+                rows = self.database.rows("select state from releases where id = ?", (name,))
+                remove_work(self.folder / WORK / name)
+                with contextlib.suppress(OSError):
+                    (self.folder / WORK / f"{name}.names").unlink(missing_ok=True)
+                lock.release(remove=not rows or rows[0][0] in ("committed", "aborted"))
+
+    def _lock_of(self, name: str) -> Path:
+        return self.folder / LOCKS / name
+
+
+def _salt(folder: Path, keys: str, make: bool) -> bytes:
+    """The salt of a ledger, which is made first if there is none."""
+    database, salt = folder / DATABASE, folder / SALT
+    if not (database.exists() and salt.exists()):
+        if make:
+            _make(folder, keys)
+        elif not database.exists():
+            raise _gone(database)
+        else:
+            raise _unsalted(folder)
+    try:
+        content = salt.read_bytes()
+    except OSError as error:
+        raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
+    if len(content) != SALT_BYTES:
+        raise _unsalted(folder)
+    return content
+
+
+def _make(folder: Path, keys: str) -> None:
+    """Make the ledger of a folder, or end what a process had begun that was killed while it made it.
+
+    The salt gets its name last: a database without a salt, and a salt without a database, are then what somebody has
+    removed, never what a crash has left, and neither is replaced by a new one that would forget what was spent.
+    """
+    if keys not in ("hashed", "plain"):
+        raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
+    database, salt, partial = folder / DATABASE, folder / SALT, folder / f".{SALT}.partial"
+    try:
+        for path in (folder, folder / LOCKS, folder / WORK):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        making = take(folder / LOCKS / MAKING, wait=True)
+        assert making is not None
+        try:
+            if salt.exists():
+                if not database.exists():
+                    raise _gone(database)
+                return
+            if database.exists():
+                if not partial.exists():
+                    raise _unsalted(folder)
+            else:
+                (folder / ".gitignore").write_text("*\n", encoding="utf-8")  # wherever the folder is
+                descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content := secrets.token_bytes(SALT_BYTES))
+                    file.flush()
+                    os.fsync(file.fileno())
+                sync(folder)
+                _make_database(database, content, keys)
+            os.replace(partial, salt)
+            sync(folder)
+        finally:
+            making.release(remove=False)
+    except OSError as error:
+        raise RequestError(
+            f"{error.filename or folder}: the ledger cannot be made ({error.strerror}); name a folder that can be "
+            "written in params.yaml: release.ledger"
+        ) from None
+
+
+def _make_database(database: Path, salt: bytes, keys: str) -> None:
+    partial = database.with_name(f".{database.name}.partial")
+    partial.unlink(missing_ok=True)
+    try:
+        with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as con:
+            durable(con)
+            con.execute(f"pragma application_id = {APPLICATION}")
+            con.execute(f"pragma user_version = {SCHEMA}")
+            con.executescript(text("ledger/schema"))
+            con.executemany("insert into meta values (?, ?)", [("keys", keys), ("salt", fingerprint(salt))])
+            chain.append(con, None, "created", {"keys": keys, "salt": fingerprint(salt), "schema": SCHEMA})
+    except sqlite3.Error as error:
+        raise RequestError(f"{database}: the ledger cannot be made ({error}); is the disk full?") from None
+    partial.chmod(0o600)
+    os.replace(partial, database)
+    sync(database.parent)
+
+
+def _gone(database: Path) -> RequestError:
+    return RequestError(
+        f"{database} is gone, but its salt is there: bring the database back from your copy. Who begins anew without "
+        "it forgets what every subject has spent; to do so all the same, move the folder away"
+    )
+
+
+def _unsalted(folder: Path) -> RequestError:
+    return RequestError(
+        f"{folder / SALT} is missing or not whole: bring it back from your copy. Under another salt no subject of "
+        "this ledger would be known again, and all could spend their cap once more"
+    )

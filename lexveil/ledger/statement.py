@@ -1,0 +1,215 @@
+"""What a ledger says, for people and for other programs: never a key in clear, unless the ledger keeps them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from lexveil.errors import RequestError
+from lexveil.ledger.amounts import NANO, cap_nano
+from lexveil.ledger.database import text
+from lexveil.ledger.ledger import Ledger
+from lexveil.runtime.tables import PARQUET, atomic_file
+
+BATCH = 100_000  # rows held at a time
+
+RELEASES = 20  # shown, the newest
+
+
+def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = RELEASES) -> dict[str, Any]:
+    """Balances and releases of a ledger.
+
+    Args:
+        cap: that of params.yaml, which new releases have; earlier ones keep theirs.
+        top: how many of the largest balances to name.
+        releases: how many of the newest releases to name.
+
+    Returns:
+        Amounts are epsilon; exact whole nano-epsilon are what `export` writes.
+    """
+    with ledger.database.snapshot() as con:
+        row = con.execute(text("ledger/balances"), {"cap": None if cap is None else cap_nano(cap)}).fetchone()
+        largest = con.execute(
+            "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?", (top,)
+        ).fetchall()
+        newest = con.execute(text("ledger/releases"), {"limit": releases}).fetchall()
+        states = dict(con.execute("select state, count(*) from releases group by state order by state"))
+        entries, head = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
+    n_subjects, n_exhausted, whole, nano, *spread = row
+    names = ("smallest", "median", "quantile_90", "quantile_99", "largest")
+    return {
+        "folder": str(ledger.folder),
+        "keys": ledger.keys,
+        "cap": cap,
+        "subjects": n_subjects,
+        "exhausted": None if cap is None else n_exhausted,
+        "spent": _epsilon((whole or 0) * NANO + (nano or 0)),
+        "balance": {name: _epsilon(value) for name, value in zip(names, spread, strict=True) if value is not None},
+        "states": states,
+        "releases": [_release(*one) for one in newest],
+        "top": [{"subject": subject, "epsilon": _epsilon(nano)} for subject, nano in largest],
+        "entries": entries,
+        "head": head,
+        "recovered": ledger.recovered,
+    }
+
+
+def subject(ledger: Ledger, key: str, cap: float | None) -> dict[str, Any]:
+    """What one subject has spent, and on what; the key is hashed to look it up, and not given back."""
+    with ledger.database.snapshot() as con:
+        rows = con.execute(text("ledger/subject"), {"subject": ledger.hasher.one(key)}).fetchall()
+    spent = sum(nano for *_, nano in rows)
+    return {
+        "subject": ledger.hasher.one(key).hex(),
+        "epsilon": _epsilon(spent),
+        "cap": cap,
+        "left": None if cap is None else _epsilon(max(0, cap_nano(cap) - spent)),
+        "releases": [
+            {"id": name, "state": state, "time": time, "epsilon": _epsilon(nano)} for name, state, time, nano in rows
+        ],
+    }
+
+
+def export(ledger: Ledger, target: Path | str) -> int:
+    """Write what each subject has spent to a CSV or Parquet file, "-" for CSV on standard output.
+
+    Columns: subject (hash in hex), spent_nano (whole nano-epsilon), epsilon, n_releases; and key, where the ledger
+    keeps keys in clear.
+
+    Returns:
+        How many subjects there are.
+
+    Raises:
+        RequestError: if the file exists, or has another ending.
+    """
+    if target == "-":
+        return _write_csv(ledger, sys.stdout)
+    path = Path(target)
+    if path.suffix not in (".csv", ".parquet"):
+        raise RequestError(f"{path}: must end in .csv or .parquet; - is CSV on standard output")
+    if path.exists():
+        raise RequestError(f"{path}: exists already; remove it or choose another output")
+    try:
+        with atomic_file(path) as partial:
+            if path.suffix == ".parquet":
+                return _write_parquet(ledger, partial)
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                return _write_csv(ledger, file)
+    except OSError as error:
+        raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def as_text(said: dict[str, Any], n_top: int) -> list[str]:
+    """A summary for people."""
+    cap = "no cap: spending is recorded, not limited" if said["cap"] is None else f"cap {said['cap']:g} per subject"
+    lines = [f"ledger {said['folder']}, {said['keys']} keys, {cap}", ""]
+    if said["subjects"]:
+        exhausted = "" if said["exhausted"] is None else f", {said['exhausted']:,} of them at the cap or above"
+        spread = said["balance"]
+        lines += [
+            f"{said['subjects']:,} subjects have spent {said['spent']:,.6g} epsilon{exhausted}",
+            f"one has spent between {spread['smallest']:g} and {spread['largest']:g}: half at most "
+            f"{spread['median']:g}, 90% at most {spread['quantile_90']:g}, 99% at most {spread['quantile_99']:g}",
+        ]
+    else:
+        lines.append("no subject has spent anything")
+    if said["top"]:
+        lines += ["", f"the {n_top:,} largest balances"]
+        lines += [f"  {one['subject']}  {one['epsilon']:g}" for one in said["top"]]
+    states = ", ".join(f"{count:,} {state}" for state, count in said["states"].items())
+    lines += ["", f"releases: {states or 'none'}"]
+    for one in said["releases"]:
+        reserved = one["reserved"]
+        spent = "" if reserved is None else (
+            f"  {reserved['epsilon']:,.6g} epsilon, {reserved['documents'] - reserved['withheld']:,} of "
+            f"{reserved['documents']:,} documents, {reserved['subjects']:,} subjects"
+        )  # fmt: skip
+        lines.append(f"  {one['id']}  {one['state']:<9}{spent}")
+    hidden = sum(said["states"].values()) - len(said["releases"])
+    lines += [f"  and {hidden:,} earlier ones"] if hidden else []
+    return [*lines, "", f"{said['entries']:,} entries, head {said['head']}"]
+
+
+def subject_as_text(said: dict[str, Any]) -> list[str]:
+    """One subject for people."""
+    left = "" if said["left"] is None else f", {said['left']:g} of {said['cap']:g} are left"
+    lines = [f"subject {said['subject']}: {said['epsilon']:g} epsilon spent{left}"]
+    return lines + [f"  {one['id']}  {one['state']:<9}  {one['epsilon']:g}" for one in said["releases"]]
+
+
+def recovered_as_text(recovered: list[dict[str, Any]]) -> list[str]:
+    """What opening the ledger put right, for people."""
+    lines = []
+    for one in recovered:
+        what = {
+            "aborted": "was aborted, and what was reserved for it given back",
+            "committed": "was completed",
+        }.get(one["now"], "could not be put right")
+        lines.append(f"release {one['release']} was {one['was']} when its process ended; it {what}")
+        lines += [f"  {note}" for note in one["notes"]]
+    return lines
+
+
+def _release(name: str, state: str, time: str, opened: str, reserved: str | None) -> dict[str, Any]:
+    payload = None if reserved is None else json.loads(reserved)
+    return {
+        "id": name,
+        "state": state,
+        "time": time,
+        "about": json.loads(opened)["about"] if opened else None,
+        "reserved": payload
+        and {
+            "budget": _epsilon(payload["budget"]),
+            "cap": None if payload["cap"] is None else _epsilon(payload["cap"]),
+            "epsilon": _epsilon(payload["total"]),
+            **{name: payload[name] for name in ("documents", "withheld", "subjects", "exhausted")},
+        },
+    }
+
+
+def _epsilon(nano: int) -> float:
+    return nano / NANO
+
+
+def _columns(ledger: Ledger) -> list[str]:
+    return ["subject", "spent_nano", "epsilon", "n_releases", *(["key"] if ledger.keys == "plain" else [])]
+
+
+def _batches(ledger: Ledger) -> Iterator[list[tuple[Any, ...]]]:
+    with ledger.database.snapshot() as con:
+        cursor = con.execute(text("ledger/export"))
+        while rows := cursor.fetchmany(BATCH):
+            yield [
+                (name, nano, _epsilon(nano), n_releases, *([key] if ledger.keys == "plain" else []))
+                for name, nano, n_releases, key in rows
+            ]
+
+
+def _write_csv(ledger: Ledger, file: TextIO) -> int:
+    import csv
+
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_columns(ledger))
+    n_rows = 0
+    for rows in _batches(ledger):
+        writer.writerows(rows)
+        n_rows += len(rows)
+    return n_rows
+
+
+def _write_parquet(ledger: Ledger, path: Path) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = [pa.string(), pa.int64(), pa.float64(), pa.int64(), pa.string()]
+    schema = pa.schema(list(zip(_columns(ledger), types, strict=False)))
+    n_rows = 0
+    with pq.ParquetWriter(path, schema, **PARQUET) as writer:
+        for rows in _batches(ledger):
+            columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=False)]
+            writer.write_table(pa.table(columns, schema=schema))
+            n_rows += len(rows)
+    return n_rows

@@ -1,0 +1,440 @@
+"""A release on its way: asked for, reserved, written, committed. At every moment its outputs are paid for."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import ParameterError, RequestError
+from lexveil.ledger import chain
+from lexveil.ledger.amounts import (
+    MOST,
+    NANO,
+    Bools,
+    Ints,
+    Keys,
+    budget_nano,
+    cap_nano,
+    costs,
+    distinct,
+    spend_bytes,
+    withhold,
+)
+from lexveil.ledger.database import Database, text
+from lexveil.ledger.locks import Lock
+from lexveil.ledger.output_files import File, absolute, discard, roll_forward, store, stored, sync
+from lexveil.ledger.spool import Chunk, Spool, chunks
+from lexveil.ledger.subjects import Hasher, as_bytes, as_keys
+
+Floats = npt.NDArray[np.float64]
+
+ROWS = 100  # of one statement
+FEW = 4  # times as many subjects of the ledger are still read in one go
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What was reserved for a release.
+
+    Attributes:
+        n_documents: asked for.
+        n_withheld: of these, whose subjects had not enough left.
+        n_subjects: of all documents asked for.
+        n_exhausted: of these, who had documents withheld.
+        total: nano-epsilon that this release spends, over all subjects.
+        largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
+        head: hash of the ledger's chain after this was reserved.
+    """
+
+    n_documents: int
+    n_withheld: int
+    n_subjects: int
+    n_exhausted: int
+    total: int
+    largest_balance: int
+    head: str
+    _marks: Bools = field(repr=False)
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """Whether documents [start, stop), counted from 0 in the order asked for, are withheld."""
+        return np.array(self._marks[start:stop], dtype=bool)
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What comes together over the parts of a release."""
+
+    digest: Any = field(default_factory=hashlib.sha256)
+    n_rows: int = 0
+    n_withheld: int = 0
+    n_subjects: int = 0
+    n_exhausted: int = 0
+    total: int = 0
+    largest: int = 0
+
+
+class Transaction:
+    """One release, ``Ledger.begin``; a context that aborts what is not paid for when it ends.
+
+    The order is ``request`` (often), ``reserve``, then ``written`` and ``publish`` of files, or ``commit`` before the
+    first byte goes to a stream. A release whose process dies is aborted or completed by the next who opens the ledger.
+
+    Attributes:
+        id: unique; the ledger's and the record's name of it.
+        state: open, reserved, written, committed or aborted.
+        head: hash of the chain after ``reserve``, which the privacy record names; None before.
+    """
+
+    def __init__(
+        self, database: Database, hasher: Hasher, plain: bool, work: Path, lock: Lock, name: str, number: int
+    ) -> None:
+        self.id, self.state = name, "open"
+        self.head: str | None = None
+        self._database, self._hasher, self._plain = database, hasher, plain
+        self._lock, self._number = lock, number
+        self._spool, self._names = Spool(work), work.with_name(f"{work.name}.names")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self.state in ("open", "reserved"):
+                # An error on the way out would hide the one that led here; the next to open the ledger aborts then.
+                with contextlib.suppress(RequestError) if error is not None else contextlib.nullcontext():
+                    self.abort("left without being published" if kind is None else kind.__name__)
+        finally:
+            self._end()
+
+    def request(self, subjects: Sequence[str], shares: Floats) -> None:
+        """Ask for the next documents, in order.
+
+        Args:
+            subjects: (n,) keys of whom the documents are about; hashed here, and not kept.
+            shares: (n,) spend of each document in units of the document budget, at least 0.
+
+        Raises:
+            RequestError: if a key is no text or empty, or the disk is full.
+            ParameterError: if a share is negative or not finite, or there is not one for each subject.
+        """
+        self._must_be("open", "request")
+        shares = np.asarray(shares, dtype=np.float64)
+        if shares.shape != (len(subjects),) or not np.all(np.isfinite(shares) & (shares >= 0)):
+            raise ParameterError("shares must be one for each subject, finite and at least 0")
+        keys = self._hasher.all(subjects, self._spool.n_documents)
+        if self._plain:
+            self._note_names(subjects)
+        self._spool.add(keys, shares)
+
+    def reserve(
+        self,
+        budget: float,
+        cap: float | None,
+        on_exhausted: Literal["withhold", "refuse"] = "withhold",
+        partials: Iterable[Path | str] = (),
+    ) -> Reservation:
+        """Charge all that was asked for, as far as the cap allows, in one transaction.
+
+        Of each subject the documents are taken in order while all that it has spent and reserved, in this release and
+        all others, stays at or below the cap; its later ones are withheld.
+
+        Args:
+            budget: document budget B; a document costs ceil(share · B · 1e9) nano-epsilon.
+            cap: epsilon of one subject over all releases; None records and withholds nothing.
+            on_exhausted: what happens if documents are to be withheld.
+            partials: files that may be written from now on, beside those named to ``begin``.
+
+        Raises:
+            RequestError: with ``refuse``, if a document would be withheld; nothing is reserved then.
+            ParameterError: if budget or cap is not a positive number.
+        """
+        self._must_be("open", "reserve")
+        limit = None if cap is None else cap_nano(cap)
+        spent = {"budget": budget_nano(budget), "cap": limit}
+        sums, marks = _Sums(), self._spool.marks()
+        with self._database.transaction() as con:
+            self._still(con)
+            con.execute("create temp table if not exists wanted (subject blob primary key, position integer)")
+            for part in self._spool.parts():
+                self._reserve_part(con, part, budget, limit, marks, sums)
+            if on_exhausted == "refuse" and sums.n_withheld:
+                raise RequestError(
+                    f"the cap of {cap:g} epsilon per subject leaves nothing for {sums.n_withheld:,} of "
+                    f"{self._spool.n_documents:,} documents, of {sums.n_exhausted:,} of {sums.n_subjects:,} subjects; "
+                    "nothing was reserved. Leave them out, ask for a smaller budget, or withhold them "
+                    "(params.yaml: release.on_exhausted)"
+                )
+            con.execute(text("ledger/charge"), {"release": self._number})
+            self._keep_names(con)
+            announce(con, self._number, partials)
+            entry = chain.append(
+                con,
+                self.id,
+                "reserved",
+                spent
+                | {
+                    "documents": self._spool.n_documents, "withheld": sums.n_withheld, "subjects": sums.n_subjects,
+                    "exhausted": sums.n_exhausted, "total": sums.total, "spends": sums.n_rows,
+                    "spends_sha256": sums.digest.hexdigest(),
+                },
+            )  # fmt: skip
+            con.execute(
+                "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
+                (spent["budget"], limit, entry.seq, self._number),
+            )
+        self.state, self.head = "reserved", entry.hash
+        return Reservation(
+            self._spool.n_documents, sums.n_withheld, sums.n_subjects, sums.n_exhausted, sums.total, sums.largest,
+            entry.hash, marks,
+        )  # fmt: skip
+
+    def _reserve_part(
+        self, con: sqlite3.Connection, part: Path | Chunk, budget: float, limit: int | None, marks: Bools, sums: _Sums
+    ) -> None:
+        """Charge the subjects of one part, all of whose documents are in it."""
+        subjects = distinct(np.concatenate([distinct(chunk["key"])[0] for chunk in chunks(part)]))[0]
+        hashes = as_bytes(subjects)
+        before = _balances(con, subjects, hashes)
+        room = (MOST if limit is None else limit) - before
+        asked, paid = np.zeros(len(subjects), dtype=np.int64), np.zeros(len(subjects), dtype=np.int64)
+        exhausted = np.zeros(len(subjects), dtype=bool)
+        for chunk in chunks(part):
+            subject = _place(subjects, chunk["key"])
+            withheld, pay, asked = withhold(subject, costs(chunk["share"], budget), asked, room)
+            paid += pay
+            exhausted[subject[withheld]] = True
+            marks[chunk["document"]] = withheld
+            sums.n_withheld += int(withheld.sum())
+        if limit is None and sums.n_withheld:
+            raise RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")
+        pays = paid > 0
+        amounts = paid[pays]
+        _insert_spends(con, self._number, list(compress(hashes, pays.tolist())), amounts.tolist())
+        sums.digest.update(spend_bytes(subjects[pays], amounts))
+        sums.n_rows += len(amounts)
+        sums.n_subjects += len(subjects)
+        sums.n_exhausted += int(exhausted.sum())
+        sums.total += sum(amounts.tolist())
+        sums.largest = max(sums.largest, int((before + paid).max(initial=0)))
+
+    def _note_names(self, subjects: Sequence[str]) -> None:
+        try:
+            "".join(subjects).encode()
+            with self._names.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(key) + "\n" for key in dict.fromkeys(subjects))
+        except UnicodeEncodeError:
+            raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
+        except OSError as error:
+            raise RequestError(f"{self._names}: cannot be written ({error.strerror})") from None
+
+    def _keep_names(self, con: sqlite3.Connection) -> None:
+        if not self._names.exists():
+            return
+        with self._names.open(encoding="utf-8") as file:
+            keys = map(json.loads, file)
+            con.executemany(
+                "insert or ignore into names select subject, $key from balances where subject = $subject",
+                ({"key": key, "subject": self._hasher.one(key)} for key in keys),
+            )
+
+    def written(self, files: Iterable[tuple[Path | str, Path | str, str]]) -> None:
+        """Say that everything is written: from here on a crash completes the release.
+
+        Args:
+            files: where each is, where it goes, and its sha256 in hex.
+
+        Raises:
+            RequestError: if a file is not there.
+        """
+        self._must_be("reserved", "written")
+        new = [File(absolute(partial), absolute(final), digest) for partial, final, digest in files]
+        announced = {file.partial for file in stored(self._database.con, self._number)}
+        for file in new:
+            if file.partial not in announced:
+                raise ParameterError(f"{file.partial}: was named neither to begin nor to reserve")
+            _check_publishable(file)
+        with self._database.transaction() as con:
+            self._still(con)
+            store(con, self._number, new)
+            con.execute("update releases set state = 'written' where number = ?", (self._number,))
+            published = [{"final": str(file.final), "sha256": file.sha256} for file in new]
+            chain.append(con, self.id, "written", {"files": published})
+        self.state = "written"
+
+    def publish(self) -> None:
+        """Bring the written files to their names and commit.
+
+        Raises:
+            RequestError: if a file cannot be renamed; the release is paid for, and the next to open the ledger tries
+                again.
+        """
+        self._must_be("written", "publish")
+        try:
+            lost = roll_forward(stored(self._database.con, self._number), trusted=True)
+        except OSError as error:
+            raise RequestError(
+                f"{error.filename2 or error.filename}: the output cannot be renamed ({error.strerror}). It is "
+                "paid for; put that right and run `lexveil ledger show`, which completes it"
+            ) from None
+        self._commit({"lost": lost} if lost else {})
+        if lost:
+            raise RequestError(f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same")
+
+    def commit(self) -> None:
+        """Commit without files, before the first byte of the output leaves on a stream."""
+        self._must_be("reserved", "commit")
+        self._commit({})
+
+    def abort(self, because: str = "aborted") -> None:
+        """Remove partial files and give back what was reserved."""
+        if self.state not in ("open", "reserved"):
+            raise RequestError(f"release {self.id} is {self.state}; only what has not been written can be aborted")
+        if give_back(self._database, self._number, self.id, {"because": because}):
+            self.state = "aborted"
+
+    def _commit(self, payload: dict[str, Any]) -> None:
+        with self._database.transaction() as con:
+            self._still(con)
+            finish(con, self._number, self.id, payload)
+        self.state = "committed"
+
+    def _must_be(self, state: str, call: str) -> None:
+        if self.state != state:
+            raise RequestError(f"release {self.id} is {self.state}; {call} needs one that is {state}")
+
+    def _still(self, con: sqlite3.Connection) -> None:
+        """The database must not be another than the one we left: its folder may have been replaced meanwhile."""
+        row = con.execute("select state from releases where number = ? and id = ?", (self._number, self.id)).fetchone()
+        if row != (self.state,):
+            raise RequestError(
+                f"release {self.id} is {row[0] if row else 'unknown'} in the ledger and {self.state} here: the ledger "
+                "was replaced meanwhile, or its locks do not work. Nothing was published"
+            )
+
+    def _end(self) -> None:
+        self._spool.remove()
+        with contextlib.suppress(OSError):
+            self._names.unlink(missing_ok=True)
+        self._lock.release(remove=self.state in ("committed", "aborted"))
+
+
+def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str]) -> None:
+    """Remember files that a release may write from now on.
+
+    Raises:
+        RequestError: if another release that has not ended writes one of them: who puts that one right would remove it.
+    """
+    files = [File(absolute(partial)) for partial in partials]
+    for file in files:
+        other = con.execute(text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}).fetchone()
+        if other:
+            raise RequestError(
+                f"{file.partial}: release {other[0]}, which is {other[1]}, writes this file too; wait until it has "
+                "ended, or choose another output"
+            )
+    store(con, number, files)
+
+
+def give_back(database: Database, number: int, name: str, payload: dict[str, Any]) -> bool:
+    """Abort a release: its files first, so that none is ever there unpaid, then what was reserved for it.
+
+    Returns:
+        False if it is written or committed after all: an interruption can come between that and our knowing it.
+
+    Raises:
+        RequestError: if a file cannot be removed; nothing is given back then.
+    """
+    if database.rows("select state from releases where number = ?", (number,))[0][0] not in ("open", "reserved"):
+        return False
+    try:
+        discard(stored(database.con, number))
+    except OSError as error:
+        raise RequestError(
+            f"{error.filename}: cannot be removed ({error.strerror}), so what was reserved for it is not given back; "
+            "put that right and run `lexveil ledger show`"
+        ) from None
+    with database.transaction() as con:
+        con.execute(text("ledger/return"), {"release": number})
+        con.execute("delete from names where subject in (select subject from balances where nano = 0)")
+        con.execute("delete from balances where nano = 0")
+        con.execute("delete from spends where release = ?", (number,))
+        con.execute("delete from files where release = ?", (number,))
+        con.execute("update releases set state = 'aborted' where number = ?", (number,))
+        chain.append(con, name, "aborted", payload)
+    return True
+
+
+def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, Any]) -> None:
+    """Commit a release, in a transaction."""
+    con.execute("update releases set state = 'committed' where number = ?", (number,))
+    chain.append(con, name, "committed", payload)
+
+
+def _balances(con: sqlite3.Connection, subjects: Keys, hashes: list[bytes]) -> Ints:
+    """What subjects have spent so far, in their order, shape (m,)."""
+    found = np.zeros(len(hashes), dtype=np.int64)
+    if not hashes:
+        return found
+    ends, most = (hashes[0], hashes[-1]), FEW * len(hashes)
+    n_between = con.execute(
+        "select count(*) from (select 1 from balances where subject between ? and ? limit ?)", (*ends, most + 1)
+    ).fetchone()[0]
+    if 0 < n_between <= most:
+        # Where the ledger knows few others in between, it is faster to read them too than to look each one up.
+        keys, nano = zip(
+            *con.execute("select subject, nano from balances where subject between ? and ?", ends), strict=True
+        )
+        of = distinct(np.concatenate([subjects, as_keys(keys)]))[1]
+        known = np.zeros(len(of), dtype=np.int64)
+        known[of[len(subjects) :]] = nano
+        return known[of[: len(subjects)]]
+    if n_between:
+        con.execute("delete from wanted")
+        con.executemany("insert into wanted values (?, ?)", zip(hashes, range(len(hashes)), strict=True))
+        for position, amount in con.execute(text("ledger/wanted")):
+            found[position] = amount
+    return found
+
+
+def _check_publishable(file: File) -> None:
+    """Have it on the disk, where a rename can move it to its name."""
+    assert file.final is not None
+    try:
+        sync(file.partial)
+        sync(file.partial.parent)
+        same = file.partial.stat().st_dev == file.final.parent.stat().st_dev
+    except OSError as error:
+        raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
+    if not same:
+        raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside its output")
+    if file.final.is_dir():
+        raise RequestError(f"{file.final}: is a folder; choose another output")
+
+
+def _insert_spends(con: sqlite3.Connection, number: int, hashes: list[bytes], amounts: list[int]) -> None:
+    """Write what subjects pay, many rows a statement: twice as fast as one."""
+    values: list[bytes | int] = [0] * (2 * len(hashes))
+    values[::2], values[1::2] = hashes, amounts
+    for start in range(0, len(values), 2 * ROWS):
+        some = values[start : start + 2 * ROWS]
+        rows = ", ".join([f"({number}, ?, ?)"] * (len(some) // 2))
+        con.execute(f"insert into spends values {rows}", some)
+
+
+def _place(subjects: Keys, keys: Keys) -> Ints:
+    """Which of the distinct, ordered ``subjects`` each of ``keys`` is, shape (n,)."""
+    return distinct(np.concatenate([subjects, keys]))[1][len(subjects) :]

@@ -1,0 +1,324 @@
+"""Everything in a ledger computed again: chain, digests, balances, states, caps, and records of releases.
+
+Changes nothing, recovers nothing, and needs no salt but for keys in clear: an auditor can run it on a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexveil.errors import MissingArtifact, RequestError
+from lexveil.ledger.amounts import NANO
+from lexveil.ledger.chain import START, Entry, canonical
+from lexveil.ledger.database import Database, text
+from lexveil.ledger.ledger import DATABASE, PATIENCE, SALT
+from lexveil.ledger.output_files import absolute
+from lexveil.ledger.subjects import Hasher, fingerprint
+from lexveil.runtime.hashes import sha256
+
+SHOWN = 20  # problems of one kind; the rest is counted
+
+NEXT = {
+    None: ("open",),
+    "open": ("reserved", "aborted"),
+    "reserved": ("written", "committed", "aborted"),
+    "written": ("committed",),
+}
+STATE_AFTER = {
+    "opened": "open",
+    "reserved": "reserved",
+    "written": "written",
+    "committed": "committed",
+    "aborted": "aborted",
+}
+
+
+@dataclass(slots=True)
+class _Known:
+    """A release as the chain tells it."""
+
+    state: str
+    reserved: dict[str, Any] | None = None
+    reserved_seq: int | None = None
+    reserved_hash: str | None = None
+    files: list[dict[str, str]] | None = None
+
+
+class _Problems:
+    """What does not hold: where and what, never a key."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, str]] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, where: str, what: str, kind: str | None = None) -> None:
+        """Add one; of a ``kind`` at most ``SHOWN`` are listed."""
+        if kind is not None:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            if self._counts[kind] > SHOWN:
+                return
+        self.found.append({"where": where, "what": what})
+
+    def all(self) -> list[dict[str, str]]:
+        """What was found, and how much more of a kind there is."""
+        more = [
+            {"where": kind, "what": f"{count - SHOWN:,} more are not listed"}
+            for kind, count in self._counts.items()
+            if count > SHOWN
+        ]
+        return self.found + more
+
+
+def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = PATIENCE) -> dict[str, Any]:
+    """Compute a ledger again.
+
+    Args:
+        records: privacy records whose release must be in the ledger's chain.
+
+    Returns:
+        ``holds``; ``problems``, of each where and what; ``entries``, ``releases`` by state, ``subjects``, ``head``.
+
+    Raises:
+        MissingArtifact: if there is no ledger.
+        RequestError: if it is no database at all, or a record cannot be read.
+    """
+    folder = absolute(folder)
+    if not (folder / DATABASE).exists():
+        raise MissingArtifact(f"{folder} has no ledger ({DATABASE})")
+    claims = [(path, _claim(path)) for path in records]
+    database = Database(folder / DATABASE, patience, read_only=True)
+    problems = _Problems()
+    counted: dict[str, Any] = {}
+    try:
+        with database.snapshot() as con:
+            try:
+                _integrity(con, problems)
+                known, heads, last = _chain(con, problems)
+                counted = {"entries": last.seq if last else 0, "head": last.hash if last else START}
+                _releases(con, known, problems)
+                _spends(con, known, problems)
+                _balances(con, problems)
+                _caps(con, problems)
+                _names(con, folder, problems)
+                counted["subjects"] = con.execute("select count(*) from balances").fetchone()[0]
+                counted["releases"] = dict(con.execute("select state, count(*) from releases group by state"))
+                for path, claim in claims:
+                    _record(path, claim, known, heads, problems)
+            except sqlite3.Error as error:
+                problems.add(DATABASE, f"is damaged ({error.sqlite_errorname})")
+            except (TypeError, ValueError, AttributeError, OverflowError):
+                # Whoever can write the file can write anything: what is read is not of the form that we write.
+                problems.add(DATABASE, "holds what Lexveil does not write")
+    finally:
+        database.close()
+    found = problems.all()
+    return {"holds": not found, "problems": found, "records": len(claims), **counted}
+
+
+def as_text(checked: dict[str, Any]) -> list[str]:
+    """What was found, for people."""
+    lines = [f"{one['where']}: {one['what']}" for one in checked["problems"]]
+    if not checked["holds"]:
+        return [*lines, "the ledger does not hold"]
+    states = ", ".join(f"{n:,} {state}" for state, n in sorted(checked["releases"].items())) or "no releases"
+    return [
+        f"{checked['entries']:,} entries, {states}, {checked['subjects']:,} subjects: everything holds",
+        *([f"{checked['records']:,} records are in its chain"] if checked["records"] else []),
+        f"head: {checked['head']}",
+    ]
+
+
+def _integrity(con: sqlite3.Connection, problems: _Problems) -> None:
+    for (said,) in con.execute("pragma integrity_check(20)"):
+        if said != "ok":
+            # SQLite names tables and rows, no content.
+            problems.add(DATABASE, str(said), DATABASE)
+
+
+def _chain(con: sqlite3.Connection, problems: _Problems) -> tuple[dict[str, _Known], set[str], Entry | None]:
+    """Replay the entries; what they say of each release, their hashes, and the last one."""
+    known: dict[str, _Known] = {}
+    heads: set[str] = set()
+    last: Entry | None = None
+    for row in con.execute("select seq, time, release, kind, payload, previous, hash from entries order by seq"):
+        entry = Entry(*row)
+        where = f"entry {entry.seq}"
+        expected = last.seq + 1 if last else 1
+        if entry.seq != expected:
+            problems.add(where, f"entry {expected} is missing before it")
+        if entry.previous != (last.hash if last else START):
+            problems.add(where, "does not follow the entry before it: one of both was changed, or one is missing")
+        if entry.right_hash() != entry.hash:
+            problems.add(where, "was changed: its hash is another")
+        try:
+            payload = json.loads(entry.payload)
+            if canonical(payload) != entry.payload:
+                raise ValueError
+        except ValueError:
+            problems.add(where, "its payload is not canonical JSON")
+            payload = {}
+        _replay(con, entry, payload, known, where, problems)
+        heads.add(entry.hash)
+        last = entry
+    if last is None:
+        problems.add("entry 1", "the chain is empty")
+    return known, heads, last
+
+
+def _replay(
+    con: sqlite3.Connection, entry: Entry, payload: Any, known: dict[str, _Known], where: str, problems: _Problems
+) -> None:
+    if entry.seq == 1:
+        meta = dict(con.execute("select name, value from meta"))
+        if entry.kind != "created" or payload != {**meta, "schema": payload.get("schema")}:
+            problems.add(where, "is not how this ledger was made: keys or salt are others than it says")
+        return
+    if entry.release is None or entry.kind not in STATE_AFTER or not isinstance(payload, dict):
+        problems.add(where, "is of no kind that there is")
+        return
+    release = known.get(entry.release)
+    state = STATE_AFTER[entry.kind]
+    if state not in NEXT.get(release.state if release else None, ()):
+        before = release.state if release else "unknown"
+        problems.add(where, f"release {entry.release} was {before} and cannot become {state}")
+    if release is None:
+        release = known[entry.release] = _Known(state)
+    release.state = state
+    if entry.kind == "reserved":
+        release.reserved, release.reserved_seq, release.reserved_hash = payload, entry.seq, entry.hash
+    elif entry.kind == "written":
+        release.files = payload.get("files", [])
+
+
+def _releases(con: sqlite3.Connection, known: dict[str, _Known], problems: _Problems) -> None:
+    """The table of releases says what the chain says."""
+    seen = set()
+    for name, state, budget, cap, seq in con.execute("select id, state, budget, cap, reserved_seq from releases"):
+        seen.add(name)
+        release = known.get(name)
+        where = f"release {name}"
+        if release is None:
+            problems.add(where, "no entry opened it")
+            continue
+        if state != release.state:
+            problems.add(where, f"is {state}, and {release.state} in the chain")
+        reserved = release.reserved or {}
+        if (budget, cap, seq) != (reserved.get("budget"), reserved.get("cap"), release.reserved_seq):
+            problems.add(where, f"its budget, cap or entry is not what entry {release.reserved_seq} says")
+    for name in known.keys() - seen:
+        problems.add(f"release {name}", "is in the chain, and gone from the releases")
+    rows = con.execute(
+        "select releases.id, files.final, files.sha256 from files "
+        "inner join releases on releases.number = files.release where files.final is not null"
+    )
+    for name, final, digest in rows:
+        files = known[name].files if name in known else None
+        if {"final": _path(final), "sha256": digest} not in (files or []):
+            problems.add(f"release {name}", "a file of it is not what its entry `written` says")
+
+
+def _path(final: Any) -> str:
+    return os.fsdecode(final) if isinstance(final, bytes) else str(final)
+
+
+def _spends(con: sqlite3.Connection, known: dict[str, _Known], problems: _Problems) -> None:
+    """What subjects pay for each release has the digest that the chain has; what was aborted costs nothing."""
+    for (number,) in con.execute("select release from spends group by release"):
+        if not con.execute("select 1 from releases where number = ?", (number,)).fetchone():
+            problems.add(f"spends of release number {number}", "there is no such release")
+    for number, name in con.execute("select number, id from releases").fetchall():
+        digest, n_rows, total = hashlib.sha256(), 0, 0
+        for subject, nano in con.execute(
+            "select subject, nano from spends where release = ? order by subject", (number,)
+        ):
+            digest.update(_bytes(subject) + _amount(nano))
+            n_rows += 1
+            total += nano if isinstance(nano, int) else 0
+        release = known.get(name)
+        if release is None:
+            continue
+        said = release.reserved if release.state in ("reserved", "written", "committed") else None
+        if said is None:
+            if n_rows:
+                problems.add(f"release {name}", f"is {release.state}, and {n_rows:,} subjects pay for it")
+        elif (n_rows, total, digest.hexdigest()) != (said.get("spends"), said.get("total"), said.get("spends_sha256")):
+            problems.add(
+                f"entry {release.reserved_seq}",
+                f"what subjects pay for release {name} was changed: {n_rows:,} of them pay {total / NANO:g} epsilon, "
+                f"and {said.get('spends', 0):,} paid {said.get('total', 0) / NANO:g}, or others, or otherwise",
+            )
+
+
+def _bytes(subject: Any) -> bytes:
+    return subject if isinstance(subject, bytes) else str(subject).encode()
+
+
+def _amount(nano: Any) -> bytes:
+    # What is no amount at all gets a digest that no amount has.
+    return nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number"
+
+
+def _balances(con: sqlite3.Connection, problems: _Problems) -> None:
+    for subject, nano in con.execute(text("ledger/wrong_balances")):
+        what = f"its balance is {abs(nano) / NANO:g} epsilon too {'low' if nano > 0 else 'high'}"
+        problems.add(f"subject {_bytes(subject).hex()}", what, "balances")
+
+
+def _caps(con: sqlite3.Connection, problems: _Problems) -> None:
+    for name, cap, subject, nano in con.execute(text("ledger/over_cap")):
+        what = f"release {name} brought it to {nano / NANO:g} epsilon, above the cap of {cap / NANO:g} then"
+        problems.add(f"subject {_bytes(subject).hex()}", what, "caps")
+
+
+def _names(con: sqlite3.Connection, folder: Path, problems: _Problems) -> None:
+    """Keys in clear are those of their hashes. Without the salt that cannot be told."""
+    meta = dict(con.execute("select name, value from meta"))
+    if meta.get("keys") != "plain":
+        if con.execute("select 1 from names limit 1").fetchone():
+            problems.add("names", "a ledger of hashed keys has keys in clear")
+        return
+    if not (folder / SALT).exists():
+        return
+    salt = (folder / SALT).read_bytes()
+    if fingerprint(salt) != meta.get("salt"):
+        problems.add(SALT, "is not the salt of this ledger")
+        return
+    hasher = Hasher(salt)
+    for subject, key in con.execute("select subject, key from names"):
+        if hasher.one(str(key)) != subject:
+            problems.add(f"subject {_bytes(subject).hex()}", "its key in clear is not its own", "names")
+
+
+def _claim(path: Path) -> dict[str, Any]:
+    try:
+        release = json.loads(path.read_text(encoding="utf-8"))["release"]
+        return {"id": str(release["id"]), "head": str(release["head"]), "sha256": sha256(path)}
+    except OSError as error:
+        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError):
+        raise RequestError(f"{path}: is not the record of a release with a ledger (release.id, release.head)") from None
+
+
+def _record(
+    path: Path, claim: dict[str, Any], known: dict[str, _Known], heads: Iterable[str], problems: _Problems
+) -> None:
+    where, release = str(path), known.get(claim["id"])
+    if claim["head"] not in heads:
+        problems.add(where, "its head is not in the chain: the ledger was cut short or replaced since")
+    elif release is None or release.reserved_hash != claim["head"]:
+        problems.add(where, "its head is of another release than it says")
+    elif release.state != "committed":
+        problems.add(where, f"its release is {release.state}, not committed: the ledger was cut short since")
+    elif release.files is not None and claim["sha256"] not in {file.get("sha256") for file in release.files}:
+        problems.add(
+            where,
+            "was changed since, or is of no file that the release published; after a withdrawal give "
+            "record.as_released.json, which stands beside it",
+        )

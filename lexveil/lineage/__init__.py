@@ -1,0 +1,1 @@
+"""Provenance of artifacts: trace, verification, garbage collection, OpenLineage events."""

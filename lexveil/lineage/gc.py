@@ -1,0 +1,151 @@
+"""`lexveil gc`: objects of DVC's cache that nothing refers to any more.
+
+Kept is what the work tree, any commit of any branch or tag, or a release refers to. A release is a file
+`*.record.json` inside the project whose mode is release: `lexveil privatize` wrote it, and its artifacts are what the
+guarantee can be checked with. Where it is in no commit, nothing else would keep them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexveil.errors import RequestError
+from lexveil.lineage.file_hashes import Files
+from lexveil.lineage.provenance import LOCKFILE
+from lexveil.lineage.release_lineage import RECORD, Search, read_record
+from lexveil.runtime.dvc_graph import open_repo
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+SKIPPED = {".git", ".dvc", ".venv", ".lexveil"}
+
+
+def collect(root: Path, remove: bool) -> dict[str, Any]:
+    """Find what nothing refers to, and remove it if asked.
+
+    Returns:
+        removed: whether it is gone now; objects, bytes: of what nothing refers to; kept_objects, kept_bytes;
+        unlisted: folders that a record names and whose list of files the cache does not hold: they cannot be brought
+            back from it, and files that only they name are not known to be theirs;
+        releases: each with file and missing (names of what it was made with that the cache does not hold).
+
+    Raises:
+        RequestError: if a commit cannot be read: what it refers to is then not known, and nothing is removed.
+    """
+    from dvc.repo import lock_repo
+    from dvc_data.hashfile.gc import gc
+    from dvc_data.hashfile.hash_info import HashInfo
+
+    with open_repo() as repo, lock_repo(repo):
+        odb, files = repo.cache.local, Files(repo)
+        named: set[str] = set()
+        unlisted = 0
+        for md5 in _named(repo):
+            named.add(md5)
+            if md5.endswith(".dir"):
+                listing = files.cached_listing(md5)
+                named.update((listing or {}).values())
+                unlisted += listing is None
+        records = {file: read_record(file)["made_with"] for file in _releases(root)}
+        wanted = {hashed for names in records.values() for hashed in names.values()}
+        # Every object is read once: their names in the cache are md5, those in records sha256.
+        found = Search(files).in_cache(wanted) if wanted else {}
+        named.update(found.values())
+        releases = [
+            {
+                "file": str(file.relative_to(root)),
+                "missing": sorted(name for name, hashed in names.items() if hashed not in found),
+            }
+            for file, names in records.items()
+        ]
+        sizes = {oid: _size(Path(odb.oid_to_path(oid))) for oid in odb.all()}
+        unused = [oid for oid in sizes if oid not in named]
+        if remove and unused:
+            gc(odb, [HashInfo(odb.hash_name, md5) for md5 in named])  # DVC's own
+        return {
+            "removed": remove,
+            "objects": len(unused),
+            "bytes": sum(sizes[oid] for oid in unused),
+            "kept_objects": len(sizes) - len(unused),
+            "kept_bytes": sum(size for oid, size in sizes.items() if oid in named),
+            "unlisted": unlisted,
+            "releases": releases,
+        }
+
+
+def _named(repo: Repo) -> set[str]:
+    """Return every hash that a dvc.lock or *.dvc names as an output: in the work tree, and in all commits."""
+    from dvc.scm import NoSCM
+
+    root = Path(repo.root_dir)
+    texts = {file.read_bytes(): str(file.relative_to(root)) for file in _walk(root) if _is_pointer(file.name)}
+    if not isinstance(repo.scm, NoSCM) and repo.scm.get_ref("HEAD"):
+        for commit in repo.scm.list_all_commits():
+            fs = repo.scm.get_fs(commit)
+            for path in fs.find("/"):
+                if _is_pointer(Path(path).name):
+                    texts.setdefault(fs.cat_file(path), f"{path.lstrip('/')} in commit {commit[:10]}")
+    return {md5 for text, where in texts.items() for md5 in _outputs(text, where)}
+
+
+def _is_pointer(name: str) -> bool:
+    return name == LOCKFILE.name or (name.endswith(".dvc") and name != ".dvc")
+
+
+def _outputs(text: bytes, where: str) -> Iterator[str]:
+    """Yield the hashes of the outputs of one dvc.lock or *.dvc."""
+    import yaml
+
+    try:
+        read = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+        # A *.dvc is one stage; a dvc.lock of the first form has them at its top.
+        for stage in (read, *(read.get("stages") or read).values()):
+            for out in stage.get("outs", ()) if isinstance(stage, dict) else ():
+                # Where a remote keeps versions, an output names its files one by one.
+                yield from (one["md5"] for one in (out, *out.get("files", ())) if "md5" in one)
+    except (yaml.YAMLError, AttributeError, TypeError):
+        raise RequestError(f"{where} cannot be read, so what it refers to is not known; nothing is removed") from None
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(set(folders) - SKIPPED)
+        yield from (Path(folder, name) for name in sorted(names))
+
+
+def _releases(root: Path) -> Iterator[Path]:
+    """Yield the records of releases inside the project, in order of their paths."""
+    for file in _walk(root):
+        if file.name.endswith(RECORD):
+            try:
+                release = read_record(file)["mode"] == "release"
+            except RequestError:  # some other file of that name
+                continue
+            if release:
+                yield file
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def as_text(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that people read."""
+    verb = "removed" if report["removed"] else "would remove"
+    yield f"{verb} {_amount(report['objects'], report['bytes'])} that nothing refers to"
+    yield f"kept {_amount(report['kept_objects'], report['kept_bytes'])} of the work tree, commits, tags and releases"
+    if report["unlisted"]:
+        yield f"{report['unlisted']:,} folders of older commits are not in the cache as a whole; a remote may have them"
+    for release in report["releases"]:
+        missing = f"; not in the cache: {', '.join(release['missing'])}" if release["missing"] else ""
+        yield f"release {release['file']}: kept{missing}"
+    if not report["removed"] and report["objects"]:
+        yield "nothing was removed; `lexveil gc --remove` removes"
+
+
+def _amount(objects: int, size: int) -> str:
+    return f"{objects:,} object{'s' * (objects != 1)} ({size / 2**20:,.1f} MiB)"

@@ -1,0 +1,178 @@
+"""OpenLineage events of a run, for catalogues such as Marquez or DataHub: off unless params.yaml asks for them.
+
+One job for the flow and one for each stage that runs; run ids are those of Prefect. Datasets are the outputs of stages
+and the parts of data/, by their paths in the project, with DVC's hash as version and the columns of Parquet files. No
+text, no parameter and no path of this machine leaves with them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexveil import paths
+from lexveil.lineage.provenance import entries_with
+from lexveil.runtime.dvc_graph import Graph, Stage
+from lexveil.runtime.hashes import version
+from lexveil.runtime.run_events import StageResult
+
+if TYPE_CHECKING:
+    from openlineage.client.transport import Transport
+
+PRODUCER = "urn:lexveil"
+FLOW = "build"
+PATIENCE = 5.0  # seconds for the endpoint to answer
+API_KEY = "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into params.yaml
+
+ENDED = {"ran": "COMPLETE", "restored": "COMPLETE", "cached": "COMPLETE", "failed": "FAIL", "stopped": "ABORT"}
+
+
+class Events:
+    """Sends what happens, as it happens; an endpoint that does not take it is given up, and never fails a run.
+
+    Args:
+        target: a file to append to, one event a line, or the address of a server.
+        flow_run: Prefect's id.
+        graph: names who makes what is read.
+        warn: is told once if events cannot be delivered.
+    """
+
+    def __init__(self, target: str, flow_run: str, graph: Graph, warn: Callable[[str], None]) -> None:
+        self._target, self._flow_run, self._graph, self._warn = target, flow_run, graph, warn
+        self._namespace = f"lexveil://{Path.cwd().name}"
+        self._outs = {out for stage in graph.stages.values() if stage.locked for out in stage.outs}
+        self._transport = _transport(target)
+        self._lock = threading.Lock()
+        self._gone = False
+
+    def begin(self) -> None:
+        """Say that the flow starts."""
+        self._send("START", FLOW, self._flow_run)
+
+    def end(self, state: str, message: str = "") -> None:
+        """Say how the flow ended, as a stage does."""
+        self._send(ENDED[state], FLOW, self._flow_run, message=message)
+
+    def stage_begins(self, stage: Stage, run: str) -> None:
+        """Say that a stage starts, and what it reads."""
+        self._send("START", stage.name, run, stage)
+
+    def stage_ends(self, stage: Stage, run: str, result: StageResult) -> None:
+        """Say how a stage ended, what it read and what it made."""
+        self._send(ENDED[result.state], stage.name, run, stage, result.message)
+
+    def _send(self, kind: str, job: str, run: str, stage: Stage | None = None, message: str = "") -> None:
+        with self._lock:
+            if self._gone:
+                return
+            try:
+                self._transport.emit(self._event(kind, job, run, stage, message))
+            except (OSError, RuntimeError, ValueError) as error:  # of the network are OSErrors
+                self._gone = True
+                why = " ".join(str(error).split())[:200]
+                self._warn(f"no OpenLineage events from here on: {self._target} does not take them ({why})")
+
+    def _event(self, kind: str, job: str, run: str, stage: Stage | None, message: str) -> Any:
+        from openlineage.client import event_v2, facet_v2
+
+        facets: dict[str, Any] = {
+            "processing_engine": facet_v2.processing_engine_run.ProcessingEngineRunFacet(version(), "lexveil")
+        }
+        if stage is not None:
+            parent = facet_v2.parent_run
+            facets["parent"] = parent.ParentRunFacet(
+                parent.Run(self._flow_run), parent.Job(namespace=self._namespace, name=FLOW)
+            )
+        if kind == "FAIL":
+            facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(message, "python")
+        inputs, outputs = [], []
+        if stage is not None:
+            needed = {need for need in stage.needs if self._graph.stages[need].locked}
+            hashes = _hashes(entries_with(needed | ({stage.name} if kind == "COMPLETE" else set())))
+            for path in self._inputs(stage):
+                inputs.append(event_v2.InputDataset(self._namespace, path.as_posix(), facets=_facets(path, hashes)))
+            if kind == "COMPLETE":
+                for path in stage.outs:
+                    outputs.append(
+                        event_v2.OutputDataset(self._namespace, path.as_posix(), facets=_facets(path, hashes))
+                    )
+        what = facet_v2.job_type_job.JobTypeJobFacet("BATCH", "LEXVEIL", "STAGE" if stage else "FLOW")
+        return event_v2.RunEvent(
+            eventTime=datetime.now(UTC).isoformat(),
+            run=event_v2.Run(run, facets),
+            job=event_v2.Job(self._namespace, job, {"jobType": what}),
+            producer=f"{PRODUCER}/{version()}",
+            inputs=inputs,
+            outputs=outputs,
+            eventType=event_v2.RunState[kind],
+        )
+
+    def _inputs(self, stage: Stage) -> Iterator[Path]:
+        """Yield the datasets that a stage reads, under the names that their makers give them; code is none."""
+        seen: set[Path] = set()
+        for dep in stage.deps:
+            if dep.parts[0] == paths.DOCUMENTS.parts[0]:
+                found: Iterable[Path] = [dep]
+            else:
+                found = sorted(out for out in self._outs if out == dep or out in dep.parents or dep in out.parents)
+            for path in found:
+                if path not in seen:
+                    seen.add(path)
+                    yield path
+
+
+def _transport(target: str) -> Transport:
+    # The client's transports without its ``OpenLineageClient``, which would read settings from the user's home and
+    # from the environment, and look up the git remote.
+    if target.startswith(("http://", "https://")):
+        from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
+
+        config = HttpConfig(url=target, timeout=PATIENCE, retry={"total": 0})
+        if key := os.environ.get(API_KEY):
+            config.auth = ApiKeyTokenProvider({"apiKey": key})
+        return HttpTransport(config)
+    from openlineage.client.transport.file import FileConfig, FileTransport
+
+    return FileTransport(FileConfig(log_file_path=str(Path(target)), append=True))
+
+
+def _hashes(entries: Mapping[str, Any]) -> dict[str, str]:
+    """Return DVC's hashes of all that stages of dvc.lock name, by path; where they disagree, those of outputs."""
+    return {
+        one["path"]: one["md5"]
+        for kind in ("deps", "outs")
+        for entry in entries.values()
+        for one in entry.get(kind, [])
+        if "md5" in one
+    }
+
+
+def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, Any]:
+    from openlineage.client import facet_v2
+
+    facets: dict[str, Any] = {}
+    if md5 := hashes.get(path.as_posix()):
+        facets["version"] = facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=md5)
+    if fields := _fields(path):
+        facets["schema"] = facet_v2.schema_dataset.SchemaDatasetFacet(fields=fields)
+    return facets
+
+
+def _fields(path: Path) -> list[Any]:
+    """Return the columns of a Parquet file; of a folder its Parquet files, each with its columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from openlineage.client.facet_v2 import schema_dataset
+
+    field = schema_dataset.SchemaDatasetFacetFields
+    try:
+        if path.suffix == ".parquet":
+            return [field(name=column.name, type=str(column.type)) for column in pq.read_schema(path)]
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else []
+        return [field(name=file.name, type="parquet", fields=_fields(file)) for file in files]
+    except (OSError, pa.ArrowException):  # a shape is good to know, and no reason to fail
+        return []

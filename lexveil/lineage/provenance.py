@@ -1,0 +1,148 @@
+"""Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See docs/lineage.md.
+
+.provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes nothing stale and
+changes no artifact. Each of its entries names by a hash the entry of dvc.lock that it belongs to: an entry that some
+other command wrote has none, and is never given one of another run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lexveil.runtime.project import STATE
+
+LOCKFILE, PROVENANCE = Path("dvc.lock"), Path(".provenance.json")
+KEPT = STATE / "provenance"  # of every run on this machine: DVC may bring results of any of them back
+SCHEMA = 1
+
+# What says what was made of what. It is recorded with each stage, so it is no part of the code that was run.
+RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc", PROVENANCE.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the results of one run come from.
+
+    Attributes:
+        flow_run: Prefect's id.
+        flow_run_name: Prefect's name of it, for people.
+        commit: of the code; None without git.
+        committed: whether the code was as in that commit; None without git.
+    """
+
+    flow_run: str
+    flow_run_name: str
+    commit: str | None
+    committed: bool | None
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Return Python, platform and every installed package with its version; stages run in the same."""
+    packages = {one.metadata["Name"].lower(): one.version for one in distributions()}
+    return {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "packages": dict(sorted(packages.items())),
+    }
+
+
+def stamp(content: object) -> str:
+    """Return the hash of plain values, whatever the order of their keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def lock_entries(text: str) -> dict[str, Any]:
+    """Return the stages of a dvc.lock by name; none where it is cut short."""
+    try:
+        return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get("stages") or {}
+    except (yaml.YAMLError, AttributeError):
+        return {}
+
+
+def entries_with(names: Iterable[str]) -> dict[str, Any]:
+    """Return the stages of dvc.lock while stages run; none if those named do not appear.
+
+    Another stage's DVC may be writing the file at this moment, in place: what is not whole is read again.
+    """
+    wanted = set(names)
+    for _ in range(20):
+        text = LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else ""
+        entries = lock_entries(text)
+        if wanted <= entries.keys() and (text.endswith("\n") or not wanted):
+            return entries
+        time.sleep(0.1)
+    return {}
+
+
+def keep(stage: str, origin: Origin, task_run: str | None) -> None:
+    """Note on this machine who made what dvc.lock now says of ``stage``, which has just run."""
+    entry = entries_with([stage]).get(stage)
+    if entry is None:
+        return
+    made = {
+        "entry": stamp(entry),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **asdict(origin),
+        "task_run": task_run,
+        "environment": stamp(environment())[:12],
+    }
+    _write(KEPT / "environments" / f"{made['environment']}.json", environment())
+    _write(KEPT / f"{made['entry']}.json", made)
+
+
+def settle() -> None:
+    """Bring .provenance.json in line with dvc.lock; call it when no DVC is writing."""
+    entries = lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
+    before = _read(PROVENANCE)
+    stages: dict[str, Any] = {}
+    environments: dict[str, Any] = {}
+    for name, entry in sorted(entries.items()):
+        hashed = stamp(entry)
+        made = before.get("stages", {}).get(name, {})
+        if made.get("entry") != hashed:
+            made = _read(KEPT / f"{hashed}.json")
+        if made:
+            stages[name], used = made, made["environment"]
+            known = before.get("environments", {}).get(used) or _read(KEPT / "environments" / f"{used}.json")
+            environments[used] = known
+    after = {"schema": SCHEMA, "stages": stages, "environments": dict(sorted(environments.items()))}
+    if after != before and (stages or before):
+        _write(PROVENANCE, after)
+
+
+def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return who made what, by stage, for the entries of a dvc.lock that the provenance beside it belongs to."""
+    return {
+        name: made
+        for name, made in provenance.get("stages", {}).items()
+        if name in entries and made.get("entry") == stamp(entries[name])
+    }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(file: Path, content: object) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.{threading.get_ident()}.partial")
+    partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    os.replace(partial, file)

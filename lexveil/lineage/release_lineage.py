@@ -1,0 +1,180 @@
+"""Where a file that `lexveil privatize` wrote comes from: its record names what it was made with, by hashes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexveil.errors import RequestError
+from lexveil.lineage.file_hashes import Files
+from lexveil.lineage.provenance import LOCKFILE, lock_entries
+from lexveil.lineage.trace import History, chain, history
+from lexveil.runtime.dvc_graph import open_repo
+from lexveil.runtime.hashes import sha256
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+RECORD = ".record.json"
+
+
+def record_beside(file: Path) -> Path | None:
+    """Return the record of a file that `lexveil privatize` wrote; the record itself and the token log have it too."""
+    for ending in ("", RECORD, ".tokens.parquet", ".ledger.parquet"):  # the last one up to schema 2
+        record = file.with_name(file.name.removesuffix(ending) + RECORD)
+        if file.name.endswith(ending) and record.is_file():
+            return record
+    return None
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """Read a privacy record.
+
+    Raises:
+        RequestError: if it is not one.
+    """
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        record = None
+    if not isinstance(record, dict) or not {"mode", "made_with", "guarantee"} <= record.keys():
+        raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put the one of this file beside it")
+    return record
+
+
+@dataclass(slots=True)
+class Search:
+    """Looks for files by their sha256 among the outputs that a dvc.lock names.
+
+    Attributes:
+        files: hashes, from cache and work tree.
+        hashed: sha256 by md5 of all that was read so far; None where the content is not here.
+    """
+
+    files: Files
+    hashed: dict[str, str | None] = field(default_factory=dict)
+
+    def find(self, record: Mapping[str, Any], outs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Return where a dvc.lock has what a record names.
+
+        Args:
+            outs: path and md5 of every output.
+
+        Returns:
+            name in the record -> (path, md5) of the file, of those that are found.
+        """
+        found = {}
+        for name, wanted in record["made_with"].items():
+            for path, md5 in self._files_called(name, outs):
+                if self._sha256(path, md5) == wanted:
+                    found[name] = (path, md5)
+                    break
+        return found
+
+    def in_cache(self, wanted: set[str]) -> dict[str, str]:
+        """Return sha256 -> md5 of those files that DVC's cache holds, whether a dvc.lock names them or not."""
+        return {hashed: md5 for md5, file in self.files.cached() if (hashed := sha256(file)) in wanted}
+
+    def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        for out, md5 in outs.items():
+            listing = self.files.recorded(out, md5) if md5.endswith(".dir") else {"": md5}
+            for inside, own in (listing or {}).items():
+                path = f"{out}/{inside}" if inside else out
+                if f"/{path}".endswith(f"/{name}"):
+                    yield path, own
+
+    def _sha256(self, path: str, md5: str) -> str | None:
+        if md5 not in self.hashed:
+            content = self.files.content(path, md5)
+            self.hashed[md5] = sha256(content) if content else None
+        return self.hashed[md5]
+
+
+def locks(repo: Repo, at: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
+    """Yield path and md5 of all outputs as dvc.lock has them, and as it had them in every commit that changed it.
+
+    Args:
+        at: only as of this revision.
+
+    Yields:
+        The commit, None for the work tree; outputs. Newest first.
+    """
+    from dvc.scm import NoSCM
+    from scmrepo.exceptions import SCMError
+
+    if at is None:
+        yield None, _outs(LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else "")
+    if isinstance(repo.scm, NoSCM):
+        return
+    top = Path("/") / Path(repo.root_dir).relative_to(repo.scm.root_dir)
+    file = (top / LOCKFILE).as_posix()
+    try:
+        commits = [repo.scm.resolve_rev(at)] if at else repo.scm.list_all_commits()
+    except SCMError:  # no commit yet
+        return
+    seen: set[bytes] = set()
+    for commit in commits:
+        fs = repo.scm.get_fs(commit)
+        content = fs.cat_file(file) if fs.exists(file) else b""
+        if content and content not in seen:
+            seen.add(content)
+            yield commit, _outs(content.decode())
+
+
+def _outs(text: str) -> dict[str, str]:
+    return {out["path"]: out["md5"] for entry in lock_entries(text).values() for out in entry.get("outs", [])}
+
+
+def released(file: Path, record_file: Path, at: str | None = None, trust: bool = True) -> dict[str, Any]:
+    """Return where a file that `lexveil privatize` wrote comes from.
+
+    Args:
+        file: inside the project or not.
+        record_file: beside it, see ``record_beside``.
+        at: look in this git revision only; None in the work tree, then in all commits, newest first.
+        trust: as of ``Files``.
+
+    Returns:
+        artifact, record (its content), made_with (name, sha256, path, stage; path and stage None where no dvc.lock
+        that is known here has it); at, commit, committed, chain, environments: as ``lineage``, of all stages that made
+        them, in the newest commit that has all of them or else most.
+
+    Raises:
+        RequestError: if the record is none.
+    """
+    record = read_record(record_file)
+    with open_repo() as repo:
+        search = Search(Files(repo, trust))
+        best: tuple[str | None, dict[str, tuple[str, str]]] = (None, {})
+        for commit, outs in locks(repo, at):
+            found = search.find(record, outs)
+            if len(found) > len(best[1]):
+                best = (commit, found)
+            if len(found) == len(record["made_with"]):
+                break
+    with history(at or best[0], trust) as known:
+        return {
+            "artifact": str(file),
+            "record": record,
+            "made_with": [
+                {"name": name, "sha256": hashed, **_where(known, best[1].get(name))}
+                for name, hashed in record["made_with"].items()
+            ],
+            "at": at or best[0],
+            "commit": known.commit,
+            "committed": known.committed,
+            **chain(known, sorted({_maker(known, path) for path, _ in best[1].values()})),
+        }
+
+
+def _maker(known: History, path: str) -> str:
+    return known.made[known.makers(path)[0]][0]
+
+
+def _where(known: History, found: tuple[str, str] | None) -> dict[str, str | None]:
+    if found is None:
+        return {"path": None, "md5": None, "stage": None}
+    return {"path": found[0], "md5": found[1], "stage": _maker(known, found[0])}

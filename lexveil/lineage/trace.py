@@ -1,0 +1,408 @@
+"""From an artifact back to the data: which commands, parameters and inputs made it, as dvc.lock recorded them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from lexveil import paths
+from lexveil.errors import RequestError
+from lexveil.lineage.file_hashes import Files, Listing, below, digest
+from lexveil.lineage.provenance import LOCKFILE, PROVENANCE, RECORDS, lock_entries, matching
+from lexveil.runtime.dvc_graph import Graph, name_of, open_repo, read_graph
+
+if TYPE_CHECKING:
+    from dvc.output import Output
+    from dvc.repo import Repo
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What dvc.lock and data.dvc said at one time, and the files as they are now.
+
+    Attributes:
+        graph: of that time.
+        nodes: DVC's stages, by name.
+        made: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage had not run).
+        files: hashes, from cache and work tree.
+        origins: which run made what a stage last made, where that is known; see lexveil.lineage.provenance.
+        environments: the libraries of these runs.
+        commit: that time's; of the work tree, the one it is based on; None without git.
+        committed: whether the records were as in that commit; None without git.
+    """
+
+    graph: Graph
+    nodes: dict[str, Any]
+    made: dict[str, tuple[str, str | None]]
+    files: Files
+    origins: dict[str, dict[str, Any]]
+    environments: dict[str, Any]
+    commit: str | None
+    committed: bool | None
+
+    def listing(self, out: str) -> Listing | None:
+        """List the files of an output as it was made; a file is a folder of one, named ""."""
+        _, md5 = self.made[out]
+        return {"": md5} if md5 and not md5.endswith(".dir") else self.files.recorded(out, md5)
+
+    def makers(self, path: str) -> list[str]:
+        """Return the outputs that are ``path``, hold it, or lie in it."""
+        return [out for out in self.made if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")]
+
+    def hash_of(self, path: str) -> str | None:
+        """Return the hash of an output, a file or folder inside one, or a folder of several, as they were made.
+
+        None where no stage makes it, or DVC's cache does not tell.
+        """
+        if path in self.made:
+            return self.made[path][1]
+        found: Listing = {}
+        for out in self.makers(path):
+            listing = self.listing(out)
+            if listing is None:
+                return None
+            if path.startswith(f"{out}/"):
+                inside = path.removeprefix(f"{out}/")
+                if inside in listing:
+                    return listing[inside]
+                found |= below(listing, inside)
+            else:
+                place = out.removeprefix(f"{path}/")
+                found |= {f"{place}/{name}" if name else place: md5 for name, md5 in listing.items()}
+        return digest(found) if found else None
+
+
+@contextlib.contextmanager
+def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
+    """Read the project's records as they are, or as they were in git revision ``at``; the work tree is not touched.
+
+    Args:
+        at: a commit, tag or branch.
+        trust: as of ``Files``.
+
+    Raises:
+        RequestError: if there is no such revision, or DVC cannot read the project of that time.
+    """
+    from dvc.repo.brancher import switch
+    from dvc.scm import NoSCM, RevError, resolve_rev
+    from scmrepo.exceptions import SCMError
+
+    with open_repo() as repo:
+        files = Files(repo, trust)
+        if at is None:
+            yield _read(repo, files, *_commit(repo))
+            return
+        if isinstance(repo.scm, NoSCM):
+            raise RequestError(f"--at {at}: this project is not in a git repository, so it has no revisions")
+        try:
+            resolved = resolve_rev(repo.scm, at)
+        except (RevError, SCMError):  # or there is no commit yet
+            raise RequestError(f"--at {at}: there is no such commit, tag or branch; `git log` shows them") from None
+        with switch(repo, resolved) as commit:
+            yield _read(repo, files, commit, True)
+
+
+def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) -> History:
+    graph = read_graph(repo)
+    nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
+    made = {_path(repo, out): (name, _md5(out)) for name, node in nodes.items() for out in node.outs}
+    noted = json.loads(_text(repo, PROVENANCE) or "{}")
+    origins = matching(noted, lock_entries(_text(repo, LOCKFILE)))
+    return History(graph, nodes, made, files, origins, noted.get("environments", {}), commit, committed)
+
+
+def _text(repo: Repo, file: Path) -> str:
+    path = repo.fs.join(repo.root_dir, file.name)
+    return str(repo.fs.read_text(path, encoding="utf-8")) if repo.fs.exists(path) else ""
+
+
+def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
+    """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
+
+    Args:
+        at: as it was in this git revision; None as it is.
+
+    Returns:
+        artifact, md5 (of an output or of a file inside one; None where DVC's cache does not tell), stage;
+        at; commit, committed (whether dvc.lock and dvc.yaml are as in that commit; None without git);
+        chain: from the artifact's stage down to the data, each entry with stage, command (None for data), params,
+        inputs (path, md5, made_by, as_made: it is what those stages last made; None where DVC's cache does not tell),
+        outputs (path, md5, unchanged: the file there now is still the recorded one),
+        sources (the files of the data that the chain reads: path, md5; None where DVC's cache does not tell),
+        privacy (the record of a run that rewrote documents, or None),
+        made (at, flow_run, flow_run_name and task_run of Prefect, commit, committed, environment: of the run that made
+        it; None where it was not `lexveil run`);
+        environments: Python, platform and packages of these runs. md5 of a folder is that of DVC's list of its files,
+        and ends in `.dir`.
+
+    Raises:
+        RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
+    """
+    with history(at) as known:
+        return trace(known, artifact, at)
+
+
+def trace(known: History, artifact: Path, at: str | None = None) -> dict[str, Any]:
+    """As ``lineage``, of records that were read before."""
+    owner = owner_of(known, artifact)
+    return {
+        "artifact": artifact.as_posix(),
+        "md5": _artifact_md5(known, artifact),
+        "stage": owner,
+        "at": at,
+        "commit": known.commit,
+        "committed": known.committed,
+        **chain(known, [owner]),
+    }
+
+
+def chain(known: History, owners: Sequence[str]) -> dict[str, Any]:
+    """Return chain and environments of all that the stages ``owners`` need, themselves included."""
+    names = ancestors(known.graph, owners)
+    read = {_path_of(dep) for name in names for dep in known.graph.stages[name].deps}
+    used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
+    return {
+        "chain": [_entry(known, name, read) for name in names],
+        "environments": {name: known.environments.get(name) for name in used},
+    }
+
+
+def owner_of(known: History, artifact: Path) -> str:
+    """Return the stage that made ``artifact``, a file or a folder inside one of its outputs.
+
+    Raises:
+        RequestError: if there is none, or it has not run.
+    """
+    inside = []
+    for stage in known.graph.stages.values():
+        for out in stage.outs:
+            if artifact == out or out in artifact.parents:
+                if any(known.made[_path_of(one)][1] is None for one in stage.outs):
+                    raise RequestError(
+                        f"{artifact} is made by stage {stage.name}, which has not run yet; `lexveil run` runs it"
+                    )
+                return stage.name
+            if artifact in out.parents:
+                inside.append(out)
+    if inside:
+        raise RequestError(f"{artifact} is a folder with outputs of several stages; name one, such as {inside[0]}")
+    raise RequestError(f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`")
+
+
+def ancestors(graph: Graph, names: Sequence[str]) -> list[str]:
+    """Return ``names`` and all they need, each after everything that needs it."""
+    wanted = set(names)
+    for stage in reversed(graph.stages.values()):
+        if stage.name in wanted:
+            wanted.update(stage.needs)
+    return [stage.name for stage in reversed(graph.stages.values()) if stage.name in wanted]
+
+
+def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
+    """Yield path and md5 of what a stage read when it last ran."""
+    from dvc.dependency import ParamsDependency
+
+    stage, node = known.graph.stages[name], known.nodes[name]
+    deps = [dep for dep in node.deps if dep.protocol == "local"]
+    for path, dep in zip(stage.deps, deps, strict=True):
+        if not isinstance(dep, ParamsDependency):
+            yield _path_of(path), _md5(dep)
+
+
+def params_of(known: History, name: str) -> dict[str, Any]:
+    """Return the parameters that a stage was run with."""
+    from dvc.dependency import ParamsDependency
+
+    params: dict[str, Any] = {}
+    for dep in known.nodes[name].deps:
+        if isinstance(dep, ParamsDependency) and dep.hash_info:
+            params.update(dep.hash_info.value or {})
+    return params
+
+
+def _entry(known: History, name: str, read: set[str]) -> dict[str, Any]:
+    stage, node = known.graph.stages[name], known.nodes[name]
+    inputs = []
+    for path, md5 in inputs_of(known, name):
+        makers = known.makers(path)
+        by = ", ".join(sorted({known.made[out][0] for out in makers})) or None
+        expected = known.hash_of(path) if makers else None
+        inputs.append({"path": path, "md5": md5, "made_by": by, "as_made": expected == md5 if expected else None})
+    outs = [_path_of(out) for out in stage.outs]
+    outputs = [
+        {"path": out, "md5": known.made[out][1], "unchanged": known.files.md5(out) == known.made[out][1]}
+        for out in outs
+    ]
+    return {
+        "stage": name,
+        "command": node.cmd,
+        "params": params_of(known, name),
+        "inputs": inputs,
+        "outputs": outputs,
+        "sources": None if stage.locked else _sources(known, outs, read),
+        "privacy": privacy_record(known, outs),
+        "made": known.origins.get(name),
+    }
+
+
+def _sources(known: History, outs: list[str], read: set[str]) -> list[dict[str, str]] | None:
+    """List the files of the data that lie in what was read."""
+    found = []
+    for out in outs:
+        listing = known.listing(out)
+        if listing is None:
+            return None
+        for inside, md5 in sorted(listing.items()):
+            path = f"{out}/{inside}" if inside else out
+            if any(f"{path}/".startswith(f"{folder}/") for folder in read):
+                found.append({"path": path, "md5": md5})
+    return found
+
+
+def privacy_record(known: History, outs: list[str]) -> dict[str, Any] | None:
+    """Return the privacy record that lies in the outputs of a run, as it was made; see lexveil.accounting.record."""
+    for out in outs:
+        if (paths.ARTIFACTS / "private") in Path(out).parents:
+            md5 = known.hash_of(f"{out}/record.json")
+            file = known.files.content(f"{out}/record.json", md5) if md5 else None
+            if file:
+                record: dict[str, Any] = json.loads(file.read_bytes())
+                return record
+    return None
+
+
+def _path(repo: Repo, out: Output) -> str:
+    return _path_of(Path(repo.fs.relpath(out.fs_path)))
+
+
+def _path_of(path: Path) -> str:
+    return path.as_posix()
+
+
+def _md5(out: Output) -> str | None:
+    return str(out.hash_info.value) if out.hash_info else None
+
+
+def _artifact_md5(known: History, artifact: Path) -> str | None:
+    asked = _path_of(artifact)
+    found = known.hash_of(asked)
+    (out,) = known.makers(asked)
+    if found is None and known.listing(out) is not None:
+        raise RequestError(f"{artifact} is not among the files that made up {out} when its stage last ran")
+    return found
+
+
+def code_state() -> tuple[str | None, bool | None]:
+    """Return the commit of the code here, and whether its files are as in that commit; None, None without git."""
+    with open_repo() as repo:
+        commit, changed = _changes(repo)
+        return commit, changed is not None and changed <= set(RECORDS) if commit else None
+
+
+def _commit(repo: Repo) -> tuple[str | None, bool | None]:
+    commit, changed = _changes(repo, untracked=True)
+    return commit, changed.isdisjoint(RECORDS) if changed is not None else None
+
+
+def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] | None]:
+    """Return the commit (None if there is none yet) and which files are not as in it (None without git)."""
+    from dvc.scm import NoSCM
+    from scmrepo.exceptions import SCMError
+
+    if isinstance(repo.scm, NoSCM):
+        return None, None
+    try:
+        staged, unstaged, new = repo.scm.status()
+        return repo.scm.get_rev(), {*(path for some in staged.values() for path in some), *unstaged} | set(
+            new if untracked else ()
+        )
+    except SCMError:  # no commit yet
+        return None, set(RECORDS)
+
+
+def as_json(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the one line, or lines, of JSON."""
+    yield json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def as_text(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that people read."""
+    yield f"{found['artifact']}  {found.get('md5') or ''}".rstrip()
+    for item in found.get("made_with", ()):  # of a file that `lexveil privatize` wrote
+        where = f"{item['path']}  from {item['stage']}" if item["path"] else "in no dvc.lock that is known here"
+        yield f"  with     {item['name']}  sha256 {item['sha256']}: {where}"
+    yield from _privacy(found.get("record"))
+    if found["commit"]:
+        changes = "" if found["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
+        yield f"commit {found['commit']}{changes}"
+    for entry in found["chain"]:
+        yield ""
+        yield entry["stage"]
+        if entry["command"]:
+            yield f"  command  {entry['command']}"
+            yield from _made(entry["made"])
+        for name, value in entry["params"].items():
+            yield f"  param    {name} = {value}"
+        for item in entry["inputs"]:
+            by = f"  from {item['made_by']}" if item["made_by"] else ""
+            since = "  (made again since)" if item["as_made"] is False else ""
+            yield f"  input    {item['path']}  {item['md5']}{by}{since}"
+        for item in entry["outputs"]:
+            yield f"  output   {item['path']}  {item['md5']}{'' if item['unchanged'] else '  (changed since)'}"
+        yield from _privacy(entry["privacy"])
+        for item in entry["sources"] or ():
+            yield f"  source   {item['path']}  {item['md5']}"
+        if entry["command"] is None and entry["sources"] is None:
+            yield "  source   the files are not known here; `dvc fetch data.dvc` brings their list"
+
+    for name, environment in found["environments"].items():
+        if environment:
+            yield ""
+            yield f"environment {name}: {environment['python']} on {environment['platform']}"
+            packages = " ".join(f"{package}=={version}" for package, version in environment["packages"].items())
+            yield from wrap(packages, 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
+    if record is not None:
+        yield f"  privacy  mode {record['mode']}; guarantee: {record['guarantee']['formula']}"
+        yield f"           {record['guarantee']['statement']}"
+
+
+def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
+    if made is None:
+        yield "  made     by a run that is not recorded: not `lexveil run`, or .provenance.json is of another time"
+        return
+    yield f"  made     {made['at']}, environment {made['environment']}"
+    yield f"  run      Prefect flow run {made['flow_run_name']} ({made['flow_run']}), task run {made['task_run']}"
+    if made["commit"]:
+        yield f"  code     commit {made['commit']}{'' if made['committed'] else ', with changes not committed'}"
+
+
+def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a flowchart from the data to the artifact: a box for each stage, edges named by what goes over them."""
+    yield "flowchart TD"
+    numbers = {entry["stage"]: f"s{number}" for number, entry in enumerate(found["chain"])}
+    edges: dict[tuple[str, str], list[str]] = {}
+    for entry in reversed(found["chain"]):
+        opening, closing = ("[", "]") if entry["command"] else ("[(", ")]")
+        hashes = "".join(f"<br/>{item['path']} {(item['md5'] or '')[:8]}" for item in entry["outputs"])
+        yield f'    {numbers[entry["stage"]]}{opening}"{entry["stage"]}{hashes}"{closing}'
+        for item in entry["inputs"]:
+            for need in (item["made_by"] or "").split(", "):
+                if need in numbers:
+                    edges.setdefault((numbers[need], numbers[entry["stage"]]), []).append(item["path"])
+    for (source, target), over in edges.items():
+        yield f'    {source} -->|"{"<br/>".join(over)}"| {target}'
+    yield f'    artifact(["{found["artifact"]}<br/>{found.get("md5") or ""}"])'
+    owners = [item["stage"] for item in found["made_with"]] if "made_with" in found else [found["stage"]]
+    for owner in dict.fromkeys(filter(None, owners)):
+        yield f"    {numbers[owner]} --> artifact"
+
+
+FORMS = {"text": as_text, "json": as_json, "mermaid": as_mermaid}

@@ -1,0 +1,1 @@
+"""Mechanisms and noise: ids, distances and epsilons, never words."""

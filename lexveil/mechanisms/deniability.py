@@ -1,0 +1,134 @@
+"""Plausible deniability statistics: N_w, how often a word comes out as itself, and S_w, how many words come out of it.
+
+Source: Feyisetan et al. (2020); Diffractor Figure 4 draws 100 times from each of 100 words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.mechanisms.registry import ClosedForm, Mechanism
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+WORDS = 100
+DRAWS = 100
+BLOCK = 64  # words at a time
+LAWS = 8  # whole laws at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
+
+
+def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
+    """Return ``size`` different ids out of ``n_words``, ascending; all of them if there are fewer."""
+    return np.sort(rng.choice(n_words, size=min(size, n_words), replace=False)).astype(np.int64)
+
+
+def draw_replacements(mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int, rng: np.random.Generator) -> Ids:
+    """Replace each of n ids ``n_draws`` times, shape (n, n_draws).
+
+    Raises:
+        ParameterError: if the mechanism refuses epsilon.
+    """
+    drawn = np.empty((len(ids), n_draws), dtype=np.int64)
+    for start in range(0, len(ids), BLOCK):
+        block = np.repeat(ids[start : start + BLOCK], n_draws)
+        budgets = np.full(len(block), epsilon)
+        replaced = mechanism.replace(block, budgets, mechanism.noise(budgets, rng))
+        drawn[start : start + BLOCK] = replaced.reshape(-1, n_draws)
+    return drawn
+
+
+def unchanged_counts(ids: Ids, drawn: Ids) -> Ids:
+    """N_w: how many of each word's draws are the word itself, shape (n,)."""
+    return np.asarray((drawn == ids[:, None]).sum(axis=1), dtype=np.int64)
+
+
+def distinct_counts(drawn: Ids) -> Ids:
+    """S_w: how many different words each word's draws are, shape (n,)."""
+    ordered = np.sort(drawn, axis=1)
+    return np.asarray((np.diff(ordered, axis=1) > 0).sum(axis=1) + min(1, drawn.shape[1]), dtype=np.int64)
+
+
+def expectations(mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int) -> tuple[Floats, Floats]:
+    """Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape (n,) each."""
+    unchanged, distinct = np.empty(len(ids)), np.empty(len(ids))
+    for start in range(0, len(ids), LAWS):
+        block = ids[start : start + LAWS]
+        chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)
+        unchanged[start : start + LAWS] = chance[np.arange(len(block)), block]
+        with np.errstate(divide="ignore"):  # a certain output: log1p(-1) = -inf, and it is counted once
+            distinct[start : start + LAWS] = -np.expm1(n_draws * np.log1p(-chance)).sum(axis=1)
+    return unchanged, distinct
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """N_w and S_w of one mechanism at one epsilon.
+
+    Attributes:
+        ids: (n,) the words.
+        unchanged: (n,) N_w out of n_draws.
+        distinct: (n,) S_w.
+        exact_unchanged: (n,) Pr[M(w) = w]; None without a closed form.
+        expected_distinct: (n,) expectation of S_w; None without a closed form.
+    """
+
+    mechanism: str
+    epsilon: float
+    n_draws: int
+    ids: Ids
+    unchanged: Ids
+    distinct: Ids
+    exact_unchanged: Floats | None
+    expected_distinct: Floats | None
+
+    def row(self) -> dict[str, Any]:
+        """Mean and quartiles over the words, as JSON values; one row of a table by mechanism and epsilon."""
+        row: dict[str, Any] = {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "n_words": len(self.ids),
+            "n_draws": self.n_draws,
+        }
+        columns = {
+            "n_w": self.unchanged,
+            "s_w": self.distinct,
+            "n_w_exact": None if self.exact_unchanged is None else self.exact_unchanged * self.n_draws,
+            "s_w_expected": self.expected_distinct,
+        }
+        for name, values in columns.items():
+            if values is None or not len(values):
+                row[name] = None
+                continue
+            low, middle, high = np.percentile(values, [25, 50, 75])
+            numbers = {"mean": values.mean(), "q25": low, "median": middle, "q75": high}
+            row[name] = {key: round(float(value), 9) for key, value in numbers.items()}
+        return row
+
+
+def statistics(
+    mechanism: Mechanism, ids: Ids, epsilon: float, rng: np.random.Generator, n_draws: int = DRAWS
+) -> Statistics:
+    """Draw N_w and S_w, and compute them where the law has a closed form.
+
+    Raises:
+        ParameterError: if the mechanism refuses epsilon.
+    """
+    drawn = draw_replacements(mechanism, ids, epsilon, n_draws, rng)
+    exact, expected = (
+        expectations(mechanism, ids, epsilon, n_draws) if isinstance(mechanism, ClosedForm) else (None,) * 2
+    )
+    return Statistics(
+        mechanism.name,
+        epsilon,
+        n_draws,
+        ids,
+        unchanged_counts(ids, drawn),
+        distinct_counts(drawn),
+        exact,
+        expected,
+    )

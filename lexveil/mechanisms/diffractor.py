@@ -1,0 +1,327 @@
+"""1-Diffractor: noise on a word's place in a list, where neighbours stand side by side."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import ParameterError
+from lexveil.mechanisms.noise.keystream import Words, draw_words, expand
+from lexveil.mechanisms.preconditions import check_epsilon, check_range
+from lexveil.mechanisms.tem import truncation
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Orders = npt.NDArray[np.int32]
+
+CHUNK = 16_384  # tokens at a time, so that what belongs to them stays in the cache
+ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
+DIGITS = 70  # decimal digits beyond those of the uniform number
+GUARD = 40  # of them given away to rounding
+SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic
+
+
+class _OnLists:
+    """What both mechanisms share: lists, and the choice among them.
+
+    One list is drawn uniformly, independent of the word, and the word is perturbed in it, once. That has the law of
+    "perturb in each list and publish one of the results at random". Pr[M(w)=y] is the mean over the lists, each of
+    which is private with respect to its own d_l(w,w') = |index_l(w) - index_l(w')|, so ε·max_l d_l holds.
+
+    Attributes:
+        orders: (n_lists, W) int32, the word at each index of each list; all are permutations of the same W words.
+        places: (n_lists, W) int32, the index of each word in each list.
+    """
+
+    metric: ClassVar[str] = "largest difference of the words' indexes over the lists"
+    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·max_l|i_l(w)-i_l(w')|)·Pr[M(w')=y]"
+
+    def __init__(self, orders: Sequence[Orders] | Orders) -> None:
+        self.orders = np.ascontiguousarray(np.atleast_2d(np.asarray(orders)), dtype=np.int32)
+        if not self.orders.size:
+            raise ParameterError("a list needs at least one word")
+        self.size = self.orders.shape[1]
+        self.no_guarantee: str | None = None
+        every = np.arange(self.size, dtype=np.int32)
+        if not (np.sort(self.orders, axis=1) == every).all():
+            raise ParameterError("each list must hold every word of the working vocabulary exactly once")
+        self.places = np.empty_like(self.orders)
+        np.put_along_axis(self.places, self.orders, every[None], axis=1)
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """max_l |index_l(w) - index_l(w')| of n pairs of ids, shape (n,)."""
+        gap: Floats = np.abs(self.places[:, first] - self.places[:, second]).max(axis=0).astype(np.float64)
+        return gap
+
+    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+        """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, W)."""
+        check_epsilon(epsilon)
+        total = np.full((len(ids), self.size), -np.inf)
+        for places in self.places:
+            by_index = self.log_pmf_index(places[ids].astype(np.int64), epsilon)
+            total = np.logaddexp(total, by_index[:, places])
+        total -= np.log(len(self.places))
+        return total
+
+    def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
+        """The same law on the indexes of one list, shape (n, W)."""
+        raise NotImplementedError
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
+        """Draw two uniform 64-bit words a token, (n, 2).
+
+        Raises:
+            ParameterError: if an epsilon is not finite and greater than 0.
+        """
+        check_epsilon(epsilon)
+        return draw_words(len(epsilon), 2, rng)
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
+        """Perturb each word in the list its noise chooses."""
+        out = np.empty(len(ids), dtype=np.int64)
+        n_lists = len(self.orders)
+        for start in range(0, len(ids), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            words = noise[chunk]
+            if n_lists == 1:
+                index = self.perturb(self.places[0][ids[chunk]].astype(np.int64), epsilon[chunk], words)
+                out[chunk] = self.orders[0][index]
+            else:
+                # Equal chances up to 2^-32; they depend on no word, so the guarantee does not rest on them.
+                which = (((words[:, 1] >> np.uint64(32)) * np.uint64(n_lists)) >> np.uint64(32)).astype(np.int64)
+                index = self.perturb(self.places[which, ids[chunk]].astype(np.int64), epsilon[chunk], words)
+                out[chunk] = self.orders[which, index]
+        return out
+
+    def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
+        """The new index of each of n indexes."""
+        raise NotImplementedError
+
+
+class DiffractorGeometric(_OnLists):
+    """Add two-sided geometric noise to the index, Pr[X=x] = (e^ε-1)/(e^ε+1)·e^{-ε|x|}, and clip to [0, W-1].
+
+    Source: Meisenbacher et al. (2024), 1-Diffractor, 1-D_G. Without clipping Pr[X=0] = tanh(ε/2).
+
+    Privacy: ε·|i-j| for one list, since e^{-ε|x|} changes by at most e^ε a step; clipping is post-processing.
+
+    Exact on integers: the index is decided by inverse CDF from a uniform number of as many bits as it takes, see
+    ``settle``. No probability is rounded, however small.
+    """
+
+    name: ClassVar[str] = "diffractor_geometric"
+
+    def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
+        """The law on the indexes of one list, shape (n, W)."""
+        if self.size == 1:
+            return np.zeros((len(index), 1))
+        steps = np.abs(np.arange(self.size) - index[:, None])
+        inside = np.log(-np.expm1(-epsilon)) - np.log1p(np.exp(-epsilon))
+        law: Floats = inside[:, None] - epsilon[:, None] * steps
+        for end in (0, self.size - 1):  # what would fall beyond an end falls on it
+            law[:, end] = -epsilon * steps[:, end] - np.log1p(np.exp(-epsilon))
+        return law
+
+    def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
+        """Add the noise and clip."""
+        moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
+        _geometric(index, epsilon, words, self.size, moved, doubt)
+        for token in np.flatnonzero(doubt):
+            size = geometric_size(words[token], float(epsilon[token]), self.size)
+            moved[token] = index[token] - size if int(words[token, 0]) & 1 else index[token] + size
+        clipped: Ids = np.clip(moved, 0, self.size - 1, out=moved)
+        return clipped
+
+
+def geometric_size(words: Words, epsilon: float, limit: int) -> int:
+    """|X| of two-sided geometric noise, cut at ``limit``, exactly.
+
+    |X| is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), U the uniform number. The last bit of the first
+    word is the sign and no part of it.
+    """
+    return settle(partial(_geometric_at, epsilon=epsilon, limit=limit), words, shift=1)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _geometric(
+    index: Ids, epsilon: Floats, words: Words, limit: int, moved: Ids, doubt: Flags
+) -> None:  # pragma: no cover - compiled
+    """Add the noise, in float64; where its rounding could change the result, say so."""
+    last, start = -1.0, 0.0
+    for token in range(len(index)):
+        e = epsilon[token]
+        if e != last:  # the tokens of a text have the same
+            last = e
+            start = math.log(2.0) - math.log1p(math.exp(-e))
+        upper = words[token, 0] >> np.uint64(1)
+        uniform = (np.float64(upper) + 0.5) * 2.0**-63
+        log_u = math.log(uniform)
+        level = (start - log_u) / e
+        error = (ROUNDING * (1.0 - log_u) + 2.0**-62 / uniform) / e + ROUNDING * level
+        size = limit  # beyond it, all sizes clip alike
+        if level < limit:
+            size = int(level)
+        if upper < np.uint64(SMALLEST):
+            doubt[token] = True
+        elif level - error <= limit:
+            part = level - math.floor(level)
+            # There is no boundary at 0.
+            doubt[token] = (part <= error and level >= 0.5) or 1.0 - part <= error
+        moved[token] = index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
+
+
+def _geometric_at(uniform: Decimal, epsilon: float, limit: int) -> int:
+    """|X| at a uniform number in [0, 1], cut at ``limit``."""
+    if uniform <= 0:
+        return limit
+    e = Decimal(epsilon)
+    level = (Decimal(2).ln() - (1 + (-e).exp()).ln() - uniform.ln()) / e
+    return int(min(max(level, Decimal(0)), Decimal(limit)))
+
+
+class DiffractorTem(_OnLists):
+    """TEM on the index: replace index i by j with probability proportional to exp(-ε·min(|i-j|, γ)/2).
+
+    γ = (2/ε)·ln((1-β)(W-1)/β), not rounded. Source: Meisenbacher et al. (2024), 1-D_T; Carvalho et al. (2023).
+
+    Privacy: ε·|i-j| for one list, as TEM with d = |i-j|.
+
+    A sum of geometric series, so the index is decided by inverse CDF in a fixed number of operations, exact on integers
+    with as many bits of the uniform number as it takes, see ``settle``. γ itself is a float64.
+
+    Attributes:
+        beta: in (0, 1); at most this is the chance of an index farther than γ.
+    """
+
+    name: ClassVar[str] = "diffractor_tem"
+
+    def __init__(self, orders: Sequence[Orders] | Orders, beta: float = 0.001) -> None:
+        check_range("diffractor_tem.beta", beta, 0.0, 1.0, open_ends=True)
+        super().__init__(orders)
+        self.beta = beta
+
+    def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
+        """The law on the indexes of one list, shape (n, W)."""
+        steps = np.abs(np.arange(self.size) - index[:, None])
+        gamma = truncation(epsilon, self.beta, self.size)
+        log_weight: Floats = -epsilon[:, None] / 2 * np.minimum(steps, gamma[:, None])
+        log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
+        return log_weight
+
+    def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
+        """Draw the new index."""
+        gamma = truncation(epsilon, self.beta, self.size)
+        far = min(1.0, self.beta / ((1 - self.beta) * max(self.size - 1, 1)))
+        moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
+        _tem(index, epsilon, gamma, far, self.size, words, moved, doubt)
+        for token in np.flatnonzero(doubt):
+            radius = int(min(gamma[token], float(self.size)))
+            at, e = int(index[token]), float(epsilon[token])
+            moved[token] = settle(partial(self._at, index=at, epsilon=e, radius=radius), words[token])
+        return moved
+
+    def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
+        """The new index at a uniform number in [0, 1]; the indexes run as in ``_tem``."""
+        left, right = min(index, radius), min(self.size - 1 - index, radius)
+        half, beta = Decimal(epsilon) / 2, Decimal(self.beta)
+        q = (-half).exp()
+        far = min(Decimal(1), beta / ((1 - beta) * max(self.size - 1, 1)))
+        ratio = q / (1 - q)
+        sums = [(1 - (-half * n).exp()) * ratio for n in (right, left)]
+        outside = self.size - 1 - left - right
+        place = uniform * (1 + sum(sums) + outside * far)
+        if place < 1:
+            return index
+        place -= 1
+        for sign, n, total in ((1, right, sums[0]), (-1, left, sums[1])):
+            if place < total:
+                level = int(-(1 - place / ratio).ln() / half)
+                return index + sign * (1 + min(max(level, 0), n - 1))
+            place -= total
+        if not outside:
+            return index - left if left else index + right  # only the upper end of the last interval
+        step = min(int(place / far), outside - 1)
+        return int(step if step < index - left else step + left + right + 1)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _tem(
+    index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words, moved: Ids, doubt: Flags
+) -> None:  # pragma: no cover - compiled
+    """Draw the new index, in float64; where its rounding could change the result, say so.
+
+    The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2}; the same to its
+    left; then ``far`` for each index outside, from the lowest.
+    """
+    last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
+    for token in range(len(index)):
+        if epsilon[token] != last:  # the tokens of a text have the same
+            last = epsilon[token]
+            half = last / 2
+            radius = int(min(gamma[token], np.float64(size)))
+            ratio = math.exp(-half) / -math.expm1(-half)
+            full = -math.expm1(-half * radius) * ratio
+        at = index[token]
+        left, right = min(at, radius), min(size - 1 - at, radius)
+        on_right = full if right == radius else -math.expm1(-half * right) * ratio
+        on_left = full if left == radius else -math.expm1(-half * left) * ratio
+        inside = 1.0 + on_right + on_left
+        total = inside + (size - 1 - left - right) * far
+        error = 2 * ROUNDING * total
+        place = (np.float64(words[token, 0]) + 0.5) * 2.0**-64 * total
+        if place < 1.0:
+            moved[token] = at
+            doubt[token] = place >= 1.0 - error
+            continue
+        edge = abs(place - 1.0) <= error or abs(place - 1.0 - on_right) <= error or abs(place - inside) <= error
+        if place < inside:
+            sign = 1 if place < 1.0 + on_right else -1
+            side = place - 1.0 if sign == 1 else place - 1.0 - on_right
+            rest = max(1.0 - side / ratio, 2.0**-60)
+            level = -math.log1p(rest - 1.0) / half if side / ratio < 0.5 else -math.log(rest) / half
+            spread = error / (ratio * half * rest) + ROUNDING * (level + 1 / half)
+            step = int(min(level, np.float64(size)))
+            moved[token] = at + sign * (1 + step)
+        else:
+            level = (place - inside) / far
+            spread = error / far + ROUNDING * level
+            step = int(min(level, np.float64(size)))
+            moved[token] = step if step < at - left else step + left + right + 1
+        part = level - math.floor(level)
+        doubt[token] = edge or part <= spread or 1.0 - part <= spread
+
+
+def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> int:
+    """The answer at a uniform number of which ``words`` (2,) are the first bits, exactly.
+
+    The number's bits are those of the first word, without the last ``shift``, and then as many as it takes from the
+    stream keyed by both words. ``answer`` is a step function; both ends of the interval that is left are tried, at a
+    precision far beyond its length, until they agree.
+    """
+    bits, known = 64 - shift, int(words[0]) >> shift
+    key = np.array([words[0], words[1], 0, 0], dtype=np.uint64)
+    more = 0
+    while True:
+        with decimal.localcontext() as context:
+            context.prec = int(bits * 0.302) + DIGITS
+            unit = Decimal(2) ** bits
+            # Wider by far more than the rounding of what ``answer`` computes.
+            margin = Decimal(10) ** -(context.prec - GUARD)
+            low, high = Decimal(known) / unit * (1 - margin), Decimal(known + 1) / unit * (1 + margin)
+            low, high = max(low, Decimal(0)), min(high, Decimal(1))
+            ends = answer(low), answer(high)
+        if ends[0] == ends[1]:
+            return ends[0]
+        more += 16
+        tail = expand(key, more)
+        known = (int(words[0]) >> shift) << (8 * more) | int.from_bytes(tail, "big")
+        bits = 64 - shift + 8 * more

@@ -1,0 +1,69 @@
+"""MADLIB, also called MVC or multivariate Laplace: noise around the word's vector, then the nearest word."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.exact_search import ExactSearch, pair_distances
+from lexveil.embeddings.word_space import Vectors
+from lexveil.mechanisms.preconditions import check_epsilon
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Madlib:
+    """Replace w by the word nearest to φ(w) + z, where z has density proportional to exp(-ε|z|).
+
+    Source: Feyisetan et al. (2020); CLMLDP Algorithm 3.
+
+    Privacy: ε·d metric DP with d the Euclidean distance of the vectors. The densities of φ(w) + z and φ(w') + z differ
+    at every point by a factor of at most exp(ε·d(w, w')), by the triangle inequality; the nearest word is computed
+    from the noisy vector alone. In float64 this holds up to the rounding of continuous noise (Mironov 2012).
+
+    Attributes:
+        vectors: (V, p) the words that may go in and come out.
+    """
+
+    name: ClassVar[str] = "madlib"
+    metric: ClassVar[str] = "Euclidean distance of the embedding"
+    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
+
+    def __init__(self, vectors: Vectors) -> None:
+        self.search = ExactSearch(vectors)
+        self.vectors = self.search.vectors
+        self.size = len(self.vectors)
+        self.no_guarantee: str | None = None
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        """Draw n vectors with density proportional to exp(-ε|z|).
+
+        The radius is Gamma(shape p, scale 1/ε), the direction uniform on the sphere.
+
+        Args:
+            epsilon: (n,) in 1 / embedding units.
+
+        Returns:
+            (n, p) float64.
+
+        Raises:
+            ParameterError: if an epsilon is not finite and greater than 0.
+        """
+        check_epsilon(epsilon)
+        p = self.vectors.shape[1]
+        radius = rng.gamma(p, 1.0, size=len(epsilon)) / epsilon
+        direction = rng.standard_normal((len(epsilon), p))
+        length = np.sqrt(np.einsum("np,np->n", direction, direction))
+        noise: Floats = direction * (radius / length)[:, None]
+        return noise
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
+        """Return the word nearest to each noisy vector."""
+        return self.search.nearest(self.vectors[ids] + noise)
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """The distance d of n pairs of ids, shape (n,)."""
+        return pair_distances(self.vectors, first, second)

@@ -1,0 +1,1 @@
+"""Sources of randomness: named streams of a seed, and the operating system's entropy."""

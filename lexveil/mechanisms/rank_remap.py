@@ -1,0 +1,76 @@
+"""Rank remapping: from the word a noisy vector led to, on to one of that word's neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import ParameterError
+from lexveil.mechanisms.madlib import Madlib
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+BLOCK = 4096  # words whose neighbours are found at a time
+
+
+class RankRemap:
+    """Replace the output ŵ of another mechanism by its i-th neighbour, i = 0 … R-1, with probability ∝ exp(-c·ε·i).
+
+    In many dimensions multivariate Laplace noise returns the word itself or a far one, hardly ever a neighbour. This
+    spreads the output over the words around ŵ; i = 0 is ŵ.
+
+    Source: arXiv 2411.13784.
+
+    Privacy: that of the mechanism inside, unchanged, since nothing but its output, public vectors and the public ε is
+    used: post-processing.
+
+    Attributes:
+        inner: the mechanism whose output is remapped: madlib, mahalanobis or vickrey.
+        c: greater than 0; the larger, the nearer.
+        ranks: R, at most V.
+    """
+
+    def __init__(self, inner: Madlib, c: float, ranks: int) -> None:
+        if not (np.isfinite(c) and c > 0):
+            raise ParameterError(f"rank_remap.c is {c}; it must be finite and greater than 0")
+        if ranks < 1:
+            raise ParameterError(f"rank_remap.ranks is {ranks}; it must be 1 or more")
+        self.inner, self.c = inner, c
+        self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
+        self.no_guarantee, self.size = inner.no_guarantee, inner.size
+        self.vectors, self.search = inner.vectors, inner.search
+        self.ranks = min(ranks, self.size)
+        self.members = np.empty((self.size, self.ranks), dtype=np.int32)
+        self.listed = np.zeros(self.size, dtype=np.bool_)
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """The inner mechanism's distance of n pairs of ids, shape (n,)."""
+        return self.inner.distance(first, second)
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        """The inner mechanism's noise, and one column of uniform numbers."""
+        inner = self.inner.noise(epsilon, rng)
+        return np.hstack([inner, rng.random((len(epsilon), 1))])
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
+        """Run the inner mechanism, then move each output to one of its neighbours."""
+        near = self.inner.replace(ids, epsilon, noise[:, :-1])
+        self._list(near)
+        moved: Ids = self.members[near, self.rank(epsilon, noise[:, -1])].astype(np.int64)
+        return moved
+
+    def rank(self, epsilon: Floats, uniform: Floats) -> Ids:
+        """The rank i of each of n tokens by inverse CDF: a geometric number cut at R-1."""
+        rate = self.c * epsilon
+        level = -np.log1p(uniform * np.expm1(-rate * self.ranks)) / rate
+        ranks: Ids = np.minimum(level, self.ranks - 1).astype(np.int64)
+        return ranks
+
+    def _list(self, words: Ids) -> None:
+        new = np.unique(words)
+        new = new[~self.listed[new]]
+        for start in range(0, len(new), BLOCK):
+            some = new[start : start + BLOCK]
+            self.members[some] = self.search.nearest_k(self.vectors[some].astype(np.float64), self.ranks)[0]
+            self.listed[some] = True

@@ -1,0 +1,101 @@
+"""Vickrey: MADLIB's noise, then one of the nearest words instead of always the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.exact_search import FEW
+from lexveil.embeddings.word_space import Vectors
+from lexveil.errors import ParameterError
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.preconditions import check_range
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Vickrey(Madlib):
+    """Replace w by one of the k words nearest to φ̂ = φ(w) + z, z as in MADLIB.
+
+    k = 2: the nearest w₁ with probability (1-t)·δ₂ / (t·δ₁ + (1-t)·δ₂), else the second nearest w₂; δ their distances
+    to φ̂. t = 0 is MADLIB (the same words from the same generator), t = 1 always the second.
+    k > 2: the r-th nearest with probability proportional to exp(-t_r·δ_r), one t for each of the k words.
+
+    Source: Xu et al. (2021b), Algorithms 1 and 3.
+
+    Privacy: ε·d metric DP, as MADLIB: the choice is made from the noisy vector and public words alone. The printed
+    Algorithm 1 leaves the input out of the candidates. That looks at the input again: Pr[M(w)=w] = 0 while
+    Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` does it, to reproduce papers, and there is no guarantee then.
+
+    Attributes:
+        t: in [0, 1] for k = 2; k numbers, not negative, for k > 2.
+        k: 2 to 7.
+        exclude_input: leave the input out of the candidates.
+        no_guarantee: why there is none; None where there is one.
+    """
+
+    name: ClassVar[str] = "vickrey"
+
+    def __init__(
+        self, vectors: Vectors, t: float | Sequence[float] = 0.75, k: int = 2, exclude_input: bool = False
+    ) -> None:
+        if not 2 <= k < FEW:
+            raise ParameterError(f"vickrey.k is {k}; it must lie between 2 and {FEW - 1}")
+        self.weights = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        if k == 2 and self.weights.shape == (1,):
+            check_range("vickrey.t", float(self.weights[0]), 0.0, 1.0)
+        elif self.weights.shape != (k,) or not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
+            raise ParameterError(
+                f"vickrey.t is {t}; it must be one number from 0 to 1 if vickrey.k is 2, or a list of {k} numbers "
+                "that are not negative"
+            )
+        super().__init__(vectors)
+        self.t, self.k, self.exclude_input = t, k, exclude_input
+        if len(self.vectors) < k + exclude_input:
+            raise ParameterError(f"vickrey needs {k + exclude_input} words; the vocabulary holds {len(self.vectors)}")
+        self.no_guarantee = (
+            "vickrey.exclude_input leaves the input out of the candidates, so it never comes out itself and no ε holds"
+            if exclude_input
+            else None
+        )
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        """MADLIB's noise, and a column of uniform numbers that choose among the candidates: (n, p + 1)."""
+        ball = super().noise(epsilon, rng)
+        return np.hstack([ball, rng.random((len(epsilon), 1))])
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
+        """Choose among the words nearest to each noisy vector."""
+        return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
+
+    def candidates(self, ids: Ids, noise: Floats) -> tuple[Ids, Floats]:
+        """The k nearest words of each noisy vector and their distances to it, (n, k) each."""
+        near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + self.exclude_input)
+        if not self.exclude_input:
+            return near, distances
+        out = near == ids[:, None]
+        out[~out.any(axis=1), -1] = True
+        return near[~out].reshape(-1, self.k), distances[~out].reshape(-1, self.k)
+
+    def choose(self, ids: Ids, near: Ids, distances: Floats, uniform: Floats) -> Ids:  # noqa: ARG002
+        """Draw one candidate per row by inverse CDF."""
+        if len(self.weights) == 1:
+            t = float(self.weights[0])
+            first, second = distances[:, 0], distances[:, 1]
+            # Both at distance 0: the words have the same vector, and t alone decides.
+            tie = second == 0
+            stay = np.where(tie, 1 - t, (1 - t) * second)
+            whole = np.where(tie, 1.0, t * first + (1 - t) * second)
+            # φ̂ lies on w₁ and t = 1: the formula says 0 / 0, its limit the second word.
+            stay = np.divide(stay, whole, out=np.zeros(len(stay)), where=whole > 0)
+            return np.where(uniform < stay, near[:, 0], near[:, 1])
+        score = -self.weights * distances
+        weight = np.exp(score - score.max(axis=1, keepdims=True))
+        summed = np.cumsum(weight, axis=1)
+        place = (uniform[:, None] * summed[:, -1:] >= summed[:, :-1]).sum(axis=1)
+        chosen: Ids = near[np.arange(len(near)), place]
+        return chosen

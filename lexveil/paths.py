@@ -1,0 +1,81 @@
+"""Where each artifact lives. Everything is relative to the project's folder, the one with dvc.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SQL = Path(__file__).resolve().parents[1] / "sql"
+
+PARAMS = Path("params.yaml")
+CORPUS = Path("data/corpus")
+DOCUMENTS = Path("data/documents")
+EMBEDDINGS = Path("data/embeddings")
+
+ARTIFACTS = Path("artifacts")
+SAMPLE = ARTIFACTS / "corpus/sample.parquet"
+TOKENS = ARTIFACTS / "corpus/tokens.parquet"
+WORDS = ARTIFACTS / "corpus/words.parquet"
+NGRAMS = ARTIFACTS / "ngrams"
+COLLOCATIONS = ARTIFACTS / "collocations"
+ATTACKERS = ARTIFACTS / "attackers"
+LANGUAGE_MODEL = ARTIFACTS / "language_model"
+METRICS = ARTIFACTS / "metrics"
+CHECKS = ARTIFACTS / "checks"
+DATA_DOCS = ARTIFACTS / "data_docs"
+REPORT = ARTIFACTS / "report"
+AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
+
+
+def segmented(segmentation: str) -> Path:
+    """One sentence per line, tokens separated by a space."""
+    return ARTIFACTS / "segmented" / f"{segmentation}.txt"
+
+
+def embedding(segmentation: str) -> Path:
+    """The embedding trained on one segmentation: words.txt, counts.npy, vectors.npy, meta.json."""
+    return ARTIFACTS / "embeddings" / segmentation
+
+
+def neighborhood(segmentation: str) -> Path:
+    """Nearest words of every word of one embedding: neighbors.npy, distances.npy, meta.json."""
+    return ARTIFACTS / "neighborhoods" / segmentation
+
+
+def word_orders(segmentation: str, name: str) -> Path:
+    """One list set (L0, L1, L2) over the words of one segmentation: words.txt, orders.npy, meta.json."""
+    return ARTIFACTS / "word_orders" / segmentation / name
+
+
+def deniability(mechanism: str) -> Path:
+    """Plausible deniability statistics of one mechanism, one JSON file per segmentation."""
+    return ARTIFACTS / "deniability" / mechanism
+
+
+def evaluation(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """Utility and empirical privacy of one run."""
+    return ARTIFACTS / "evaluation" / mechanism / strategy / f"{epsilon}.json"
+
+
+def model(name: str) -> Path:
+    """A word model that was brought in: words.txt, vectors.npy, counts.npy, meta.json."""
+    return EMBEDDINGS / name
+
+
+def plans(strategy: str) -> Path:
+    """The plans of one strategy, one file per base epsilon."""
+    return ARTIFACTS / "plans" / strategy
+
+
+def plan(strategy: str, epsilon: float) -> Path:
+    """The budget plan of every document for one strategy and base epsilon."""
+    return plans(strategy) / f"{epsilon}.parquet"
+
+
+def plan_check(strategy: str, epsilon: float) -> Path:
+    """What the expectations said of one plan; privatize depends on it."""
+    return CHECKS / "plans" / strategy / f"{epsilon}.json"
+
+
+def private(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """One run: documents.parquet, tokens.parquet, record.json."""
+    return ARTIFACTS / "private" / mechanism / strategy / f"{epsilon}"

@@ -1,0 +1,43 @@
+"""Which audit a release can point at: the last one of its mechanism and strategy, made with its parameters."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lexveil import paths
+from lexveil.errors import RequestError
+from lexveil.privatization.engine import Settings
+from lexveil.runtime.hashes import sha256
+
+
+def audit_relied_on(settings: Settings, parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """The result of the audit whose epsilon is nearest, from `lexveil serve`'s weekly flow; None if there is none.
+
+    Args:
+        parameters: of the mechanism; an audit of others says nothing of this one.
+
+    Raises:
+        RequestError: if the audit found a violation and a release is asked for.
+    """
+    found: list[tuple[float, dict[str, Any]]] = []
+    for file in sorted(paths.AUDITS.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
+        try:
+            result = json.loads(file.read_text(encoding="utf-8"))
+            if result["parameters"] != parameters:
+                continue
+            if result["violation"] and settings.mode == "release":
+                raise RequestError(
+                    f"{file}: the last audit of {settings.mechanism} {settings.strategy} found a violation of the "
+                    "claimed epsilon; nothing is released on it. Mend the mechanism and audit again"
+                )
+            one = {
+                "epsilon": result["epsilon"],
+                "mode": result["mode"],
+                "result": "violation found" if result["violation"] else "no violation found",
+                "sha256": sha256(file),
+            }
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # cut short, or of an older version: no audit
+        found.append((abs(result["epsilon"] - (settings.epsilon or result["epsilon"])), one))
+    return min(found, key=lambda pair: pair[0])[1] if found else None

@@ -1,0 +1,175 @@
+"""Who pays for what goes out: the ledger of all releases, or nobody where nothing is released."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.config import Params, ReleaseParams
+from lexveil.errors import RequestError
+from lexveil.formats.chunks import Chunk
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.statement import recovered_as_text
+from lexveil.ledger.transaction import Reservation, Transaction
+from lexveil.privatization.outputs import Outputs
+from lexveil.runtime.hashes import version
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Charge(Protocol):
+    """What a release does about its cost, in this order; leaving without ``publish`` or ``commit`` withdraws it."""
+
+    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+        """Ask for the rows of a chunk, each at a share of the document budget."""
+
+    def reserve(self, budget: float) -> None:
+        """Set aside what all rows cost that their subjects can still pay for."""
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """Which rows, counted from 0 in the order asked for, must not go out."""
+
+    def facts(self) -> dict[str, Any] | None:
+        """What the record says of it."""
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear, paid."""
+
+    def commit(self) -> None:
+        """Pay before the first byte goes to a stream, which cannot be called back."""
+
+
+class NoCharge:
+    """An experiment, or a copy: nothing is released, so nothing is owed."""
+
+    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+        """Nothing is asked for."""
+
+    def reserve(self, budget: float) -> None:
+        """Nothing is set aside."""
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """No row is."""
+        return np.zeros(stop - start, dtype=bool)
+
+    def facts(self) -> None:
+        """The record says nothing."""
+        return
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear."""
+        outputs.publish()
+
+    def commit(self) -> None:
+        """There is nothing to pay."""
+
+
+@dataclass(slots=True)
+class LedgerCharge:
+    """A release that the ledger pays for."""
+
+    release: Transaction
+    params: ReleaseParams
+    outputs: Outputs
+    finals: Sequence[Path]
+    reserved: Reservation | None = None
+
+    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+        """Ask for the rows of a chunk."""
+        self.release.request(subjects_of(chunk), shares)
+
+    def reserve(self, budget: float) -> None:
+        """Set aside what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
+        partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
+        self.reserved = self.release.reserve(
+            budget or 1.0, self.params.cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
+        )
+
+    def withheld(self, start: int, stop: int) -> Bools:
+        """Which rows must not go out."""
+        assert self.reserved is not None
+        return self.reserved.withheld(start, stop)
+
+    def facts(self) -> dict[str, Any]:
+        """The release by its id, what it took, and the ledger's head, which anchors the chain."""
+        of = self.reserved
+        assert of is not None
+        return {
+            "id": self.release.id,
+            "head": of.head,
+            "cap": self.params.cap,
+            "documents": of.n_documents,
+            "withheld": of.n_withheld,
+            "subjects": of.n_subjects,
+            "exhausted": of.n_exhausted,
+            "epsilon": of.total / 1e9,
+            "largest_balance": of.largest_balance / 1e9,
+        }
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear. From ``written`` on whatever happens ends in all of them, by whoever comes next."""
+        files = [(partial.absolute(), final.absolute(), outputs.sha256(final)) for partial, final in outputs.settle()]
+        self.release.written(files)
+        # They are the ledger's now: if a rename fails, who comes next needs the hidden files.
+        outputs.forget()
+        self.release.publish()
+
+    def commit(self) -> None:
+        """Pay now."""
+        self.release.commit()
+
+
+def terms_of(params: Params, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
+    """The terms of params.yaml; what a request says of exhausted subjects goes before them."""
+    return replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
+
+
+@contextmanager
+def paying(
+    params: ReleaseParams,
+    mode: str,
+    has_subjects: bool,
+    about: dict[str, Any],
+    outputs: Outputs,
+    finals: Sequence[Path],
+) -> Iterator[Charge]:
+    """Open the ledger if anything is released.
+
+    Args:
+        about: of the run, for the ledger's chain; no source text.
+        finals: the output files.
+
+    Raises:
+        RequestError: if the ledger cannot be used.
+    """
+    if mode != "release":
+        yield NoCharge()
+        return
+    if params.keys == "plain" and not has_subjects:
+        raise RequestError(
+            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
+            "or set release.keys: hashed"
+        )
+    with Ledger.open(params.ledger, keys=params.keys) as ledger:
+        for line in recovered_as_text(ledger.recovered):
+            print(line, file=sys.stderr)
+        with ledger.begin(about | {"lexveil": version()}) as release:
+            yield LedgerCharge(release, params, outputs, finals)
+
+
+def subjects_of(chunk: Chunk) -> list[str]:
+    """Whom each row is about, as the ledger's keys: where no column says so, each text is its own subject, known again
+    by its content. The two kinds of key never meet: no value of a column holds a NUL.
+    """
+    if chunk.subjects is not None:
+        return chunk.subjects
+    texts = ("\0".join("\1" if text is None else text for text in row) for row in chunk.texts)
+    return [f"\0text:{hashlib.sha256(text.encode()).hexdigest()}" for text in texts]

@@ -1,0 +1,266 @@
+"""Rewrite files, folders or standard input in bounded memory; what `lexveil privatize` calls.
+
+The input is gone through twice: once to count what the budget is spread over and what each subject spends, once to
+rewrite. Between the two a release pays, in the ledger. All outputs then appear together, or none does.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.accounting.record import record
+from lexveil.config import ReleaseParams, load_params
+from lexveil.formats.writers import Formulas, Writer, open_writer
+from lexveil.privatization.budget_charge import paying, terms_of
+from lexveil.privatization.engine import TOKEN_LOG, SelectedChunk, Settings, make_settings
+from lexveil.privatization.outputs import Job, Outputs, find_jobs, writing
+from lexveil.privatization.two_passes import TwoPassRun
+from lexveil.runtime.hashes import version
+from lexveil.runtime.tables import PARQUET
+
+SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
+
+# Called with the hidden outputs and the record before anything appears; what it raises withdraws all.
+Gate = Callable[[Outputs, dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to rewrite and how; see ``privatize_file``."""
+
+    jobs: Sequence[Job]
+    columns: tuple[str, ...]
+    subject_column: str | None
+    workers: int
+    formulas: Formulas
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is a folder of files, so that a row needs the name of its file."""
+        return bool(self.jobs[0].name)
+
+    @property
+    def finals(self) -> list[Path]:
+        """The output files."""
+        return [job.out for job in self.jobs if job.out is not None]
+
+    def chunks(self, for_writing: bool) -> Iterator[SelectedChunk]:
+        """All chunks of all files, every row to be released."""
+        for job in self.jobs:
+            for chunk in job.reader.chunks(for_writing):
+                yield SelectedChunk.whole(chunk, job.name)
+
+
+def privatize_file(
+    source: Path | str,
+    target: Path | str,
+    *,
+    text_column: str | Sequence[str] = "text",
+    subject_column: str | None = None,
+    form: str | None = None,
+    formulas: Formulas = "keep",
+    on_exhausted: Literal["withhold", "refuse"] | None = None,
+    workers: int | None = None,
+    gate: Gate | None = None,
+    more: Sequence[Path] = (),
+    about: Mapping[str, str] | None = None,
+    **how: Any,
+) -> dict[str, Any]:
+    """Rewrite columns of a file or of all files in a folder; write a record and a token ledger beside the output.
+
+    Args:
+        source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; "-" is
+            standard input.
+        target: the output, of the same form; "-" is standard output, which gets no ledger and no record beside it.
+        text_column: the columns to rewrite. A row is a document: its texts share one budget.
+        subject_column: whom a row is about: whose budget the ledger keeps. None: each text has its own.
+        form: of standard input, as the ending of a name; None is jsonl.
+        formulas: what becomes of a rewritten CSV or TSV field that a spreadsheet would compute.
+        on_exhausted: None as in params.yaml.
+        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
+        gate: looks at the outputs before they appear, and may add to the record.
+        more: further files that the gate may write, by ``Outputs.begin``; they appear with the output.
+        about: further facts for the ledger's chain; no text and no key.
+        how: as ``make_settings``.
+
+    Returns:
+        The privacy record.
+
+    Raises:
+        RequestError: if the request cannot be served; nothing is written then.
+        LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is written then.
+    """
+    settings = make_settings(**how)
+    columns = (text_column,) if isinstance(text_column, str) else tuple(text_column)
+    params = load_params()
+    with find_jobs(source, target, columns, subject_column, form, Path(params.machine.temp_directory)) as jobs:
+        if workers is None:
+            workers = 1 if sum(job.reader.size for job in jobs) < SMALL else params.machine.workers
+        request = Request(jobs, columns, subject_column, workers, formulas)
+        out = None if target == "-" else Path(target)
+        with writing(out, more) as outputs:
+            if settings.mechanism == "none":
+                return _copy(request, settings, outputs)
+            terms = terms_of(params, on_exhausted)
+            return _rewrite(request, settings, terms, outputs, gate, about or {})
+
+
+def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, Any]:
+    """Write the rows as they are: what a run is compared with."""
+    n_texts = 0
+    with ExitStack() as stack:
+        sinks = _Sinks(request, outputs, stack)
+        for held in request.chunks(for_writing=True):
+            sinks.of(held.file).write(held.chunk, held.chunk.texts, held.keep)
+            n_texts += sum(text is not None for row in held.chunk.texts for text in row)
+    statement = record(
+        mechanism="none",
+        strategy="none",
+        segmentation=None,
+        base_epsilon=None,
+        policy=settings.policy,
+        mode="none",
+        keep_layout=True,
+        budgets={},
+        counts={"n_texts": n_texts},
+        hashes={},
+        version=version(),
+    )
+    if outputs.target is not None:
+        statement["output"] = _hashes(request, outputs)
+        _write_record(statement, outputs)
+        outputs.publish()
+    return statement
+
+
+def _rewrite(
+    request: Request,
+    settings: Settings,
+    terms: ReleaseParams,
+    outputs: Outputs,
+    gate: Gate | None,
+    about: Mapping[str, str],
+) -> dict[str, Any]:
+    # What is missing is said before the input is read.
+    run = TwoPassRun(settings, request.chunks, request.columns, request.workers)
+    has_subjects = request.subject_column is not None
+    told = {**about, **run.about()}
+    with paying(terms, settings.mode, has_subjects, told, outputs, request.finals) as payment:
+        run.count(payment)
+        if outputs.target is None:
+            payment.commit()  # what is on its way cannot be called back
+        with ExitStack() as stack:
+            sinks = _Sinks(request, outputs, stack)
+            ledger = _TokenLogWriter(request, outputs, stack)
+            withheld = _Withheld(request, outputs, stack)
+            for held, part in run.rewrite(payment):
+                sinks.of(held.file).write(held.chunk, part.texts, held.keep)
+                ledger.write(held, part.ledger)
+                withheld.write(held)
+            n_formulas, first = sinks.formulas()
+        statement = run.record(payment)
+        statement["counts"] |= {"n_formula_cells": n_formulas, "first_formula_row": first}
+        if outputs.target is not None:
+            # Of what was made, never of the source: with its hash anybody could test a guess of the text.
+            statement["output"] = _hashes(request, outputs)
+            if gate is not None:
+                gate(outputs, statement)
+            _write_record(statement, outputs)
+            payment.publish(outputs)
+        return statement
+
+
+def _write_record(statement: dict[str, Any], outputs: Outputs) -> None:
+    # Under the hidden name itself, which the ledger knows and removes if this process dies.
+    text = json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False)
+    outputs.begin(outputs.companion("record.json")).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _hashes(request: Request, outputs: Outputs) -> dict[str, Any]:
+    """The sha256 of all that was written so far."""
+    made: dict[str, Any] = {}
+    if request.has_names:
+        made["files"] = {job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None}
+    else:
+        made["sha256"] = outputs.sha256(request.finals[0])
+    for key, ending in (("tokens_sha256", "tokens.parquet"), ("withheld_sha256", "withheld.csv")):
+        if outputs.companion(ending) in outputs.begun:
+            made[key] = outputs.sha256(outputs.companion(ending))
+    return made
+
+
+class _Sinks:
+    """The writer of each output file, one open at a time: files come one after the other."""
+
+    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
+        self.jobs, self.outputs, self.request = {job.name: job for job in request.jobs}, outputs, request
+        self.opened: dict[str, Writer] = {}
+        self.stack = stack.enter_context(ExitStack())
+
+    def of(self, file: str) -> Writer:
+        if file not in self.opened:
+            self.stack.close()
+            job = self.jobs[file]
+            out = sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
+            self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.request.formulas))
+        return self.opened[file]
+
+    def formulas(self) -> tuple[int, int | None]:
+        """How many fields a spreadsheet would compute, and the row of the first."""
+        first = (writer.first_formula for writer in self.opened.values() if writer.first_formula is not None)
+        return sum(writer.n_formulas for writer in self.opened.values()), next(first, None)
+
+
+class _TokenLogWriter:
+    """What happened to every token; with the text column and the file where there are several."""
+
+    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
+        self.request = request
+        self.schema = TOKEN_LOG if len(request.columns) > 1 else TOKEN_LOG.remove(TOKEN_LOG.get_field_index("column"))
+        if request.has_names:
+            self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
+        self.writer: pq.ParquetWriter | None = None
+        if outputs.target is not None:
+            partial = outputs.begin(outputs.companion("tokens.parquet"))
+            self.writer = stack.enter_context(pq.ParquetWriter(partial, self.schema, **PARQUET))
+
+    def write(self, held: SelectedChunk, tokens: pa.Table) -> None:
+        if self.writer is None or not tokens.num_rows:
+            return
+        if self.request.has_names:
+            zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
+            tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([held.file])))
+        self.writer.write_table(tokens.select(self.schema.names))
+
+
+class _Withheld:
+    """The rows that were not released because their subjects' budget is exhausted: a file only if there are any."""
+
+    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
+        self.request, self.outputs, self.stack = request, outputs, stack
+        self.writer: Any = None
+
+    def write(self, held: SelectedChunk) -> None:
+        rows = np.flatnonzero(~held.keep).tolist()
+        if not rows or self.outputs.target is None:
+            return
+        if self.writer is None:
+            partial = self.outputs.begin(self.outputs.companion("withheld.csv"))
+            self.writer = csv.writer(
+                self.stack.enter_context(partial.open("w", encoding="utf-8", newline="")), lineterminator="\n"
+            )
+            self.writer.writerow(["file", "row", "subject"])
+        subjects = held.chunk.subjects
+        for row in rows:
+            self.writer.writerow([held.file, held.chunk.first + row, subjects[row] if subjects else ""])

@@ -1,0 +1,187 @@
+"""Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a DuckDB relation.
+
+from lexveil.privatization.in_memory import privatize
+
+done = privatize(frame["body"], mechanism="tem", strategy="S3", document_budget=200.0, subjects=frame["customer"])
+frame["body"] = done.values
+print(done.record["guarantee"]["formula"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from lexveil.config import load_params
+from lexveil.errors import RequestError
+from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather, is_text, rewritten_type
+from lexveil.formats.readers import plain_value, text_value
+from lexveil.privatization.budget_charge import paying, terms_of
+from lexveil.privatization.engine import TOKEN_LOG, SelectedChunk, Settings, make_settings
+from lexveil.privatization.outputs import Outputs
+from lexveil.privatization.two_passes import TwoPassRun
+
+SMALL = 2**20  # characters below which worker processes cost more than they save
+
+
+@dataclass(frozen=True, slots=True)
+class Privatized:
+    """What came of a column.
+
+    Attributes:
+        values: of the kind that was given, in the same order; None where there was none, or where the ledger has
+            nothing left for its subject.
+        ledger: what happened to every token: row (from 1), position, class, epsilon, action; no source word.
+        record: the privacy record.
+    """
+
+    values: Any
+    ledger: pa.Table
+    record: dict[str, Any]
+
+
+def privatize(
+    values: Any,
+    *,
+    column: str | None = None,
+    subjects: Any = None,
+    on_exhausted: Literal["withhold", "refuse"] | None = None,
+    workers: int | None = None,
+    **how: Any,
+) -> Privatized:
+    """Rewrite a column of texts, from the project's folder, in which `lexveil run` made the artifacts.
+
+    Args:
+        values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a DuckDB relation.
+        column: of a relation: its text column.
+        subjects: whom each text is about, of the same length: whose budget the ledger keeps; None: each text has its
+            own. Of a relation: the name of a column.
+        on_exhausted: what becomes of texts whose subject's budget is exhausted; None as in params.yaml.
+        workers: processes; they change no result.
+        how: mechanism, strategy, epsilon or document_budget, mode, seed, stopwords, punctuation, oov, consistent, as
+            for `lexveil privatize`.
+
+    Raises:
+        RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
+    """
+    if hasattr(values, "fetch_arrow_table") and hasattr(values, "columns"):
+        return _relation(values, column, subjects, on_exhausted, workers, how)
+    if column is not None:
+        raise RequestError("column: only of a DuckDB relation; give the column itself")
+    listed = _listed(values, "values")
+    whom = None if subjects is None else _listed(subjects, "subjects")
+    settings = make_settings(**how)
+    rewritten, ledger, made = privatize_texts(listed, settings, workers, whom, on_exhausted)
+    return Privatized(_like(values, rewritten), ledger, made)
+
+
+def privatize_texts(
+    texts: Sequence[Any],
+    settings: Settings,
+    workers: int | None = None,
+    subjects: Sequence[Any] | None = None,
+    on_exhausted: Literal["withhold", "refuse"] | None = None,
+) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
+    """Rewrite texts that are in memory; see ``privatize``.
+
+    Returns:
+        The rewritten texts, the ledger, the privacy record.
+    """
+    if settings.mechanism == "none":
+        raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
+    params = load_params()
+    chunks = list(_chunks(texts, subjects))
+    if workers is None:
+        size = sum(len(text) for held in chunks for (text,) in held.chunk.texts if text is not None)
+        workers = 1 if size < SMALL else params.machine.workers
+    run = TwoPassRun(settings, lambda _: iter(chunks), ("text",), workers)
+    terms = terms_of(params, on_exhausted)
+    rewritten: list[str | None] = []
+    ledgers = [TOKEN_LOG.empty_table()]
+    with paying(terms, settings.mode, subjects is not None, run.about(), Outputs(None), ()) as payment:
+        run.count(payment)
+        for held, part in run.rewrite(payment):
+            rewritten += [row[0] if keep else None for row, keep in zip(part.texts, held.keep.tolist(), strict=True)]
+            ledgers.append(part.ledger)
+        made = run.record(payment)
+        payment.commit()
+    # In one piece: its bytes are not to tell how it was made.
+    ledger = pa.concat_tables(ledgers).drop_columns(["column"]).combine_chunks()
+    return rewritten, ledger, made
+
+
+def _chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[SelectedChunk]:
+    if subjects is not None and len(subjects) != len(texts):
+        raise RequestError(f"subjects: {len(subjects):,} for {len(texts):,} texts; give one for each")
+
+    def rows() -> Iterator[ParsedRow]:
+        for number, value in enumerate(texts, 1):
+            text = text_value(value, "values", f"text {number}")
+            if text is not None and len(text) > TEXT_LIMIT:
+                raise RequestError(f"text {number}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
+            yield ParsedRow(number, [text], None if subjects is None else _subject(subjects[number - 1], number), None)
+
+    yield from map(SelectedChunk.whole, gather(rows(), subjects is not None))
+
+
+def _subject(value: Any, number: int) -> str:
+    subject = plain_value(value, "subjects", f"text {number}")
+    if subject is None:
+        raise RequestError(f"text {number}: its subject is empty; say whom it is about, or give no subjects at all")
+    return subject
+
+
+def _listed(values: Any, name: str) -> list[Any]:
+    """A column as a list, null as None."""
+    if isinstance(values, list | tuple):
+        return list(values)
+    if hasattr(values, "to_pylist"):
+        return list(values.to_pylist())
+    if hasattr(values, "isna") and hasattr(values, "index") and hasattr(values, "dtype"):  # a Series of pandas
+        absent = values.isna().tolist()
+        return [None if gone else value for value, gone in zip(values.tolist(), absent, strict=True)]
+    if hasattr(values, "to_list"):  # polars
+        return list(values.to_list())
+    raise RequestError(
+        f"{name}: a {type(values).__name__}; give a list of strings, a column of pandas, polars or Arrow, or a relation"
+    )
+
+
+def _like(values: Any, rewritten: list[str | None]) -> Any:
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        kind = rewritten_type(values.type) if is_text(values.type) else pa.string()
+        made = pa.array(rewritten, pa.large_string()).cast(kind)
+        return pa.chunked_array([made]) if isinstance(values, pa.ChunkedArray) else made
+    if hasattr(values, "isna"):
+        # The categories are other ones now.
+        dtype = "category" if values.dtype == "category" else values.dtype
+        return type(values)(rewritten, index=values.index, name=values.name, dtype=dtype)
+    if hasattr(values, "to_list"):
+        return type(values)(values.name, rewritten)
+    return tuple(rewritten) if isinstance(values, tuple) else rewritten
+
+
+def _relation(
+    relation: Any,
+    column: str | None,
+    subjects: Any,
+    on_exhausted: Literal["withhold", "refuse"] | None,
+    workers: int | None,
+    how: dict[str, Any],
+) -> Privatized:
+    import duckdb
+
+    for name, wanted in (("column", column), ("subjects", subjects)):
+        if (wanted is not None or name == "column") and wanted not in relation.columns:
+            raise RequestError(f"{name}: {wanted!r} is no column of the relation; it has {', '.join(relation.columns)}")
+    table = relation.fetch_arrow_table()
+    settings = make_settings(**how)
+    whom = None if subjects is None else table.column(subjects).to_pylist()
+    texts = table.column(column).to_pylist()
+    rewritten, ledger, made = privatize_texts(texts, settings, workers, whom, on_exhausted)
+    at = table.schema.get_field_index(column)
+    table = table.set_column(at, pa.field(column, pa.string()), pa.array(rewritten, pa.string()))
+    return Privatized(duckdb.from_arrow(table), ledger, made)

@@ -1,0 +1,283 @@
+"""Which files a request reads and writes, and how they appear: all of them whole, or none."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from lexveil.errors import LexveilError, RequestError
+from lexveil.formats.chunks import Reader
+from lexveil.formats.input_files import Source, as_source, find_sources, shown
+from lexveil.formats.writers import check_output
+from lexveil.runtime.hashes import sha256
+
+STDIN = "-"
+PARTIAL = ".partial-"  # before the name of an output until it is whole
+COMPANIONS = ("tokens.parquet", "record.json", "withheld.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One table to rewrite: ``out`` is None for standard output; ``name`` tells the files of a folder apart."""
+
+    reader: Reader
+    out: Path | None
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Outputs:
+    """The files of one request while they are written: under hidden names beside where they will stand.
+
+    Attributes:
+        target: the file or folder that was asked for; None for standard output.
+        more: further files that may go with the output.
+        begun: those that are being written, by the name that each will have.
+        hashes: of those that are written and do not change any more.
+    """
+
+    target: Path | None
+    more: tuple[Path, ...] = ()
+    begun: dict[Path, Path] = field(default_factory=dict)
+    folders: list[Path] = field(default_factory=list)
+    hashes: dict[Path, str] = field(default_factory=dict)
+
+    def begin(self, final: Path) -> Path:
+        """Return where to write what will be ``final``: a file that nobody else may read."""
+        self._make_folder(final.parent)
+        partial = partial_name(final)
+        with _faults(final):
+            # What a killed run left, or a link that somebody laid there, is not written into.
+            partial.unlink(missing_ok=True)
+            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+        self.begun[final] = partial
+        return partial
+
+    def sha256(self, final: Path) -> str:
+        """The hash of what is written and will be ``final``; it is read once, so it must not change any more."""
+        if final not in self.hashes:
+            self.hashes[final] = sha256(self.begun[final])
+        return self.hashes[final]
+
+    def companion(self, ending: str) -> Path:
+        """The name of a file that goes with the output."""
+        assert self.target is not None
+        return beside(self.target, ending)
+
+    def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
+        """The hidden and the final name of all that a request may write, whether it will or not."""
+        names = [*finals, *(self.companion(ending) for ending in COMPANIONS), *self.more]
+        return [(partial_name(final), final) for final in names]
+
+    def settle(self) -> list[tuple[Path, Path]]:
+        """See that all is on the disk, readable as the umask has it; return hidden and final names, the texts last."""
+        mask = os.umask(0)
+        os.umask(mask)
+        for final, partial in self.begun.items():
+            with _faults(final), partial.open("rb") as written:
+                os.fchmod(written.fileno(), 0o666 & ~mask)
+                os.fsync(written.fileno())
+        own = {*(self.companion(ending) for ending in COMPANIONS), *self.more} if self.target else set()
+        return sorted(((partial, final) for final, partial in self.begun.items()), key=lambda pair: pair[1] not in own)
+
+    def publish(self) -> None:
+        """Give all files their names, the texts last: whoever finds them finds their record too."""
+        for partial, final in self.settle():
+            with _faults(final):
+                os.replace(partial, final)
+        self.forget()
+
+    def forget(self) -> None:
+        """Leave what was begun where it is: it has its name now."""
+        self.begun.clear()
+        self.folders.clear()
+
+    def abandon(self) -> None:
+        """Remove what was begun."""
+        for partial in self.begun.values():
+            partial.unlink(missing_ok=True)
+        for folder in reversed(self.folders):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.exists():
+            self._make_folder(folder.parent)
+            with _faults(folder):
+                folder.mkdir()
+            self.folders.append(folder)
+
+
+def beside(out: Path, ending: str) -> Path:
+    """The name of what goes with an output."""
+    return out.with_name(f"{out.name}.{ending}")
+
+
+def partial_name(final: Path) -> Path:
+    """The name of an output until it is whole. It keeps its ending, which says the form."""
+    return final.with_name(f"{PARTIAL}{final.name}")
+
+
+@contextmanager
+def writing(target: Path | None, more: Sequence[Path] = ()) -> Iterator[Outputs]:
+    """Give the outputs of a request; what was begun and not published is removed.
+
+    Raises:
+        LexveilError: if something cannot be written, in place of the system's error.
+    """
+    outputs = Outputs(target, tuple(more))
+    try:
+        with _faults(target or Path("standard output")):
+            yield outputs
+    finally:
+        outputs.abandon()
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = Path(error.filename) if isinstance(error.filename, str) else path
+        if where.name.startswith(PARTIAL):
+            where = where.with_name(where.name.removeprefix(PARTIAL))
+        hint = {28: "; free some space", 13: "; see to its permissions", 30: "; choose a folder that can be written"}
+        raise LexveilError(
+            f"{shown(where)}: cannot be written ({error.strerror or error}){hint.get(error.errno or 0, '')}; "
+            "nothing was released"
+        ) from None
+
+
+@contextmanager
+def find_jobs(
+    source: Path | str,
+    target: Path | str,
+    text_columns: Sequence[str],
+    subject_column: str | None,
+    form: str | None,
+    spool: Path,
+) -> Iterator[list[Job]]:
+    """Find what is to be read and written, and see that it can be.
+
+    Args:
+        source: a file, a folder, or "-" for standard input.
+        target: the file or folder to write, or "-" for standard output.
+        form: how standard input is written, as the ending of a name: jsonl, csv.gz, ...
+        spool: the folder where standard input is kept meanwhile.
+
+    Raises:
+        RequestError: if it cannot; nothing is touched then.
+    """
+    if target == STDIN and source != STDIN and Path(source).is_dir():
+        raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
+    with find_readers(source, text_columns, subject_column, form, spool) as readers:
+        if source == STDIN or not Path(source).is_dir():
+            reader = readers[0]
+            yield [Job(reader, _target(target, None if source == STDIN else Path(source), reader.source))]
+            return
+        out = Path(target)
+        with _names(out):
+            _check_folder(out, Path(source))
+        names = [_name_in(Path(source), reader.source.path) for reader in readers]
+        yield [Job(reader, out / name, name) for reader, name in zip(readers, names, strict=True)]
+
+
+def _name_in(folder: Path, file: Path) -> str:
+    # Links are followed, so a file may lie elsewhere; where it was found is what names it.
+    return os.path.relpath(file, folder)
+
+
+@contextmanager
+def find_readers(
+    source: Path | str, text_columns: Sequence[str], subject_column: str | None, form: str | None, spool: Path
+) -> Iterator[list[Reader]]:
+    """Find what is to be read; arguments as of ``find_jobs``.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
+    if source != STDIN and form is not None:
+        raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
+    if source == STDIN:
+        with _standard_input(form or "jsonl", spool) as (found, reopen, descriptor):
+            yield [Reader(found, text_columns, subject_column, reopen, descriptor)]
+        return
+    yield [Reader(one, text_columns, subject_column) for one in find_sources([Path(source)])]
+
+
+def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
+    if target == STDIN:
+        if form.kind == "parquet":
+            raise RequestError("Parquet cannot go to standard output; give -o FILE.parquet")
+        return None
+    out = Path(target)
+    with _names(out):
+        check_output(out, source, form, as_source(out))
+        check_companions(out)
+    return out
+
+
+@contextmanager
+def _names(out: Path) -> Iterator[None]:
+    """Names that the system does not take, or does not let us look up, are a wrong request."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RequestError(f"{shown(out)}: no output can have this name ({why}); choose another") from None
+
+
+def check_companions(out: Path) -> None:
+    """See that no file stands where those that go with an output will.
+
+    Raises:
+        RequestError: naming the first that does.
+    """
+    for ending in COMPANIONS:
+        with suppress(FileNotFoundError):
+            partial_name(beside(out, ending)).lstat()  # else a name that is too long is met only when all is written
+        if os.path.lexists(beside(out, ending)):
+            raise RequestError(f"{shown(beside(out, ending))}: exists already; remove it or choose another output")
+
+
+def _check_folder(out: Path, source: Path) -> None:
+    if out.is_symlink() and not out.exists():
+        raise RequestError(f"{shown(out)}: the link leads nowhere; remove it or choose another name")
+    real, inside = out.resolve(), source.resolve()
+    if real == inside or inside in real.parents or real in inside.parents:
+        raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
+    if not out.parent.is_dir():
+        raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
+    check_companions(out)
+
+
+@contextmanager
+def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[[], IO[bytes]], int]]:
+    """Standard input in a file without a name, which ends with this process: it is read twice."""
+    named = as_source(Path(f"stdin.{form}"))
+    if named is None:
+        raise RequestError(
+            f"--format {form}: not known; give jsonl, csv, tsv, txt (each also as .gz or .zst) or parquet"
+        )
+    source = Source(Path("standard input"), named.kind, named.packing, "stdin")
+    folder.mkdir(parents=True, exist_ok=True)
+    with _faults(folder), tempfile.TemporaryFile(dir=folder) as spool:
+        while block := sys.stdin.buffer.read(2**20):
+            spool.write(block)
+        spool.flush()
+        yield source, lambda: _again(spool), spool.fileno()
+
+
+def _again(spool: BinaryIO) -> IO[bytes]:
+    spool.seek(0)
+    return os.fdopen(os.dup(spool.fileno()), "rb")

@@ -1,0 +1,74 @@
+"""What rewrites the batches of a run, in whatever process it finds itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexveil.accounting.budgets import Policy
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.mechanisms.noise.streams import release_generator, stream
+from lexveil.mechanisms.registry import Mechanism
+from lexveil.privatization.count import Plan
+from lexveil.privatization.rewrite import Floats, Rewritten, rewrite
+from lexveil.text.encode import Encoded, Lexicon
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts to rewrite together.
+
+    Attributes:
+        epsilon: (n,) for each perturbed token of the text, from its plan.
+        keys: (n,) what names the text in the run; its stream is named by it.
+    """
+
+    texts: Sequence[str]
+    epsilon: Floats
+    keys: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Everything that rewriting takes beside the texts. It holds no generator, so no two processes can share one.
+
+    Attributes:
+        names: of the run; with a text's key they name its stream.
+        seed: of an experiment, in which batches and processes change no result; None in release mode.
+    """
+
+    lexicon: Lexicon
+    vocabulary: Vocabulary
+    mechanism: Mechanism
+    policy: Policy
+    names: tuple[str, ...]
+    seed: int | None
+    keep_layout: bool = False
+
+    def __call__(self, batch: Batch, planned: tuple[Encoded, Plan] | None = None) -> Rewritten:
+        """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system.
+
+        Args:
+            planned: the texts' tokens and what is to happen to each, where that was worked out before.
+        """
+        release = release_generator() if self.seed is None else None
+
+        def generator(i: int) -> np.random.Generator:
+            if release is not None:
+                return release
+            assert self.seed is not None
+            return stream(self.seed, *self.names, *batch.keys[i])
+
+        return rewrite(
+            batch.texts,
+            batch.epsilon,
+            self.lexicon,
+            self.vocabulary,
+            self.mechanism,
+            self.policy,
+            generator,
+            self.keep_layout,
+            planned,
+        )

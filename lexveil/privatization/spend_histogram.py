@@ -1,0 +1,44 @@
+"""What the documents of a release spent, as a distribution in a memory that does not grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.privatization.tally import ExactSum
+
+BINS = 20
+
+
+class SpendHistogram:
+    """Epsilon spent per document: least, most, mean, and how many documents spent which part of the budget."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self.n = 0
+        self.least, self.most = np.inf, 0.0
+        self.total = ExactSum()
+        self.bins = np.zeros(BINS, dtype=np.int64)
+
+    def add(self, spent: npt.NDArray[np.float64]) -> None:
+        """Count documents by what they spent."""
+        if not len(spent):
+            return
+        self.n += len(spent)
+        self.least, self.most = min(self.least, float(spent.min())), max(self.most, float(spent.max()))
+        self.total.add(spent)
+        part = spent / self.budget if self.budget > 0 else np.zeros(len(spent))
+        # All of the budget falls into the last bin, whatever the rounding of a sum of equal parts.
+        self.bins += np.bincount(np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The distribution as JSON values."""
+        return {
+            "documents": self.n,
+            "least": self.least if self.n else None,
+            "most": self.most if self.n else None,
+            "mean": float(self.total) / self.n if self.n else None,
+            "histogram": {"parts_of_budget": BINS, "documents": self.bins.tolist()},
+        }

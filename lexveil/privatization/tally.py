@@ -1,0 +1,117 @@
+"""The numbers of a run, added up batch by batch."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.accounting.budgets import ACTIONS, DROPPED, KEPT, PERTURBED, SAMPLED
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.privatization.rewrite import Rewritten, count_actions
+from lexveil.text.encode import KINDS
+
+
+class ExactSum:
+    """The sum of finite float64 numbers without rounding, in a memory that does not grow: in whatever parts and order
+    they come, the same sum.
+    """
+
+    EXPONENT = 1074  # the smallest positive float64 is 2 ** -1074
+
+    def __init__(self) -> None:
+        self.units = 0  # of 2 ** -EXPONENT
+
+    def add(self, values: npt.NDArray[np.float64]) -> None:
+        """Add numbers."""
+        mantissa, exponent = np.frexp(values)
+        whole = (mantissa * 2.0**53).astype(np.int64)  # exact: 53 bits
+        for power in np.unique(exponent).tolist():
+            of_power = whole[exponent == power]
+            # In halves, so that no sum of fewer than 2 ** 36 numbers can overflow.
+            total = (int((of_power >> 27).sum()) << 27) + int((of_power & (2**27 - 1)).sum())
+            shift = power - 53 + self.EXPONENT
+            self.units += total << shift if shift >= 0 else total >> -shift  # nothing is lost: no float is finer
+
+    def merge(self, other: ExactSum) -> None:
+        """Add what ``other`` has added."""
+        self.units += other.units
+
+    def __float__(self) -> float:
+        """The sum, rounded once."""
+        return float(Fraction(self.units, 2**self.EXPONENT))
+
+
+class Tally:
+    """Counts, and how near the replacements are.
+
+    ``mean_cosine`` is the mean cosine of source and output vector over the tokens that were perturbed and changed.
+    Sums of fractions are exact: how texts were batched shows nowhere.
+    """
+
+    def __init__(self) -> None:
+        self.actions = np.zeros((len(KINDS), len(ACTIONS)), dtype=np.int64)
+        self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
+        self.epsilon, self.cosine = ExactSum(), ExactSum()
+
+    def add(self, done: Rewritten, n_documents: int, vocabulary: Vocabulary | None) -> None:
+        """Count one batch; ``vocabulary`` is what its perturbed tokens were taken from, None if there are none."""
+        self.n_documents += n_documents
+        self.n_texts += done.encoded.n_texts
+        self.actions += count_actions(done.encoded.kind, done.action)
+        self.n_words_in += int(done.encoded.n_words.sum())
+        self.n_words_out += int(done.out_words.sum())
+        self.epsilon.add(done.per_text(done.epsilon))
+        if vocabulary is not None:
+            changed = (done.action == PERTURBED) & (done.rows != done.encoded.rows)
+            before, after = (vocabulary.number[rows[changed]] for rows in (done.encoded.rows, done.rows))
+            lengths = vocabulary.lengths[before] * vocabulary.lengths[after]
+            dot = np.einsum(
+                "np,np->n", vocabulary.vectors[before], vocabulary.vectors[after], dtype=np.float64, casting="safe"
+            )
+            cosines = np.zeros(len(changed))
+            cosines[changed] = np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
+            self.n_changed += int(changed.sum())
+            self.cosine.add(done.per_text(cosines))
+
+    def merge(self, other: Tally) -> None:
+        """Count what ``other`` has counted."""
+        self.n_documents += other.n_documents
+        self.n_texts += other.n_texts
+        self.actions += other.actions
+        self.n_words_in += other.n_words_in
+        self.n_words_out += other.n_words_out
+        self.n_changed += other.n_changed
+        self.epsilon.merge(other.epsilon)
+        self.cosine.merge(other.cosine)
+
+    def metrics(self) -> dict[str, Any]:
+        """All numbers as JSON values; null where there is nothing to divide by."""
+        by_action = self.actions.sum(axis=0)
+        n, perturbed = int(by_action.sum()), int(by_action[PERTURBED])
+
+        def share(part: float, whole: float) -> float | None:
+            return round(part / whole, 9) if whole else None
+
+        return {
+            "n_documents": self.n_documents,
+            "n_texts": self.n_texts,
+            "n_tokens_in": n,
+            "n_tokens_out": n - int(by_action[DROPPED]),
+            "n_words_in": self.n_words_in,
+            "n_words_out": self.n_words_out,
+            "n_perturbed": perturbed,
+            "n_kept": int(by_action[KEPT]),
+            "n_dropped": int(by_action[DROPPED]),
+            "n_sampled": int(by_action[SAMPLED]),
+            "by_class": {
+                kind: dict(zip(ACTIONS, row, strict=True))
+                for kind, row in zip(KINDS, self.actions.tolist(), strict=True)
+            },
+            "share_unchanged": share(perturbed - self.n_changed, perturbed),
+            "mean_cosine": share(float(self.cosine), self.n_changed),
+            "unprotected_share": share(int(by_action[KEPT]), n) or 0.0,
+            "epsilon_spent_mean": share(float(self.epsilon), self.n_texts),
+        }

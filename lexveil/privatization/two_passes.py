@@ -1,0 +1,158 @@
+"""One run over an input that can be gone through twice: count, pay, rewrite, and give account."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lexveil.accounting.record import record
+from lexveil.errors import LexveilError
+from lexveil.privatization.audit_lookup import audit_relied_on
+from lexveil.privatization.budget_charge import Charge
+from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk, SelectedChunk, Settings, say_progress
+from lexveil.privatization.spend_histogram import SpendHistogram
+from lexveil.privatization.tally import Tally
+from lexveil.runtime.hashes import code_hash, sha256, version
+
+
+class TwoPassRun:
+    """Count, then rewrite, then record.
+
+    Args:
+        chunks: goes through the input from its first row, each time it is called; says whether to write it again.
+        columns: the names of the text columns.
+        workers: processes; they change no result.
+
+    Raises:
+        RequestError: if artifacts are missing, or the last audit of the mechanism found a violation.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        chunks: Callable[[bool], Iterator[SelectedChunk]],
+        columns: Sequence[str],
+        workers: int,
+    ) -> None:
+        self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
+        self.engine = Engine(settings)
+        self.audit = audit_relied_on(settings, self.engine.prepared.parameters)
+        self.survey, self.seen = InputTotals.empty(), _Fingerprint()
+        self.budget = 0.0
+        self.tally, self.spent = Tally(), SpendHistogram(0.0)
+
+    def about(self) -> dict[str, Any]:
+        """What the ledger's chain says of the run."""
+        one = self.settings
+        return {"mechanism": one.mechanism, "strategy": one.strategy, "metric": self.engine.prepared.mechanism.metric}
+
+    def count(self, payment: Charge) -> None:
+        """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
+        progress = say_progress("count", 0, "rows")
+        for held, counted in self.engine.count(self.chunks(False), self.workers, progress):
+            self.survey.add(counted)
+            self.seen.add(held)
+            payment.request(held.chunk, self.engine.shares(counted))
+        self.budget = self.engine.budget(self.survey)
+        self.spent = SpendHistogram(self.budget)
+        payment.reserve(self.budget)
+
+    def rewrite(self, payment: Charge) -> Iterator[tuple[SelectedChunk, RewrittenChunk]]:
+        """Go through it a second time: rewrite what was paid for.
+
+        Raises:
+            LexveilError: if it is not what was counted; after what was the same.
+        """
+        again = _Fingerprint()
+
+        def chosen() -> Iterator[SelectedChunk]:
+            done = 0
+            for held in self.chunks(True):
+                again.add(held)
+                stop = done + len(held.chunk)
+                if stop > self.survey.rows:
+                    raise _changed()
+                yield replace(held, keep=~payment.withheld(done, stop))
+                done = stop
+
+        progress = say_progress("privatize", self.survey.rows, "rows")
+        for held, part in self.engine.rewrite(chosen(), self.columns, self.budget, self.workers, progress):
+            self.spent.add(part.spent[held.keep])
+            self.tally.merge(part.tally)
+            yield held, part
+        if again.digest() != self.seen.digest():
+            raise _changed()
+
+    def record(self, payment: Charge) -> dict[str, Any]:
+        """The privacy record of what was rewritten."""
+        one, engine = self.settings, self.engine
+        made = record(
+            mechanism=one.mechanism,
+            strategy=one.strategy,
+            segmentation=engine.segmentation,
+            base_epsilon=one.epsilon,
+            policy=one.policy,
+            mode=one.mode,
+            keep_layout=one.keep_layout,
+            budgets={"input": self.budget},
+            counts=self.tally.metrics() | {"n_rows": self.survey.rows},
+            hashes={name: sha256(file) for name, file in engine.made_with().items()},
+            version=version(),
+            parameters=engine.prepared.parameters,
+            no_proof=engine.prepared.mechanism.no_guarantee,
+            consistent=one.consistent,
+            n_columns=len(self.columns),
+        )
+        return made | {
+            "audit": self.audit,
+            "code": code_hash(),
+            "columns": list(self.columns),
+            "release": payment.facts(),
+            "spent": self.spent.as_dict(),
+        }
+
+
+def said_of(made: Mapping[str, Any]) -> list[str]:
+    """What a record says beyond the statement of ``accounting.record``, as lines for people: cost and cautions."""
+    lines = []
+    if cells := made["counts"].get("n_formula_cells"):
+        row = made["counts"]["first_formula_row"]
+        lines.append(
+            f"CAUTION: {cells:,} rewritten fields, the first in row {row:,}, begin like a formula, which spreadsheets "
+            "compute; --formulas quote puts an apostrophe before such texts"
+        )
+    if release := made.get("release"):
+        if release["withheld"]:
+            lines.append(
+                f"CAUTION: {release['withheld']:,} of {release['documents']:,} rows are withheld, because the budget "
+                f"of {release['exhausted']:,} subjects is exhausted (cap {release['cap']:g}); they are listed beside "
+                "the output, in .withheld.csv"
+            )
+        lines.append(
+            f"ledger: {release['epsilon']:,.6g} epsilon of {release['subjects']:,} subjects, as {release['id']}"
+        )
+    return lines
+
+
+def _changed() -> LexveilError:
+    return LexveilError("the input changed while it was read; nothing was released. Give a file that stays as it is")
+
+
+class _Fingerprint:
+    """Tells two ways through an input apart. Keyed, so that it is good for nothing else."""
+
+    KEY = secrets.token_bytes(32)
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(key=self.KEY)
+
+    def add(self, held: SelectedChunk) -> None:
+        chunk = held.chunk
+        for values in (*chunk.texts, chunk.subjects or ()):
+            self.hash.update("\0".join("\1" if value is None else value for value in values).encode() + b"\2")
+
+    def digest(self) -> bytes:
+        return self.hash.digest()

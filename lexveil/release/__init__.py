@@ -1,0 +1,1 @@
+"""`lexveil release`: new documents of a source are privatized, checked and archived."""

@@ -1,0 +1,211 @@
+"""Reading what there is to release, once, into a private file: an inbox of files, or whatever DuckDB reads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.config import ReleaseParams
+from lexveil.errors import RequestError
+from lexveil.formats.input_files import Source, find_sources, shown
+from lexveil.formats.readers import name, names, open_table, place, plain_value, text_value
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.tables import PARQUET
+
+WITHDRAWN = "withdrawn"  # the column that says so of a row
+WITHDRAWN_IDS = "withdrawn.txt"  # the file of an inbox that lists ids
+BATCH = 2_000  # rows that are held at a time
+DATABASE = "source"  # what an attached database is called
+
+# What DuckDB says of these is about the query; of others it may be about a value, or an address with a password.
+ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is taken of a source. In the private file they are called c0, c1, ...: no name can clash there."""
+
+    id: str
+    texts: tuple[str, ...]
+    subject: str
+    others: tuple[str, ...]
+
+    @classmethod
+    def of(cls, params: ReleaseParams) -> Columns:
+        """The columns that params.yaml names; a document without a subject of its own is its subject."""
+        subject = params.subject_column or params.id_column
+        return cls(params.id_column, tuple(params.text_columns), subject, tuple(params.columns or ()))
+
+    @property
+    def names(self) -> list[str]:
+        """Each once, in the order in which they are published."""
+        return list(dict.fromkeys([self.id, self.subject, *self.texts, *self.others]))
+
+    def inner(self, column: str) -> str:
+        """What a column is called in the private file."""
+        return f"c{self.names.index(column)}"
+
+
+def gather(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> set[str]:
+    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...
+
+    Args:
+        out: Parquet; row by row as they were read, from 0.
+
+    Returns:
+        The ids that are withdrawn and need not be among the rows.
+
+    Raises:
+        RequestError: if there is nothing to read, a column is missing or of the wrong kind, or a row has no id.
+    """
+    if params.source is not None and Path(params.source).is_dir():
+        return _inbox(Path(params.source), columns, out)
+    _query(params, columns, con, out)
+    return set()
+
+
+def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
+    listed = folder / WITHDRAWN_IDS
+    schema = pa.schema(
+        [("place", pa.string()), ("is_withdrawn", pa.bool_())]
+        + [(columns.inner(column), pa.string()) for column in columns.names]
+    )
+    with pq.ParquetWriter(out, schema, **PARQUET) as writer:
+        rows = itertools.chain.from_iterable(_rows(source, columns) for source in _files(folder))
+        while batch := list(itertools.islice(rows, BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema))
+    if not listed.is_file():
+        return set()
+    try:
+        lines = listed.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise RequestError(f"{shown(listed)}: cannot be read as UTF-8; write one id per line") from None
+    return {line.strip() for line in lines} - {""}
+
+
+def _files(folder: Path) -> list[Source]:
+    """The files of an inbox; none is no fault there."""
+    there = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != WITHDRAWN_IDS]
+    return [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS] if there else []
+
+
+def _rows(source: Source, columns: Columns) -> Iterator[dict[str, Any]]:
+    with open_table(source, None, {*columns.names, WITHDRAWN}) as table:
+        _know(table.columns, columns, shown(source.path))
+        for row in table.rows:
+            where = place(source, row.line)
+            is_withdrawn = _is_true(row.values.get(WITHDRAWN), where)
+            found = {"place": where, "is_withdrawn": is_withdrawn}
+            for column in columns.names:
+                value = row.values.get(column)
+                if column in columns.texts:
+                    if column not in row.values and not is_withdrawn:
+                        raise RequestError(f"{where}: it has no {name(column)}; every row must have its text, or null")
+                    found[columns.inner(column)] = text_value(value, column, where)
+                else:
+                    found[columns.inner(column)] = plain_value(value, column, where)
+            yield found
+
+
+def _is_true(value: object, where: str) -> bool:
+    known = {None: False, "": False, "false": False, "true": True, False: False, True: True}
+    value = value.lower() if isinstance(value, str) else value
+    if not isinstance(value, str | bool | None) or value not in known:
+        raise RequestError(f"{where}: `{WITHDRAWN}` must be true or false")
+    return known[value]
+
+
+def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> None:
+    key = "release.source" if params.sql is None else "release.sql"
+    if params.attach is not None:
+        _attach(params.attach, con)
+    if params.sql is not None:
+        query = params.sql.strip().rstrip(";")
+    else:
+        assert params.source is not None
+        query = "from '" + params.source.replace("'", "''") + "'"
+    try:
+        described = con.execute(f"describe select * from ({query}) as source").fetchall()
+        kinds = {str(row[0]): str(row[1]) for row in described}
+        _know(kinds, columns, f"params.yaml: {key}")
+        for column in columns.texts:
+            if kinds[column] != "VARCHAR":
+                raise RequestError(f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not text; cast it")
+        if kinds.get(WITHDRAWN, "BOOLEAN") != "BOOLEAN":
+            raise RequestError(
+                f"params.yaml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not boolean; cast it or rename it"
+            )
+        con.execute(f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)")
+    except ABOUT_THE_QUERY as error:
+        raise RequestError(f"params.yaml: {key}: {str(error).splitlines()[0][:300]}") from None
+    except duckdb.Error as error:
+        raise RequestError(
+            f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says may hold a value and is "
+            "not shown). Try the query in DuckDB itself"
+        ) from None
+
+
+def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
+    is_text = {columns.id, columns.subject}
+    wanted = [
+        f"{quoted(column)}{'::varchar' if column in is_text else ''} as {columns.inner(column)}"
+        for column in columns.names
+    ]
+    is_withdrawn = f"coalesce({quoted(WITHDRAWN)}, false)" if WITHDRAWN in kinds else "false"
+    start = "'row ' || row_number() over () as place"
+    return f"select {start}, {is_withdrawn} as is_withdrawn, {', '.join(wanted)} from ({query}) as source"
+
+
+def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
+    extension = target.partition(":")[0] if ":" in target else None
+    try:
+        if extension:
+            con.execute(f"load {quoted(extension)}")
+    except duckdb.Error:
+        raise RequestError(
+            f"params.yaml: release.attach: DuckDB's extension {shown(extension or '')} is not installed, and nothing "
+            "is fetched here. Where there is a network, install it once into the same DuckDB: "
+            f"python -c \"import duckdb; duckdb.sql('install {shown(extension or '')}')\""
+        ) from None
+    try:
+        con.execute(f"attach '{target.replace(chr(39), chr(39) * 2)}' as {DATABASE} (read_only)")
+        con.execute(f"use {DATABASE}")
+    except duckdb.Error as error:
+        # Its message can hold the address, and that a password.
+        raise RequestError(
+            f"params.yaml: release.attach: the database cannot be opened ({type(error).__name__}); is it there, and "
+            "does it take this user?"
+        ) from None
+
+
+def _know(found: Iterator[str] | Mapping[str, str] | list[str], columns: Columns, where: str) -> None:
+    there = list(found)
+    for column in columns.names:
+        if column not in there:
+            raise RequestError(
+                f"{where}: there is no column {name(column)}; the columns are {names(there)}; see params.yaml: "
+                "release.id_column, text_columns, subject_column, columns"
+            )
+
+
+def quoted(column: str) -> str:
+    """A name as SQL has it."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def read_place(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
+    """Where a row of the private file was read."""
+    row = con.execute(
+        f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number = true) "
+        "where file_row_number = ?",
+        [position],
+    ).fetchone()
+    assert row is not None
+    return str(row[0])

@@ -1,0 +1,262 @@
+"""Budgets in the form of CLMLDP Table 8, and what the strategies make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.errors import CheckFailed
+from lexveil.report import epsilon_units, formatting
+from lexveil.report.corpus_section import SEGMENTATIONS
+from lexveil.report.literature import ANY, Literature, beside
+from lexveil.report.table import Column, Table
+
+TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTotals:
+    """One plan, one data set.
+
+    Attributes:
+        epsilon: base epsilon, in 1 / distance of the mechanism.
+        n_texts: of its documents; a pair has two.
+        n_words: words of all its texts, punctuation not counted.
+        n_tokens: what the strategy cuts them into.
+        n_perturbed: tokens that get noise.
+        budget: of each of its texts.
+        epsilon_planned: what all its texts together spend.
+    """
+
+    strategy: str
+    epsilon: float
+    dataset: str
+    n_documents: int
+    n_texts: int
+    n_words: int
+    n_tokens: int
+    n_perturbed: int
+    budget: float
+    epsilon_planned: float
+
+    @property
+    def words_per_text(self) -> float:
+        """Average number of words."""
+        return self.n_words / self.n_texts
+
+    @property
+    def per_token(self) -> float | None:
+        """Mean epsilon of a token that gets noise."""
+        return self.epsilon_planned / self.n_perturbed if self.n_perturbed else None
+
+    @property
+    def spent(self) -> float:
+        """Mean epsilon spent per text."""
+        return self.epsilon_planned / self.n_texts
+
+
+def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> float:
+    """Mean budget over all texts, rounded so that the order of additions does not show."""
+    own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
+    n_texts = sum(one.n_texts for one in own)
+    return round(sum(one.budget * one.n_texts for one in own) / n_texts, 9) if n_texts else 0.0
+
+
+def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: Sequence[Literature]) -> Table:
+    """Average words per text and the document budget at each base epsilon, per data set.
+
+    Args:
+        mechanisms: of the grid; the plans are the same for all, the unit of ε is not.
+        published: figures of the papers; those of the same data sets and epsilons stand below ours.
+
+    Raises:
+        CheckFailed: if two strategies were given different budgets for the same texts.
+    """
+    epsilons = sorted({one.epsilon for one in totals})
+    found: dict[tuple[str, float], PlanTotals] = {}
+    for one in totals:
+        known = found.setdefault((one.dataset, one.epsilon), one)
+        if abs(known.budget - one.budget) > TOLERANCE * max(1.0, known.budget) or known.n_words != one.n_words:
+            raise CheckFailed(
+                f"report: {known.strategy} and {one.strategy} plan data set {one.dataset} at base epsilon "
+                f"{one.epsilon} with budgets {known.budget:g} and {one.budget:g} for {known.n_words:,} and "
+                f"{one.n_words:,} words; it must be one. Run `dvc repro --force plan_budgets`"
+            )
+    datasets = sorted({dataset for dataset, _ in found})
+    rows: list[tuple[object, ...]] = []
+    quiet = set()
+    for dataset in datasets:
+        first = found[dataset, epsilons[0]]
+        budgets = [found[dataset, epsilon].budget for epsilon in epsilons]
+        rows.append((dataset, "this project", first.n_texts, first.words_per_text, *budgets))
+        printed = (one.value for one in published if (one.dataset, one.measure) == (dataset, "words_per_text"))
+        words = next(printed, None)
+        for row in beside(published, [dataset], ["document_budget"], [(ANY, ANY)], epsilons):
+            quiet.add(len(rows))
+            at = [row.at[epsilon].mean if epsilon in row.at else None for epsilon in epsilons]
+            rows.append((dataset, f"published: {row.source}", None, words, *at))
+    note = " Rows marked published are as printed, slips too." if quiet else ""
+    return Table(
+        "budgets",
+        "Document budget B = base ε × average words per text",
+        [
+            Column("dataset", "Data set"),
+            Column("figures", "Figures of"),
+            Column("n_texts", "Texts", formatting.count),
+            Column("words_per_text", "Avg. words / text", formatting.two),
+            *(_at(f"budget_{one}", one, "Document budget B at base ε") for one in epsilons),
+        ],
+        rows,
+        "The form of the paper's Table 8. Each text of a data set has the same budget. Punctuation marks are not "
+        f"counted as words. {epsilon_units.in_words(mechanisms)}{note}",
+        frozenset(quiet),
+    )
+
+
+def datasets_table(totals: Sequence[PlanTotals], classes: Mapping[str, Mapping[str, int | None]]) -> Table:
+    """How large each data set is, and what can be told from it.
+
+    Args:
+        classes: numbers of classes and documents by data set, under the names of the columns; None where unknown.
+    """
+    known: dict[str, dict[str, PlanTotals]] = {}
+    for one in totals:
+        known.setdefault(one.dataset, {}).setdefault(SEGMENTATION_OF[one.strategy], one)
+    segmentations = sorted({name for by_name in known.values() for name in by_name}, key=SEGMENTATIONS.index)
+    of_classes = {
+        "n_labels": ("Classes", "Label"),
+        "n_label_train": ("Train", "Label"),
+        "n_label_test": ("Held out", "Label"),
+        "n_attributes": ("Classes", "Attribute"),
+        "n_attribute_train": ("Train", "Attribute"),
+        "n_attribute_test": ("Held out", "Attribute"),
+    }
+    rows = []
+    for dataset, by_name in sorted(known.items()):
+        first = next(iter(by_name.values()))
+        cut = [by_name[name].n_tokens / first.n_texts if name in by_name else None for name in segmentations]
+        counted = (classes.get(dataset, {}).get(name) for name in of_classes)
+        rows.append((dataset, first.n_documents, first.n_texts, first.words_per_text, *cut, *counted))
+    return Table(
+        "datasets",
+        "The data sets",
+        [
+            Column("dataset", "Data set"),
+            Column("n_documents", "Documents", formatting.count),
+            Column("n_texts", "Texts", formatting.count),
+            Column("words_per_text", "Words", formatting.two, "Per text"),
+            *(Column(f"{name}_tokens", f"{name} tokens", formatting.two, "Per text") for name in segmentations),
+            *(Column(name, head, formatting.count, group) for name, (head, group) in of_classes.items()),
+        ],
+        rows,
+        "A pair of texts is one document and two texts. Tokens count punctuation marks, words do not. Train and held "
+        "out: documents of the splits that the classifiers learn from and are asked about.",
+    )
+
+
+def per_token_table(totals: Sequence[PlanTotals]) -> Table:
+    """Mean epsilon of a token that gets noise, per strategy and data set."""
+    return _by_strategy(
+        totals,
+        "per-token",
+        "Mean ε of a token that gets noise",
+        "Mean ε per token at base ε",
+        lambda one: one.per_token,
+        "The larger, the smaller the noise of that token: fewer tokens to share a budget, more ε for each.",
+    )
+
+
+def spent_table(totals: Sequence[PlanTotals]) -> Table:
+    """Mean epsilon spent per text, per strategy and data set."""
+    return _by_strategy(
+        totals,
+        "spent",
+        "Mean ε spent per text",
+        "Mean ε spent at base ε",
+        lambda one: one.spent,
+        "S1, S3 and S4 spend all of B, except on texts in which no token gets noise; S2 spends less wherever a text "
+        "has a collocation.",
+        share=True,
+    )
+
+
+def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float], mechanisms: Sequence[str]) -> Table:
+    """How much more likely one output may be, when one token is exchanged for its nearest neighbour.
+
+    Args:
+        mechanisms: whose guarantee this is; their distance is Euclidean.
+        nearest: median distance of a token to its nearest neighbour, by strategy.
+    """
+    epsilons = sorted({one.epsilon for one in totals})
+    rows = []
+    for strategy in sorted({one.strategy for one in totals}):
+        means = []
+        for epsilon in epsilons:
+            own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
+            n_perturbed = sum(one.n_perturbed for one in own)
+            spent = sum(one.epsilon_planned for one in own)
+            means.append(spent / n_perturbed * nearest[strategy] if n_perturbed else None)
+        rows.append((strategy, nearest[strategy], *means))
+    return Table(
+        "bound",
+        "What ε means here: the bound for one token and its nearest neighbour, in a release",
+        [
+            Column("strategy", "Strategy"),
+            Column("nearest", "Median distance d", formatting.three),
+            *(
+                Column(
+                    f"log_factor_{one}", formatting.epsilon(one), formatting.factor, "Largest factor exp(ε·d) at base ε"
+                )
+                for one in epsilons
+            ),
+        ],
+        rows,
+        f"For {formatting.listed(list(mechanisms))}, whose distance is the Euclidean one of the embedding. "
+        "Two texts that differ in one token, exchanged for its nearest neighbour: no output is more likely from one of "
+        "them than this factor times its chance from the other (with the mean ε of a token, and the median d). ×2 "
+        "hides well which of the two it was; ×1,000 and more hides it hardly at all. Tokens further apart are told "
+        "apart more easily.",
+    )
+
+
+def _by_strategy(
+    totals: Sequence[PlanTotals],
+    name: str,
+    caption: str,
+    group: str,
+    value: Callable[[PlanTotals], float | None],
+    note: str,
+    *,
+    share: bool = False,
+) -> Table:
+    epsilons = sorted({one.epsilon for one in totals})
+    by_key = {(one.strategy, one.dataset, one.epsilon): one for one in totals}
+    rows = []
+    for strategy, dataset in sorted({key[:2] for key in by_key}):
+        plans = [by_key[strategy, dataset, epsilon] for epsilon in epsilons]
+        first = plans[0]
+        extra = first.spent / first.budget if first.budget else None
+        lead = (extra,) if share else (first.n_perturbed / first.n_texts,)
+        rows.append((strategy, dataset, *lead, *(value(one) for one in plans)))
+    head = (
+        Column("share_of_budget", "Share of B spent", formatting.share)
+        if share
+        else Column("perturbed_per_text", "Tokens with noise / text", formatting.two)
+    )
+    return Table(
+        name,
+        caption,
+        [
+            Column("strategy", "Strategy"),
+            Column("dataset", "Data set"),
+            head,
+            *(_at(f"{name}_{one}", one, group) for one in epsilons),
+        ],
+        rows,
+        note,
+    )
+
+
+def _at(key: str, epsilon: float, group: str) -> Column:
+    return Column(key, formatting.epsilon(epsilon), formatting.two, group)

@@ -1,0 +1,67 @@
+"""What the expectations said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lexveil.errors import CheckFailed
+from lexveil.report import formatting
+from lexveil.report.table import Column, Table
+
+ABOUT = {
+    "corpus": "the sampled corpus",
+    "collocations": "collocations against their counts",
+    "vocab": "vocabulary against every data set",
+    "evaluation": "scores of every run, and that they are of the same documents",
+    "outputs": "every run against its input, its plan and its ledger",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The record of one suite.
+
+    Attributes:
+        file: where it lies, as messages call it.
+        record: suite, success, expectations with checked and unexpected.
+    """
+
+    file: str
+    record: Mapping[str, Any]
+
+
+def checks_table(checks: Sequence[Check]) -> Table:
+    """One row per suite; the plans of a strategy share one.
+
+    Raises:
+        CheckFailed: if a record does not say that all held.
+    """
+    rows: dict[str, list[int]] = {}
+    for check in checks:
+        expectations = check.record["expectations"]
+        unexpected = sum(one["unexpected"] for one in expectations)
+        if check.record["success"] is not True or unexpected:
+            raise CheckFailed(f"{check.file}: {unexpected:,} values are not as expected; run `dvc repro` to see which")
+        suite = check.record["suite"]
+        name = suite.rpartition("/")[0] if suite.startswith("plans/") else suite
+        row = rows.setdefault(name, [0, len(expectations), 0])
+        row[0] += 1
+        row[2] += sum(one["checked"] for one in expectations)
+    return Table(
+        "checks",
+        "Every suite and what it said",
+        [
+            Column("suite", "Suite"),
+            Column("about", "What is checked"),
+            Column("n_records", "Records", formatting.count),
+            Column("n_expectations", "Expectations", formatting.count),
+            Column("n_checked", "Values checked", formatting.count),
+            Column("verdict", "Verdict"),
+        ],
+        [
+            (name, ABOUT.get(name, "budgets of this strategy, at every base ε"), *row, "✓ all hold")
+            for name, row in rows.items()
+        ],
+    )

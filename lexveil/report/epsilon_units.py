@@ -1,0 +1,38 @@
+"""What ε is measured in. Every mechanism has a distance of its own, and ε is in 1 / its units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lexveil.mechanisms.diffractor import DiffractorGeometric
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.mahalanobis import Mahalanobis
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.report import formatting
+
+EUCLIDEAN = Madlib.metric
+_IN_SHORT = {
+    EUCLIDEAN: "embedding distance",
+    Mahalanobis.metric: "Mahalanobis distance",
+    DiffractorGeometric.metric: "list position",
+}
+
+
+def unit(mechanism: str) -> str:
+    """The unit of a mechanism's ε: "1 / embedding distance"."""
+    return f"1 / {_IN_SHORT[MECHANISMS[mechanism].metric]}"
+
+
+def shared_unit(mechanisms: Sequence[str]) -> str:
+    """The unit of an axis or column that several mechanisms share; a neutral one where theirs differ."""
+    units = {unit(name) for name in mechanisms}
+    return units.pop() if len(units) == 1 else "1 / distance of the mechanism"
+
+
+def in_words(mechanisms: Sequence[str]) -> str:
+    """The same as a sentence, which names the mechanisms of each unit if there are several."""
+    units = list(dict.fromkeys(unit(name) for name in mechanisms))
+    if len(units) == 1:
+        return f"ε is in {units[0]}."
+    named = [f"{one} for {formatting.listed([name for name in mechanisms if unit(name) == one])}" for one in units]
+    return f"ε is in {'; '.join(named)}."

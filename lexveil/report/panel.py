@@ -1,0 +1,52 @@
+"""A figure as the page shows it: under its heading, and with what it is drawn of as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from lexveil.report.figures import Series, SpreadSeries
+from lexveil.report.table import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One figure.
+
+    Attributes:
+        title: its heading.
+        svg: the image.
+        data: what it is drawn of; its name becomes that of the CSV file.
+    """
+
+    title: str
+    svg: Markup
+    data: Table
+
+
+def data(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """A table that is only downloaded."""
+    return Table(name, name, [Column(key, key) for key in header], rows)
+
+
+def series_data(name: str, label: str, x: str, y: str, series: Sequence[Series]) -> Table:
+    """The points of some lines.
+
+    Args:
+        label, x, y: what the columns are called.
+    """
+    rows = [(one.label, *point) for one in series for point in zip(one.x, one.y, strict=True)]
+    return data(name, [label, x, y], rows)
+
+
+def spread_data(name: str, label: str, x: str, y: str, series: Sequence[SpreadSeries]) -> Table:
+    """The points of some lines with their lower and upper ends, and what they estimate where that is known."""
+    rows = [
+        (one.label, *point, one.exact[place] if one.exact else None)
+        for one in series
+        for place, point in enumerate(zip(one.x, one.y, one.low, one.high, strict=True))
+    ]
+    return data(name, [label, x, f"{y}_mean", f"{y}_q25", f"{y}_q75", f"{y}_computed"], rows)

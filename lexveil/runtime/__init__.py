@@ -1,0 +1,1 @@
+"""Processes, Dask, DuckDB sessions, atomic files, locks, checkpoints, progress."""

@@ -1,0 +1,266 @@
+"""The parts of a stage on a Dask cluster: of this machine, or of many that a scheduler speaks for.
+
+What travels is pickled by this process and its own workers, and nobody else. A scheduler runs whatever code it is
+sent, and texts pass through it: docs/clusters.md says what it takes to be trusted with that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import platform
+import re
+import signal
+import tempfile
+import uuid
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from functools import cache
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any, TypeVar
+
+import dask
+import numpy as np
+from distributed import Client, Future, KilledWorker, LocalCluster, Worker, WorkerPlugin, rpc
+from distributed.protocol import pickle
+from distributed.security import Security
+
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.pool import starting_workers
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+# What Dask says where this code is not installed, of a scheduler and of a worker.
+FOREIGN = re.compile(r"deserialization of the task graph|No module named '(lexveil|tasks)\b")
+CODE = Path(__file__).resolve().parents[1]
+ANSWER = 10.0  # seconds that a scheduler may take to answer
+WORKERS = 60.0  # seconds without any worker, at the start or later, after which none is waited for
+LOOK = 5.0  # seconds after which one who waits looks whether there are workers
+
+# Items may be large: they are batches of texts. Dask takes that for a mistake, and says so.
+QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+
+# No web pages, whatever their address.
+NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+
+
+class PickledPayload:
+    """A value as bytes, which only a worker opens: Dask neither looks into it nor prints it.
+
+    Its log of a task that failed shows what the task was given, and its scheduler unpickles what it passes on.
+    """
+
+    __slots__ = ("buffers", "pickled")
+
+    def __init__(self, value: object) -> None:
+        self.buffers: list[Any] = []
+        self.pickled: bytes = pickle.dumps(value, buffer_callback=self.buffers.append)
+
+    def open(self) -> Any:
+        """The value again."""
+        return pickle.loads(self.pickled, buffers=self.buffers)
+
+
+_functions: dict[str, PickledPayload] = {}  # of a worker: what it was sent, by name
+_opened: dict[str, Callable[[Any], Any]] = {}
+
+
+class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
+    """Brings a function to every worker, also to those that come later. A task that needs it can then go to any."""
+
+    def __init__(self, name: str, function: PickledPayload) -> None:
+        self.name = name
+        self.function = function
+
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
+        """Keep it. It is opened by the first task, where an error is one that people see."""
+        _functions[self.name] = self.function
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+        """Forget it."""
+        _functions.pop(self.name, None)
+        _opened.pop(self.name, None)
+
+
+@cache
+def code_hash() -> str:
+    """What must be the same on every worker, or results could depend on who made them: code, Python and NumPy."""
+    found = hashlib.sha256(f"{platform.python_version()} {np.__version__}".encode())
+    for file in sorted(CODE.rglob("*.py")):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def _call(name: str, item: PickledPayload, code: str) -> Any:
+    if code_hash() != code:
+        raise RequestError(
+            f"a Dask worker on {platform.node()} has another version of Lexveil, Python or NumPy than this process; "
+            "install the same on all machines and start the workers again"
+        )
+    if name not in _opened:
+        _opened[name] = _functions[name].open()
+    return _opened[name](item.open())
+
+
+def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, at most two items more under way than the cluster has threads.
+
+    ``function`` is sent to each worker once. What a worker had done or was doing when it died is done again by another.
+
+    Raises:
+        RequestError: if the scheduler does not answer or has no workers, or a worker has other code.
+        LexveilError: if an item killed several workers, or the scheduler or all workers were lost. What ``function``
+            raises is raised here.
+    """
+    name = f"lexveil-{uuid.uuid4().hex}"
+    with dask.config.set(QUIET), _connected(machine) as client:
+        pending: deque[Future] = deque()
+        try:
+            client.register_plugin(FunctionPlugin(name, PickledPayload(function)), name=name)
+            for item in items:
+                pending.append(client.submit(_call, name, PickledPayload(item), code_hash(), pure=False))
+                if len(pending) > sum(client.nthreads().values()) + 1:
+                    yield _result(pending.popleft(), client)
+            while pending:
+                yield _result(pending.popleft(), client)
+        except Exception as error:
+            raise _said(error, client, machine) from None
+        finally:
+            # A cluster of this process ends with it. Another keeps what it was sent until it is taken back; not for
+            # this does anybody wait who has pressed Ctrl-C, nor does it hide another error.
+            if machine.dask_scheduler is not None and client.status == "running":
+                with suppress(Exception):
+                    client.cancel(list(pending), force=True)
+                    client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=ANSWER)
+
+
+def _result(future: Future, client: Client) -> Any:
+    """What comes of it, waited for as long as there is a worker who might bring it, or one may soon be back.
+
+    Raises:
+        LexveilError: if there was none for ``WORKERS`` seconds.
+    """
+    alone = 0.0
+    while alone < WORKERS:
+        try:
+            return future.result(timeout=LOOK)
+        except TimeoutError:
+            if future.done():  # and was in time for the error to be its own
+                return future.result()
+        alone = 0.0 if client.nthreads() else alone + LOOK
+    raise LexveilError(
+        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give fewer workers "
+        "(params.yaml: machine.workers) or more memory"
+    )
+
+
+def _said(error: Exception, client: Client, machine: MachineParams) -> Exception:
+    """The error that people are told."""
+    if isinstance(error, KilledWorker):
+        return LexveilError(
+            "a Dask worker was killed, and so were those that tried the same again; if memory ran out, give fewer "
+            "workers (params.yaml: machine.workers) or more memory"
+        )
+    if FOREIGN.search(str(error)):
+        return RequestError(
+            "the Dask scheduler or a worker does not find the code of Lexveil, or has another version of it; install "
+            "the same on all machines and start them again"
+        )
+    if isinstance(error, CancelledError) or (isinstance(error, OSError) and client.status != "running"):
+        return LexveilError(
+            f"the Dask scheduler {machine.dask_scheduler or 'of this process'} was lost; run again when it is back"
+        )
+    return error
+
+
+async def _identity(address: str) -> str:
+    """What listens at an address says that it is.
+
+    Dask's client would wait without end for one that accepts a connection and then says nothing, as one that expects
+    TLS does. Whether and how TLS is spoken is for Dask's own configuration to say.
+    """
+    with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
+        async with rpc(address, connection_args=Security().get_connection_args("client")) as other:
+            return str((await asyncio.wait_for(other.identity(), ANSWER))["type"])
+
+
+@contextmanager
+def _connected(machine: MachineParams) -> Iterator[Client]:
+    """A client of the scheduler that is named, or of a cluster that lives as long as this block."""
+    address = machine.dask_scheduler
+    if address is None:
+        with _local_cluster(machine) as cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+        return
+    if address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
+        raise RequestError(
+            f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration names no certificates; "
+            "set distributed.comm.tls.ca-file and client.cert there, as docs/clusters.md says"
+        )
+    try:
+        if (what := asyncio.run(_identity(address))) != "Scheduler":
+            raise ValueError(what)
+        client = Client(address, timeout=ANSWER, set_as_default=False)
+    except (OSError, TimeoutError, ValueError, MemoryError) as error:  # the last by what speaks something else
+        raise RequestError(
+            f"params.yaml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
+            f"({type(error).__name__}); start one there, or set machine.executor to local. One that requires TLS is "
+            "named as tls://HOST:PORT"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS)
+        except TimeoutError:
+            raise RequestError(
+                f"the Dask scheduler at {address} has had no worker for {WORKERS:.0f} s; start some: "
+                f"dask worker {address}"
+            ) from None
+        yield client
+
+
+# Who does not answer on the loopback is dead; but a worker that was killed may take long to be back on a busy machine,
+# and Dask would give it up for good.
+HERE = {"distributed.comm.timeouts.connect": ANSWER, "distributed.deploy.lost-worker-timeout": "1 hour"}
+
+
+@contextmanager
+def _local_cluster(machine: MachineParams) -> Iterator[Any]:
+    """Workers of one thread each. They listen on the loopback only, and by TLS: other users of this machine are others.
+
+    Their memory is not limited by Dask, which would write texts to disk before it killed them.
+    """
+    # Starting it makes a thread hear Ctrl-C again, which those that start workers below are not to do.
+    resource_tracker.ensure_running()
+    with (
+        tempfile.TemporaryDirectory(prefix="lexveil-dask-") as folder,
+        dask.config.set(NO_PAGES | HERE),
+    ):
+        with starting_workers():
+            cluster = LocalCluster(
+                n_workers=machine.workers,
+                threads_per_worker=1,
+                memory_limit=0,
+                host="127.0.0.1",
+                security=Security.temporary(),
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                local_directory=folder,
+                silence_logs=logging.CRITICAL,  # an error is raised here, and said once
+            )
+        logging.getLogger("distributed.nanny").setLevel(logging.WARNING)  # says when a worker is replaced
+        with cluster:
+            try:
+                yield cluster
+            except BaseException:
+                for nanny in cluster.workers.values():  # which would wait some seconds for work that nobody waits for
+                    nanny.auto_restart = False
+                    if nanny.pid:
+                        os.kill(nanny.pid, signal.SIGKILL)
+                raise

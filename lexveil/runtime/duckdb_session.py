@@ -1,0 +1,185 @@
+"""DuckDB: bounded sessions, and running a file of sql/ with named parameters."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError, ParameterError
+from lexveil.runtime.tables import PARQUET, atomic_file
+
+SPILL = "lexveil-duckdb"
+
+
+@contextmanager
+def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an in-memory database that stays within ``machine.memory_limit`` and spills to its own temporary folder.
+
+    Args:
+        machine: its memory limit, threads and temporary folder; without it DuckDB's own limits and the system's folder.
+
+    Raises:
+        ParameterError: if the memory limit is not one that DuckDB understands, or the folder cannot be made.
+        LexveilError: if memory and folder are full.
+    """
+    with _spill_folder(machine) as spill:
+        config: dict[str, Any] = {
+            "temp_directory": spill,
+            "autoinstall_known_extensions": False,  # nothing is fetched behind the user's back
+            "autoload_known_extensions": False,
+        }
+        if machine is not None:
+            memory_bytes(machine)
+            config |= {"memory_limit": machine.memory_limit, "threads": machine.threads}
+        with duckdb.connect(config=config) as con:
+            con.execute("set enable_progress_bar = false")
+            try:
+                yield con
+            except duckdb.OutOfMemoryException as error:
+                raise LexveilError(
+                    f"memory and the room for spilled rows in {spill} are full; free some space there, "
+                    "or in params.yaml point machine.temp_directory to a larger disk or raise machine.memory_limit"
+                ) from error
+
+
+@contextmanager
+def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
+    """A folder of this session's own; those of processes of this machine that were killed are removed first."""
+    parent = None
+    host = re.sub(r"\W", "_", platform.node())  # the parent may be shared with other machines
+    if machine is not None:
+        parent = Path(machine.temp_directory)
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"params.yaml: machine.temp_directory is {machine.temp_directory!r}, which cannot be made "
+                f"({error.strerror}); name a folder that can be written to"
+            ) from None
+        for left in parent.glob(f"{SPILL}-{host}-*-*"):
+            pid = left.name.removeprefix(f"{SPILL}-{host}-").split("-")[0]
+            if pid.isdecimal() and not _is_alive(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{SPILL}-{host}-{os.getpid()}-", dir=parent) as spill:
+        yield spill
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def share(machine: MachineParams) -> MachineParams:
+    """What each of ``machine.workers`` may use when all of them work at the same time."""
+    memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
+    return replace(machine, memory_limit=f"{memory}KB", threads=max(machine.threads // machine.workers, 1))
+
+
+def memory_bytes(machine: MachineParams) -> int:
+    """``machine.memory_limit`` in bytes.
+
+    Raises:
+        ParameterError: if it is not one that DuckDB understands.
+    """
+    written = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", machine.memory_limit)
+    if not written:
+        raise ParameterError(f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB")
+    number, unit, binary = written.groups()
+    return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit)))
+
+
+def text(name: str) -> str:
+    """The SQL of sql/NAME.sql."""
+    return (paths.SQL / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def run(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> duckdb.DuckDBPyConnection:
+    """Run sql/NAME.sql, one SELECT; fetch the result before the next statement."""
+    return con.execute(text(name), parameters)
+
+
+def create(con: duckdb.DuckDBPyConnection, table: str, name: str, **parameters: object) -> None:
+    """Keep the result of sql/NAME.sql as a temporary table of this session."""
+    con.execute(f'create or replace temp table "{table}" as {text(name)}', parameters)
+
+
+def materialize(
+    con: duckdb.DuckDBPyConnection, name: str, out: Path, *, group_rows: int = 122_880, **parameters: object
+) -> int:
+    """Write the result of sql/NAME.sql to a Parquet file and return its number of rows.
+
+    Args:
+        group_rows: rows of a row group; who reads the file holds one at a time, so rows of text ask for few.
+    """
+    with atomic_file(out) as partial:
+        query = text(name).rstrip().rstrip(";")
+        options = f"format parquet, compression zstd, row_group_size {group_rows}"
+        con.execute(f"copy ({query}) to '{partial}' ({options})", parameters)
+        row = con.fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def materialize_parts(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    out: Path,
+    parts: Sequence[Mapping[str, object]],
+    *,
+    group_rows: int,
+) -> int:
+    """Write the results of sql/NAME.sql for several parameters, one after another, to one Parquet file.
+
+    Args:
+        parts: parameters of each result, at least one; where results are cut changes no byte of the file.
+        group_rows: rows of a row group.
+
+    Returns:
+        How many rows there are.
+    """
+    rows = 0
+    with atomic_file(out) as partial, ExitStack() as stack:
+        writer = waiting = None
+        for parameters in parts:
+            reader = con.sql(text(name), params=parameters).to_arrow_reader(group_rows)
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(partial, reader.schema, **PARQUET))
+                waiting = reader.schema.empty_table()
+            for batch in reader:
+                rows += batch.num_rows
+                waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
+                if n_full := waiting.num_rows - waiting.num_rows % group_rows:
+                    writer.write_table(waiting.slice(0, n_full), row_group_size=group_rows)
+                    waiting = waiting.slice(n_full)
+        if writer is not None and waiting:
+            writer.write_table(waiting, row_group_size=group_rows)
+    return rows
+
+
+def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
+    """Make Parquet files readable under ``name``."""
+    con.execute(f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})')
+
+
+def file_list(files: Iterable[Path]) -> str:
+    """Paths as a list literal of SQL, for what takes no parameter there."""
+    return "[" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "]"

@@ -1,0 +1,121 @@
+"""The graph as DVC reads it: stages in order, what they need, what they make, which are stale."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexveil.errors import RequestError
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+PROJECT = "dvc.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of dvc.yaml, or one data source (data.dvc), named as DVC names it: ``privatize@madlib-S1-1.0``."""
+
+    name: str
+    needs: tuple[str, ...]  # stages whose outputs it reads
+    deps: tuple[Path, ...]  # files and folders it reads, relative to the project
+    outs: tuple[Path, ...]
+    locked: bool  # has an entry in dvc.lock, once it has run
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Every stage that `dvc repro` would visit, in the order in which it would."""
+
+    stages: dict[str, Stage]
+    stale: dict[str, str] = field(default_factory=dict)  # name -> why
+
+    def downstream(self, names: set[str]) -> set[str]:
+        """Return the stages that need one of ``names``, directly or not."""
+        found: set[str] = set()
+        for stage in self.stages.values():  # in order: what a stage needs was looked at before it
+            if any(need in names or need in found for need in stage.needs):
+                found.add(stage.name)
+        return found
+
+
+@contextlib.contextmanager
+def open_repo() -> Iterator[Repo]:
+    """Open the DVC project here.
+
+    Raises:
+        RequestError: if it is not one, or dvc.yaml, dvc.lock or data.dvc cannot be read; in one line.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    logging.getLogger("dvc").setLevel(logging.ERROR)  # no progress bars, no hints
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            yield repo
+    except DvcException as error:
+        line = " ".join(str(error).split())
+        raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
+
+
+def read_graph(repo: Repo) -> Graph:
+    """Read stages and edges; nothing is hashed."""
+    from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+
+    # The very functions that `dvc repro` plans with, so that order and edges are its own.
+    edges = get_active_graph(repo.index.graph)
+    planned = plan_repro(edges, collect_stages(repo, [PROJECT]))
+    order = {name_of(repo, stage): i for i, stage in enumerate(planned)}
+    stages = {}
+    for stage in planned:
+        needs = sorted((name_of(repo, need) for need in edges.successors(stage)), key=order.__getitem__)
+        stages[name_of(repo, stage)] = Stage(
+            name=name_of(repo, stage),
+            needs=tuple(needs),
+            deps=tuple(Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"),
+            outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
+            locked=stage.cmd is not None,
+        )
+    return Graph(stages)
+
+
+def name_of(repo: Repo, stage: Any) -> str:
+    """Return DVC's name of a stage; its own ``addressing`` is wrong where ``repo`` was switched to another revision."""
+    file = str(repo.fs.relpath(stage.path))
+    name = getattr(stage, "name", None)
+    return str(name) if name and file == PROJECT else f"{file}:{name}" if name else file
+
+
+def with_status(repo: Repo, graph: Graph) -> Graph:
+    """Ask DVC once what is stale; this hashes whatever changed since the last time."""
+    stale = {name: _why(changes) for name, changes in repo.status().items() if name in graph.stages}
+    return Graph(graph.stages, stale)
+
+
+def _why(changes: list[Any]) -> str:
+    """Turn DVC's list of changes into one line of paths; a new stage has no entry in dvc.lock at all."""
+    states = {
+        state
+        for change in changes
+        if isinstance(change, dict)
+        for what in (change.get("changed deps") or {}).values()
+        for state in (what.values() if isinstance(what, dict) else [what])
+    }
+    if states == {"new"}:
+        return "has not run yet"
+    said = []
+    for change in changes:
+        if isinstance(change, dict):
+            for kind, items in change.items():  # {"changed deps": {path: "modified" | {key: "modified"}}}
+                paths = [
+                    f"{path} ({', '.join(what)})" if isinstance(what, dict) else path for path, what in items.items()
+                ]
+                said.append(f"{kind}: {', '.join(paths[:4])}{', …' if len(paths) > 4 else ''}")
+        else:
+            said.append(str(change))
+    return "; ".join(said)

@@ -1,0 +1,179 @@
+"""Parallel work inside a stage: a bounded, ordered map over shards. Results do not depend on the number of workers."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import signal
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context, reduction
+from multiprocessing.connection import Connection
+from typing import Any, BinaryIO, TypeVar
+
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError, RequestError
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+ALIGNMENT = 64  # bytes; of every array in a shared file, as NumPy and the processor's caches like it
+
+# N workers share the machine as N processes; threads of a library inside each would only fight over the cores.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachineParams | int) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, at most ``workers + 2`` items under way.
+
+    What ends this generator, an error or Ctrl-C among them, ends the workers at once, or on a cluster the work of this
+    process. Nothing that ``function`` may rely on tells it where it is.
+
+    Args:
+        where: machine.executor says who works; a number is that many processes of this machine, one is this process.
+
+    Raises:
+        LexveilError: if a worker was killed. What ``function`` raises is raised here.
+        RequestError: if Dask is chosen and not installed, or there is no cluster where one is named.
+    """
+    if isinstance(where, int):
+        return process_map(function, items, where)
+    if where.executor == "local":
+        return process_map(function, items, where.workers)
+    try:
+        from lexveil.runtime.dask_cluster import cluster_map
+    except ModuleNotFoundError:
+        raise RequestError(
+            "params.yaml: machine.executor is dask, which is not installed; `uv sync --extra dask` brings it"
+        ) from None
+    return cluster_map(function, items, where)
+
+
+def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
+    """As ``ordered_map``, by processes of this machine; one worker means this process.
+
+    Each worker is a process with one thread of its own for linear algebra, and gets ``function`` once, pickled. Where
+    that is an object that holds arrays, their bytes are mapped from one file by all workers: what none of them writes
+    to takes memory once. The death of this process, too, ends the workers.
+
+    Raises:
+        LexveilError: if a worker was killed. What ``function`` raises is raised here.
+    """
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    # spawn, not fork: DuckDB and Arrow run threads that a forked child would inherit half-dead.
+    context = get_context("spawn")
+    watched, held = context.Pipe(duplex=False)
+    with (
+        tempfile.TemporaryFile() as file,
+        held,
+        watched,
+        ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_begin, initargs=(Shared(function, file), watched)
+        ) as executor,
+    ):
+        try:
+            pending: deque[Future[B]] = deque()
+            for item in items:
+                with starting_workers():
+                    pending.append(executor.submit(_call, item))
+                if len(pending) > workers + 1:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        except BaseException as error:
+            held.close()
+            executor.shutdown(cancel_futures=True)
+            if isinstance(error, BrokenProcessPool):
+                raise LexveilError(
+                    "a worker process was killed; if memory ran out, give fewer workers (params.yaml: machine.workers)"
+                ) from None
+            raise
+
+
+class Shared:
+    """A picklable value on its way to other processes, with the bytes of its arrays in a file that they map.
+
+    The mapping is private: a process that writes to an array gets copies of the pages it touches, nobody else sees it.
+    """
+
+    def __init__(self, value: object, file: BinaryIO) -> None:
+        """Write the arrays of ``value`` into ``file``, which stays open until all processes have begun."""
+        self.file = file
+        self.bounds: list[tuple[int, int]] = []
+        buffers: list[pickle.PickleBuffer] = []
+        self.pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        file.write(bytes(ALIGNMENT))  # an empty file cannot be mapped
+        for buffer in buffers:
+            start = file.tell()
+            file.write(buffer.raw())
+            self.bounds.append((start, file.tell()))
+            file.write(bytes(-file.tell() % ALIGNMENT))
+        file.flush()
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return _open_shared, (reduction.DupFd(self.file.fileno()), self.pickled, self.bounds)
+
+
+def _open_shared(descriptor: Any, pickled: bytes, bounds: list[tuple[int, int]]) -> object:
+    number = descriptor.detach()
+    view = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
+    os.close(number)  # the mapping has its own
+    return pickle.loads(pickled, buffers=[view[start:end] for start, end in bounds])
+
+
+_function: Callable[[Any], Any]  # of a worker
+
+
+def _begin(function: Any, watched: Connection) -> None:
+    """Make this process a worker that lives no longer than the other end of ``watched`` is open."""
+    global _function  # noqa: PLW0603 - the one thing that a worker keeps between its items
+    _function = function
+
+    def end() -> None:
+        watched.poll(None)
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def _call(item: Any) -> Any:
+    return _function(item)
+
+
+@contextmanager
+def starting_workers() -> Iterator[None]:
+    """Let processes that start in here inherit one thread for linear algebra, and deafness to Ctrl-C.
+
+    The terminal sends that to all of them. It is for this process to hear, which then ends the others; but not in the
+    midst of starting one, which would be left without its instructions and complain. That takes more than the mask that
+    they inherit: another thread of this process may be the one that hears.
+    """
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    heard: list[int] = []
+    in_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if in_main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if in_main:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if heard:
+            signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,130 @@
+"""The project a command works in: its folder, the environment of its processes, and who is at work in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lexveil.errors import LexveilError, RequestError
+
+STATE = Path(".lexveil")  # git ignores it; nothing in it is needed to repeat a run
+LOGS = STATE / "logs"
+SCRATCH = STATE / "tmp"
+LOCK = STATE / "build.lock"
+
+# Every process of a run inherits this, so that what outlives a killed run can be found.
+MARKER = "LEXVEIL_BUILD"
+
+
+def find_root(start: Path) -> Path:
+    """Return the nearest folder at or above ``start`` with a dvc.yaml.
+
+    Raises:
+        RequestError: if there is none.
+    """
+    for folder in (start, *start.parents):
+        if (folder / "dvc.yaml").is_file():
+            return folder
+    raise RequestError(f"no dvc.yaml in {start} or above it; change into the folder of a Lexveil project")
+
+
+def prepare(root: Path) -> None:
+    """Make this process and its children work in ``root``; call it before Prefect is imported."""
+    os.chdir(root)
+    state = root / STATE
+    state.mkdir(exist_ok=True)
+    # The project's own Prefect database: nothing of the user's home is read or written.
+    os.environ.setdefault("PREFECT_HOME", str(state / "prefect"))
+    # No block types are used here; registering them takes two seconds of every server start.
+    os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
+    # Lines appear when they are printed, not when a stage ends.
+    os.environ["PYTHONUNBUFFERED"] = "1"
+    # `python -m tasks.NAME` in dvc.yaml is to be the interpreter that runs this.
+    here = str(Path(sys.executable).parent)
+    if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
+        os.environ["PATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PATH"))))
+
+
+def stage_environment() -> dict[str, str]:
+    """Return the environment of a DVC process: any user's shell gives the same run."""
+    environment = {**os.environ, "SHELL": "/bin/sh", MARKER: str(Path.cwd())}
+    scratch = Path.cwd() / SCRATCH
+    scratch.mkdir(parents=True, exist_ok=True)
+    # Spilled rows of a killed stage must not stay behind in /tmp: the next run empties this folder.
+    # A long path would not leave room for the sockets that multiprocessing makes there (108 bytes in all).
+    if len(str(scratch)) < 60:
+        environment["TMPDIR"] = str(scratch)
+    return environment
+
+
+_held: dict[Path, int] = {}  # lock file -> depth; a flow may be called by the command that holds the lock already
+
+
+@contextlib.contextmanager
+def build_lock(wait: bool = False, say: Callable[[str], None] = print) -> Iterator[None]:
+    """Keep every other run out of this project; the kernel frees the lock when this process ends, however it ends.
+
+    Raises:
+        RequestError: if another run is at work and ``wait`` is false.
+    """
+    path = Path.cwd() / LOCK
+    if path in _held:
+        yield
+        return
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        _acquire(file.fileno(), path, wait, say)
+        file.truncate(0)
+        json.dump({"pid": os.getpid(), "since": time.strftime("%H:%M:%S")}, file)
+        file.flush()
+        _held[path] = 1
+        try:
+            yield
+        finally:
+            del _held[path]
+            file.truncate(0)
+
+
+def _acquire(descriptor: int, path: Path, wait: bool, say: Callable[[str], None]) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    except BlockingIOError:
+        pass
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        who = f"process {holder['pid']}, since {holder['since']}"
+    except (ValueError, KeyError, OSError):
+        who = "it has only just begun"
+    if not wait:
+        raise RequestError(f"another run is at work in this project ({who}); wait until it ends, or give --wait")
+    say(f"waiting for another run ({who})")
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def end_leftovers() -> int:
+    """Kill what a killed run of this project left running, wait until it is gone, and return how many processes it was.
+
+    Only the holder of the build lock may call this: then whatever carries the marker belongs to no living run.
+    """
+    import psutil
+
+    own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    left = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.pid not in own and process.environ().get(MARKER) == str(Path.cwd()):
+                left.append(process)
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    _, alive = psutil.wait_procs(left, timeout=30)
+    if alive:
+        raise LexveilError(f"process {alive[0].pid}, left by an earlier run, does not end; stop it and run again")
+    return len(left)

@@ -1,0 +1,1 @@
+"""Tokenizer, segmentation and rendering. Values in, values out."""

@@ -1,0 +1,193 @@
+"""Text to numbers: tokens of a batch of texts as arrays, each with its class and its row in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lexveil.text.fast_tokenize import spans_of_texts
+from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.pieces import Bounded, Pieces
+from lexveil.text.segment import Collocations, segment
+from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
+
+Int32 = npt.NDArray[np.int32]
+
+WORD, STOPWORD, PUNCTUATION, OOV = 0, 1, 2, 3
+KINDS = ("word", "stopword", "punctuation", "oov")
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """What a text is looked up in.
+
+    Attributes:
+        segmentation: word, gst, mst or mst_exact.
+        tokens: the vocabulary in row order; collocations join their words by ``_``.
+        rows: row by token.
+        collocations: those whose token is in the vocabulary; None for ``word``.
+    """
+
+    segmentation: str
+    tokens: Sequence[str]
+    rows: dict[str, int]
+    collocations: Collocations | None
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What each token of the vocabulary looks like in a text."""
+        return Pieces.of(self.tokens)
+
+    @cached_property
+    def n_words(self) -> npt.NDArray[np.int8]:
+        """(V,) words in each token of the vocabulary."""
+        counts = (token.count("_") + 1 for token in self.tokens)
+        return np.fromiter(counts, dtype=np.int8, count=len(self.tokens))
+
+    @classmethod
+    def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
+        """Make a lexicon. A collocation without a vector would only turn known words into an unknown token,
+
+        so documents are cut with the collocations that the vocabulary knows.
+        """
+        rows = {token: row for row, token in enumerate(tokens)}
+        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows))
+
+
+def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
+    """Keep the collocations that are tokens of the vocabulary."""
+    number = collocations.word_ids
+    pairs: list[list[int]] = [[], []]
+    triples: list[list[int]] = [[], [], []]
+    for token in rows:
+        ids = [number.get(word, -1) for word in token.split("_")]
+        if len(ids) in (2, 3) and min(ids) >= 0:
+            for column, word_id in zip(pairs if len(ids) == 2 else triples, ids, strict=True):
+                column.append(word_id)
+    return collocations.only(
+        [np.array(column, dtype=np.int64) for column in pairs], [np.array(column, dtype=np.int64) for column in triples]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The n tokens of a batch of texts, in text order. It holds source text and must not leave the process.
+
+    Attributes:
+        n_texts: texts in the batch, those without tokens included.
+        text_of: (n,) int32, the text each token belongs to, from 0.
+        rows: (n,) int64, row in the vocabulary; -1 if the token is not in it.
+        kind: (n,) int8, WORD, STOPWORD, PUNCTUATION or OOV.
+        n_words: (n,) int8, words in the token, 1 to 3.
+        first_word: (n,) int64, index into ``words`` of the token's first word.
+        words: normal forms of all words, in text order.
+        spans: (m, 2) int32, character span of each word in its text.
+    """
+
+    n_texts: int
+    text_of: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int8]
+    n_words: npt.NDArray[np.int8]
+    first_word: npt.NDArray[np.int64]
+    words: Sequence[str]
+    spans: npt.NDArray[np.int32]
+
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """(n_texts + 1,) where each text's tokens start."""
+        return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
+
+
+class _WordKinds(Bounded[str, int]):
+    """Class of a word by its form alone (WORD, STOPWORD or PUNCTUATION)."""
+
+    def make(self, form: str) -> int:
+        return PUNCTUATION if is_punctuation(form) else STOPWORD if form in STOP_WORDS else WORD
+
+
+_WORD_KINDS = _WordKinds()
+
+
+def _tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+    """Tokens of a batch of texts.
+
+    Returns:
+        The distinct normal forms; (m,) the form of each word; (m, 2) where it stands in its text; (s,) words of each
+        sentence; (t,) sentences of each text.
+    """
+    try:
+        array = pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        return _tokenize_surrogates(texts)
+    tokens, spans = spans_of_texts(array)
+    return tokens.words.to_pylist(), tokens.ids, spans, tokens.sentence_sizes, tokens.sentences_per_text
+
+
+def _tokenize_surrogates(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+    """The same, slowly, where a text holds half of a surrogate pair: it has no UTF-8 that could be scanned."""
+    number: dict[str, int] = {}
+    ids: list[int] = []
+    spans: list[tuple[int, int]] = []
+    sentence_sizes: list[int] = []
+    per_text: list[int] = []
+    for text in texts:
+        found = token_spans(text)
+        per_text.append(len(found))
+        for sentence in found:
+            sentence_sizes.append(len(sentence))
+            spans += sentence
+            ids += [number.setdefault(normal_form(text[start:end]), len(number)) for start, end in sentence]
+    return (
+        [*number],
+        np.array(ids, dtype=np.int32),
+        np.array(spans, dtype=np.int32).reshape(-1, 2),
+        np.array(sentence_sizes, dtype=np.int32),
+        np.array(per_text, dtype=np.int32),
+    )
+
+
+def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
+    """Tokenize, segment and look up a batch of texts.
+
+    Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
+    the rest is arithmetic on numbers.
+    """
+    forms, word, spans, sentence_sizes, sentences_per_text = _tokenize(texts)
+    sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
+    text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
+    text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))
+    words = np.array(forms, dtype=object)[word].tolist()
+
+    if lexicon.collocations is None:
+        lengths = np.ones(len(words), dtype=np.int8)
+    else:
+        scores = lexicon.collocations.scores(lexicon.collocations.ids(forms)[word], sentence_offsets)
+        lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
+
+    first = np.flatnonzero(lengths)
+    n_words = lengths[first]
+    get = lexicon.rows.get
+    rows = np.fromiter(map(get, forms, repeat(-1)), dtype=np.int64, count=len(forms))[word[first]]
+    kind = np.fromiter(map(_WORD_KINDS.__getitem__, forms), dtype=np.int8, count=len(forms))[word[first]]
+    joined = np.flatnonzero(n_words > 1)
+    ends = (first[joined] + n_words[joined]).tolist()
+    tokens = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
+    rows[joined] = np.fromiter(map(get, tokens, repeat(-1)), dtype=np.int64, count=len(joined))
+    kind[joined] = WORD
+    kind[(kind == WORD) & (rows < 0)] = OOV
+    return Encoded(
+        n_texts=len(texts),
+        text_of=text_of_word[first],
+        rows=rows,
+        kind=kind,
+        n_words=n_words,
+        first_word=first,
+        words=words,
+        spans=spans,
+    )

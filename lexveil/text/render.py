@@ -1,0 +1,75 @@
+"""Tokens back to text: ordinary English spacing, not the writer's. Layout and capitals identify people."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.text.encode import Encoded
+from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
+
+
+def render(pieces: Pieces, text_of: npt.NDArray[np.int32], n_texts: int) -> list[str]:
+    """Write the tokens of a batch of texts, each text on its own.
+
+    Args:
+        pieces: n output tokens, in text order.
+        text_of: (n,) the text each belongs to, ascending.
+
+    Returns:
+        ``n_texts`` strings.
+    """
+    place = pieces.place
+    n = len(place)
+    bounds = np.searchsorted(text_of, np.arange(n_texts + 1))
+    quote = place == QUOTE
+    # The k-th quotation mark of its text opens if k is odd and closes if it is even.
+    seen = np.concatenate([[0], np.cumsum(quote)])
+    order = seen[1:] - seen[bounds[text_of]] if n else seen[1:]
+    opening = (place == OPENING) | (quote & (order % 2 == 1))
+    closing = (place == CLOSING) | (quote & (order % 2 == 0))
+    tight = place == TIGHT
+    space = np.ones(n, dtype=bool)
+    space[closing | tight] = False
+    space[1:] &= ~(opening | tight)[:-1]
+    space[bounds[:-1][bounds[:-1] < n]] = False  # nothing before the first token of a text
+    parts = np.empty(2 * n, dtype=object)
+    parts[0::2] = np.array(["", " "], dtype=object)[space.view(np.int8)]
+    parts[1::2] = pieces.written
+    listed, ends = parts.tolist(), (2 * bounds).tolist()
+    return ["".join(listed[start:end]) for start, end in itertools.pairwise(ends)]
+
+
+def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str]) -> list[str]:
+    """Write output tokens into the writer's own layout: white space between tokens, capitals, and what is dropped.
+
+    Layout is not protected by any noise; who asks for this says so in the record.
+
+    Args:
+        tokens: one output token per token of ``encoded``; None where it is dropped.
+        texts: the source texts, for their layout.
+    """
+    bounds = encoded.offsets()
+    rendered = []
+    for i, text in enumerate(texts):
+        pieces: list[str] = []
+        end = 0
+        for at in range(int(bounds[i]), int(bounds[i + 1])):
+            first = int(encoded.first_word[at])
+            start = int(encoded.spans[first, 0])
+            pieces.append(text[end:start])
+            token = tokens[at]
+            if token is not None:
+                pieces.append(_capitals(plain(token), text[start : int(encoded.spans[first, 1])]))
+            end = int(encoded.spans[first + int(encoded.n_words[at]) - 1, 1])
+        rendered.append("".join(pieces) + text[end:])
+    return rendered
+
+
+def _capitals(word: str, model: str) -> str:
+    if len(model) > 1 and model.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if model[:1].isupper() else word

@@ -1,0 +1,1 @@
+"""Choice of parameters: tuning on labelled words, recommendation among evaluated runs."""

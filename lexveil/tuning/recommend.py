@@ -1,0 +1,256 @@
+"""Which runs of the grid keep a limit: what `lexveil recommend` calls. No stage of the graph.
+
+Reads what stage `evaluate` wrote. Utility and attack are macro F1, the attack that of the adaptive attacker. Each has
+two errors: of the trainings (standard deviation over shuffles), and of the number of documents that are asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lexveil import paths
+from lexveil.errors import MissingArtifact, RequestError
+from lexveil.evaluation.frontier import Estimate, Point, indistinguishable, share_error, standings
+from lexveil.evaluation.frontier import recommend as within_limits
+from lexveil.evaluation.utility import SETTINGS
+from lexveil.report import formatting
+from lexveil.report.evaluation_section import METRIC
+from lexveil.runtime.tables import read_json
+
+ATTACKER = "adaptive"
+NORMAL = 1.96  # half of a 95% interval, in standard errors
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score of one run.
+
+    Attributes:
+        each: of every training, in [0, 1].
+        n_test: documents that were asked about.
+        majority: what is scored without looking at a text.
+    """
+
+    each: Sequence[float]
+    n_test: int
+    majority: float
+
+    @property
+    def estimate(self) -> Estimate:
+        """With both errors."""
+        return Estimate.of(self.each).asked_of(self.n_test)
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON values: mean, standard deviation over shuffles (None of one), half of the 95% interval."""
+        once = Estimate.of(self.each)
+        return {
+            "mean": once.mean,
+            "sd": once.standard_error * len(self.each) ** 0.5 if len(self.each) > 1 else None,
+            "half_width": NORMAL * share_error(once.mean, self.n_test),
+        }
+
+
+def read_records() -> list[Record]:
+    """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε.
+
+    Raises:
+        MissingArtifact: if there is nothing.
+    """
+    folder = paths.ARTIFACTS / "evaluation"
+    found = [read_json(file, "evaluate") for file in folder.glob("*/*/*.json")]
+    if not found:
+        raise MissingArtifact(f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)")
+    return sorted(found, key=lambda one: (one["mechanism"], one["strategy"], one["epsilon"]))
+
+
+def score(record: Record, dataset: str, measured: str, setting: str) -> Score | None:
+    """One score; None where it was left out or not measured."""
+    entry = record["datasets"].get(dataset, {}).get(measured)
+    if entry is None or entry["left_out"] is not None or setting not in entry["scores"]:
+        return None
+    return Score(entry["scores"][setting][METRIC]["each"], entry["n_test"], entry["majority"][METRIC])
+
+
+def name(record: Record) -> str:
+    """What a run is called."""
+    if record["mechanism"] == "none":
+        return "clean texts"
+    return f"{record['mechanism']} {record['strategy']} ε {record['epsilon']:g}"
+
+
+def recommend(
+    *,
+    min_utility: float | None = None,
+    max_attack: float | None = None,
+    dataset: str | None = None,
+    setting: str = "private",
+) -> dict[str, Any]:
+    """The runs that keep the limits, by data set.
+
+    Args:
+        min_utility: smallest macro F1 of the task that will do.
+        max_attack: largest macro F1 of the adaptive attacker that will do.
+        dataset: only this one; None takes all that have both scores.
+        setting: of utility: on rewritten (private) or clean texts.
+
+    Returns:
+        The limits, and ``datasets``: see ``of_dataset``.
+
+    Raises:
+        RequestError: if no limit is given or one is no share of 1, or no data set has both scores.
+        MissingArtifact: if there are no scores yet.
+    """
+    for option, limit in (("--min-utility", min_utility), ("--max-attack", max_attack)):
+        if limit is not None and not 0 <= limit <= 1:
+            raise RequestError(f"{option} {limit:g}: must lie between 0 and 1")
+    if min_utility is None and max_attack is None:
+        raise RequestError("nothing to recommend by: give --min-utility, --max-attack or both")
+    if setting not in SETTINGS["utility"]:
+        raise RequestError(f"--setting {setting}: must be one of {', '.join(SETTINGS['utility'])}")
+    records = read_records()
+    there = sorted({one for record in records for one in record["datasets"]})
+    if dataset is not None and dataset not in there:
+        raise RequestError(f"--dataset {dataset}: not evaluated; there are {', '.join(there)}")
+    found: dict[str, Any] = {}
+    missing: list[str] = []
+    for one in there if dataset is None else [dataset]:
+        scores = {
+            measured: [score(record, one, measured, which) for record in records]
+            for measured, which in (("utility", setting), ("attack", ATTACKER))
+        }
+        both = [
+            (record, utility, attack)
+            for record, utility, attack in zip(records, *scores.values(), strict=True)
+            if utility is not None and attack is not None
+        ]
+        if any(record["mechanism"] != "none" for record, _, _ in both):
+            found[one] = of_dataset(both, min_utility, max_attack)
+        else:
+            absent = [measured for measured, values in scores.items() if not any(values)]
+            missing.append(f"{one} (no {' and no '.join(absent) or 'run with both'})")
+    if not found:
+        raise RequestError(
+            f"no data set has both a utility and an attack to weigh: {', '.join(missing)}; documents need a label, an "
+            "attribute and splits (docs/evaluation.md)"
+        )
+    limits = {"min_utility": min_utility, "max_attack": max_attack}
+    return {"limits": limits, "setting": setting, "attacker": ATTACKER, "datasets": found, "left_out": missing}
+
+
+def of_dataset(
+    scored: Sequence[tuple[Record, Score, Score]], min_utility: float | None, max_attack: float | None
+) -> dict[str, Any]:
+    """What is said of one data set.
+
+    Args:
+        scored: runs with their utility and attack, the clean baseline among them if it is there.
+
+    Returns:
+        ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of who looks at no text;
+        ``n_test``; ``runs``: every run with its scores and its standing; ``fitting``: names of the runs that are on the
+        frontier and keep the limits, the best first; ``sure``: those of them that keep the limits with their margins;
+        ``alike``: for each of ``fitting`` the runs that keep the limits and cannot be told apart from it;
+        ``recommended``; ``nearest`` and ``shortfall``: if none keeps the limits, what comes nearest, and by how much it
+        misses them; ``extremes``: the runs of the highest utility and of the lowest attack.
+    """
+    runs = [one for one in scored if one[0]["mechanism"] != "none"]
+    clean = next((one for one in scored if one[0]["mechanism"] == "none"), None)
+    points = [Point(name(record), utility.estimate, attack.estimate) for record, utility, attack in runs]
+    standing = dict(zip((point.label for point in points), standings(points), strict=True))
+    on_frontier = [point for point in points if standing[point.label] == "frontier"]
+    best = within_limits(on_frontier, min_utility=min_utility, max_attack=max_attack)
+    keeping = within_limits(points, min_utility=min_utility, max_attack=max_attack).fitting
+    same = indistinguishable(keeping)
+    alike = {
+        point.label: [other.label for other, is_same in zip(keeping, row, strict=True) if is_same and other != point]
+        for point, row in zip(keeping, same.tolist(), strict=True)
+    }
+    _, utility, attack = runs[0]
+    return {
+        "n_test": {"utility": utility.n_test, "attack": attack.n_test},
+        "majority": {"utility": utility.majority, "attack": attack.majority},
+        "clean": None if clean is None else {"utility": clean[1].summary(), "attack": clean[2].summary()},
+        "runs": [
+            {
+                "run": name(record),
+                **{key: record[key] for key in ("mechanism", "strategy", "epsilon")},
+                "utility": utility.summary(),
+                "attack": attack.summary(),
+                "standing": standing[name(record)],
+            }
+            for record, utility, attack in runs
+        ],
+        "fitting": [point.label for point in best.fitting],
+        "sure": [point.label for point in best.sure],
+        "alike": {point.label: alike[point.label] for point in best.fitting},
+        "recommended": None if best.point is None else best.point.label,
+        "nearest": None if best.nearest is None else best.nearest.label,
+        "shortfall": best.shortfall,
+        "extremes": {
+            "utility": max(on_frontier, key=lambda point: point.utility.mean).label,
+            "attack": min(on_frontier, key=lambda point: point.attack.mean).label,
+        },
+    }
+
+
+def as_text(result: dict[str, Any]) -> list[str]:
+    """The lines that are printed for a result of ``recommend``."""
+    limits = result["limits"]
+    wanted = " and ".join(
+        f"{what} {sign} {limits[key]:g}"
+        for what, sign, key in (("utility", "≥", "min_utility"), ("attack", "≤", "max_attack"))
+        if limits[key] is not None
+    )
+    lines = []
+    for dataset, found in result["datasets"].items():
+        lines += [f"{dataset}: {wanted}", *_of_dataset(found, wanted), ""]
+    lines += [f"not weighed: {one}" for one in result["left_out"]]
+    return [
+        *lines,
+        f"Macro F1: utility on {'rewritten' if result['setting'] == 'private' else 'clean'} texts, attack by the "
+        f"{result['attacker']} attacker. ± is the standard deviation over trainings; in brackets half of the 95% "
+        "interval that the number of documents asked about allows. Noise was drawn once per run.",
+    ]
+
+
+def _of_dataset(found: dict[str, Any], wanted: str) -> list[str]:
+    rows = {row["run"]: row for row in found["runs"]}
+    listed = found["fitting"] or list(dict.fromkeys([found["nearest"], *found["extremes"].values()]))
+    cells = [["run", "utility", "attack", "keeps the limits"]]
+    for run in listed:
+        kept = "no" if not found["fitting"] else "surely" if run in found["sure"] else "by its mean"
+        cells.append([run, *(_score(rows[run][what]) for what in ("utility", "attack")), kept])
+    if found["clean"] is not None:
+        cells.append(["clean texts", *(_score(found["clean"][what]) for what in ("utility", "attack")), ""])
+    cells.append(["majority", *(f"{found['majority'][what]:.3f}" for what in ("utility", "attack")), ""])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
+    ]
+    if not found["fitting"]:
+        highest, lowest = found["extremes"]["utility"], found["extremes"]["attack"]
+        return [
+            f"  no run keeps {wanted}; {found['nearest']} comes nearest and misses by {found['shortfall']:.3f}; "
+            f"{highest} has the highest utility and {lowest} the lowest attack",
+            *lines,
+        ]
+    best = found["recommended"]
+    how_sure = "" if best in found["sure"] else ", by its mean alone: its margin of error does not keep the limits"
+    lines.append(f"  recommended: {best}{how_sure}")
+    for run in listed:
+        others = found["alike"][run]
+        lines.append(
+            f"  {run} cannot be told apart from {formatting.listed(others)}"
+            if others
+            else f"  {run} differs from every other run that keeps the limits"
+        )
+    return lines
+
+
+def _score(value: Mapping[str, Any]) -> str:
+    sd = "" if value["sd"] is None else f" ± {value['sd']:.3f}"
+    return f"{value['mean']:.3f}{sd} [{value['half_width']:.2f}]"

@@ -1,1 +1,0 @@
-"""The only room that opens a file or a connection."""

@@ -1,1 +1,0 @@
-"""What near means: words and their vectors."""

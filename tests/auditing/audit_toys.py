@@ -1,0 +1,266 @@
+"""Reference mechanisms for the audit: laws written down entry by entry, correct ones and known-broken ones.
+
+Each law is a function of the (V, V) distances and ε that returns (V, V) natural logarithms of Pr[M(w) = y]. They are
+slow and plain on purpose; the mechanisms in use are audited beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, lambertw
+
+from lexveil.auditing.audit import ExactResult, SampledResult, distances_of, exact_audit, kernel_sampler, sampled_audit
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.noise.streams import stream
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+Law = Callable[[Floats, float], Floats]
+
+
+def line(*gaps: float) -> Floats:
+    """Distances of words on a line with these gaps."""
+    places = np.cumsum([0.0, *gaps])
+    return np.abs(places[:, None] - places[None])
+
+
+def cloud(n: int, dimensions: int, seed: int, scale: float = 1.0) -> Floats:
+    places = np.random.default_rng(seed).standard_normal((n, dimensions)) * scale
+    return np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))
+
+
+def normalised(score: Floats) -> Floats:
+    return score - np.logaddexp.reduce(score, axis=1, keepdims=True)
+
+
+# --- TEM (Carvalho et al. 2023) -------------------------------------------------------------------
+
+
+def tem_gamma(n: int, epsilon: float, beta: float = 0.001) -> float:
+    return 2 / epsilon * np.log((1 - beta) * (n - 1) / beta)
+
+
+def tem(distances: Floats, epsilon: float, beta: float = 0.001, rounding: Callable[[float], float] = float) -> Floats:
+    """Pr ∝ exp(-ε·min(d, γ)/2); ``rounding`` is applied to γ, to the ball and to the score alike."""
+    gamma = rounding(tem_gamma(len(distances), epsilon, beta))
+    return normalised(-epsilon / 2 * np.minimum(distances, gamma))
+
+
+def tem_ball_missing(distances: Floats, epsilon: float, beta: float = 0.001) -> Floats:
+    """An approximate index misses the nearest neighbour of every third word; what it misses is scored -γ."""
+    score = np.minimum(distances, tem_gamma(len(distances), epsilon, beta))
+    for w in range(0, len(distances), 3):
+        near = np.argsort(distances[w], kind="stable")[1]
+        score[w, near] = score.max()
+    return normalised(-epsilon / 2 * score)
+
+
+def tem_bottom(distances: Floats, epsilon: float, beta: float, mistaken: bool) -> Floats:
+    """In the paper's two steps: ⊥ has score -γ + 2 ln|W∖L|/ε and means a uniform draw of W∖L.
+
+    The mistake of public code: ln(V/|L|) in the place of ln|W∖L|.
+    """
+    n = len(distances)
+    gamma = tem_gamma(n, epsilon, beta)
+    inside = distances <= gamma
+    near, far = inside.sum(axis=1), (~inside).sum(axis=1)
+    extra = np.log(n / near) if mistaken else np.log(np.maximum(far, 1))
+    each = -epsilon / 2 * gamma + extra - np.log(np.maximum(far, 1))  # of no word where nothing is far
+    return normalised(np.where(inside, -epsilon / 2 * distances, each[:, None]))
+
+
+def tem_ball_rounded(distances: Floats, epsilon: float, beta: float, to: float) -> Floats:
+    """γ is rounded (to multiples of ``to``) for the ball and not for the score of what is outside."""
+    gamma = tem_gamma(len(distances), epsilon, beta)
+    inside = distances <= np.floor(gamma / to) * to
+    return normalised(-epsilon / 2 * np.where(inside, distances, gamma))
+
+
+def tem_gamma_of_word(distances: Floats, epsilon: float, k: int, rounding: Callable[[Any], Any]) -> Floats:
+    """γ_w = distance to w's k-th neighbour, rounded: it depends on the input."""
+    gamma = rounding(np.sort(distances, axis=1)[:, k])
+    return normalised(-epsilon / 2 * np.minimum(distances, gamma[:, None]))
+
+
+# --- 1-D lists ------------------------------------------------------------------------------------
+
+
+def geometric(distances: Floats, epsilon: float) -> Floats:
+    """Two-sided geometric noise on list positions, clipped to the list; ``distances`` only says how long it is."""
+    n = len(distances)
+    at = np.arange(n)
+    law = np.log(np.tanh(epsilon / 2)) - epsilon * np.abs(at[:, None] - at[None])
+    tail = -np.log1p(np.exp(-epsilon))  # ln of Σ_{x >= k} = e^{-εk}/(1 + e^{-ε})
+    law[:, 0] = tail - epsilon * at
+    law[:, -1] = tail - epsilon * (n - 1 - at)
+    return law
+
+
+# --- truncated Gumbel (Xu et al. 2021a) -----------------------------------------------------------
+
+
+def gumbel_scale(n: int, epsilon: float, smallest: float, largest: float) -> float:
+    """b of the paper; a·Δmin must exceed 1."""
+    a = (epsilon - 2 * (1 + np.log(n)) / smallest) / 3
+    assert a * smallest > 1, "the calibration does not exist"
+    return float(2 * largest / min(lambertw(2 * a * largest).real, np.log(a * smallest)))
+
+
+def poisson_sizes(n: int) -> Floats:
+    """ln Pr[k] of k ~ Poisson(ln n) truncated to 1..n."""
+    k = np.arange(1, n + 1)
+    log_p = k * np.log(np.log(n)) - gammaln(k + 1)
+    return np.asarray(log_p - np.logaddexp.reduce(log_p))
+
+
+def truncated_gumbel(
+    distances: Floats, epsilon: float, smallest: float | None = None, largest: float | None = None, grid: int = 601
+) -> Floats:
+    """The law by quadrature over the noise: exact enough (1e-4 relative) to compare losses that differ by far more.
+
+    ``smallest`` and ``largest`` stand for Δmin and Δmax where these are taken from anything but the whole vocabulary.
+    """
+    n = len(distances)
+    between = distances[~np.eye(n, dtype=bool)]
+    low, high = smallest or float(between.min()), largest or float(between.max())
+    b = gumbel_scale(n, epsilon, low, high)
+
+    def cdf(x: Floats) -> Floats:
+        return np.asarray(np.exp(-np.exp(-np.clip(x, -high, high) / b)))
+
+    edges = np.linspace(-high, high, grid + 1)
+    noise, weight = (edges[1:] + edges[:-1]) / 2, np.diff(cdf(edges)) / np.diff(cdf(edges[[0, -1]]))
+    total = np.diff(cdf(edges[[0, -1]]))[0]
+    sizes = np.exp(poisson_sizes(n))
+    law = np.zeros((n, n))
+    for w in range(n):
+        order = np.argsort(distances[w], kind="stable")
+        d = distances[w][order]
+        for y in range(n):
+            value = d[y] + noise
+            beats = 1 - (cdf(value[None] - d[:, None]) - cdf(np.array([-high]))) / total  # d_j + noise > value
+            beats[y] = 1.0
+            among = np.cumprod(beats, axis=0)[y:]  # k = y + 1, ..., n
+            law[w, order[y]] = (sizes[y:, None] * among * weight).sum()
+    return np.log(law / law.sum(axis=1, keepdims=True))
+
+
+def star(n: int) -> Floats:
+    """Words 0, 1, 2 at 0, 1, 2 on one axis; n - 3 more at 1.9 on axes of their own.
+
+    From word 0 all of those are nearer than word 2; from word 1 all are farther.
+    """
+    places = np.zeros((n, n - 2))
+    places[1, 0], places[2, 0] = 1.0, 2.0
+    places[3:, 1:] = 1.9 * np.eye(n - 3)
+    return np.asarray(np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2)))
+
+
+# --- as mechanisms --------------------------------------------------------------------------------
+
+
+class Table:
+    """A mechanism that draws from a law by its inverse cumulative function, one uniform per token."""
+
+    name = "table"
+    metric = "the matrix it was given"
+    guarantee = "what its law keeps"
+
+    def __init__(self, distances: Floats, law: Law) -> None:
+        self.distances, self.law = distances, law
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        return rng.random((len(epsilon), 1))
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
+        (one,) = set(epsilon.tolist())
+        cumulative = np.exp(self.law(self.distances, one)).cumsum(axis=1)
+        out = np.empty(len(ids), dtype=np.int64)
+        for word in np.unique(ids):
+            out[ids == word] = np.searchsorted(cumulative[word] / cumulative[word, -1], noise[ids == word, 0], "right")
+        return out
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        return self.distances[first, second]
+
+    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+        return self.law(self.distances, float(epsilon[0]))[ids]
+
+
+class WrongScale(Madlib):
+    """The noise of ``factor`` times the ε that is claimed: 2 is noise of half the size."""
+
+    factor = 2.0
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        return super().noise(self.factor * epsilon, rng)
+
+
+class WrongShape(Madlib):
+    """A radius Exponential(ε) whatever the dimension, a common slip: too little noise in more than one dimension."""
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        drawn = super().noise(epsilon, rng)
+        length = np.linalg.norm(drawn, axis=1)
+        return drawn * (rng.exponential(1 / epsilon) / length)[:, None]
+
+
+class Vickrey(Madlib):
+    """Vickrey with t and two candidates (Xu et al. 2021b); ``exclude_input`` as its Algorithm 1 is printed."""
+
+    def __init__(self, vectors: Any, t: float = 0.75, exclude_input: bool = False) -> None:
+        super().__init__(vectors)
+        self.t, self.exclude_input = t, exclude_input
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        return np.column_stack([super().noise(epsilon, rng), rng.random(len(epsilon))])
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
+        query = self.vectors[ids] + noise[:, :-1]
+        distance = np.linalg.norm(query[:, None] - self.vectors[None], axis=2)
+        if self.exclude_input:
+            distance[np.arange(len(ids)), ids] = np.inf
+        order = np.argsort(distance, axis=1)[:, :2]
+        near, next_near = np.take_along_axis(distance, order, axis=1).T
+        stay = (1 - self.t) * next_near / (self.t * near + (1 - self.t) * next_near)
+        return order[np.arange(len(ids)), (noise[:, -1] >= stay).astype(int)]
+
+
+class SameNoiseForEveryToken(Madlib):
+    """One draw for a whole text."""
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
+        one = super().noise(np.ones(1), rng)
+        return one / epsilon[:, None]
+
+
+# --- audits of them -------------------------------------------------------------------------------
+
+SAMPLES = 8_000
+FALSE_ALARM = 1e-6  # of each sampled audit in this suite: the chance that it flags a mechanism that keeps its claim
+
+
+def exact(distances: Floats, law: Law, epsilon: float) -> ExactResult:
+    table = law(distances, epsilon)
+    ids = np.arange(len(distances))
+    return exact_audit(lambda some: table[some], ids, lambda a, b: distances[np.ix_(a, b)], epsilon)
+
+
+def sampled(mechanism: Any, n: int, epsilon: float, samples: int, seed: int = 1, **how: Any) -> SampledResult:
+    ids = np.arange(n)
+    allowed = epsilon * distances_of(mechanism)(ids, ids)
+
+    def generator(stage: str, number: int) -> np.random.Generator:
+        return stream(seed, "suite", stage, str(number))
+
+    sampler = kernel_sampler(mechanism, ids, epsilon, generator)
+    return sampled_audit(sampler, allowed, epsilon, samples, 1 - FALSE_ALARM, **how)
+
+
+def fixed(law: Callable[..., Floats], **how: Any) -> Law:
+    return partial(law, **how)

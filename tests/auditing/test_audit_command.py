@@ -1,0 +1,151 @@
+"""`lexveil audit` on built artifacts: its table, its JSON, its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.auditing import command as task
+from lexveil.cli.main import main
+from lexveil.errors import ParameterError, RequestError
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS
+from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
+
+SMALL = ["--mechanism", "madlib", "--epsilon", "10", "--words", "12", "--samples", "1000"]
+
+
+@pytest.fixture
+def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project folder with the artifacts of the built one."""
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    (tmp_path / "params.yaml").write_bytes((_built / "params.yaml").read_bytes())
+    (tmp_path / "artifacts").symlink_to(_built / "artifacts")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def half_noise(name: str, vectors: Any, params: Any) -> Any:
+    class Half(Madlib):
+        def noise(self, epsilon: Any, rng: Any) -> Any:
+            return super().noise(2 * epsilon, rng)
+
+    return Half(vectors)
+
+
+def test_the_table_and_the_json_say_the_same(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *SMALL, "--strategy", "S3", "--json", "--out", "audit.json"]) == 0
+    shown = capsys.readouterr()
+    made = json.loads(shown.out)  # progress is not in it
+    assert made == json.loads((root / "audit.json").read_text(encoding="utf-8"))
+    assert "draws" in shown.err
+    assert made["violation"] is False
+    assert (made["mechanism"], made["epsilon"], made["strategy"], made["mode"]) == ("madlib", 10.0, "S3", "experiment")
+    assert [row["method"] for row in made["audits"]] == ["sampled", "sampled", "sampled", "sampled", "budget", "noise"]
+    for row in made["audits"][:4]:
+        assert 0 <= row["audited"] <= row["claimed"] == 10.0
+        assert row["confidence"] == pytest.approx(1 - 0.001 / 4)
+    assert main(["audit", *SMALL, "--strategy", "S3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == "where method claimed ε audited ε confidence verdict".split()
+    assert len(lines) == 1 + len(made["audits"]) + 1
+    assert all(row["verdict"] in line for row, line in zip(made["audits"], lines[1:], strict=False))
+    assert "no violation was found" in lines[-1]
+
+
+def test_an_experiment_is_repeatable_and_a_release_is_not(root: Path) -> None:
+    how: dict[str, Any] = {"words": 12, "samples": 400}
+    assert task.audit("madlib", 10.0, **how) == task.audit("madlib", 10.0, **how)
+    first, second = (task.audit("madlib", 10.0, mode="release", **how) for _ in range(2))
+    assert first != second
+    assert first["seed"] is None and not first["violation"] and not second["violation"]
+
+
+def test_a_violation_is_exit_code_1(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(task, "build_over", half_noise)
+    assert main(["audit", *SMALL]) == 1
+    out = capsys.readouterr().out
+    assert "VIOLATED" in out and "a violation of the claimed ε was found" in out
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"madlib", "truncated_gumbel", *ON_LISTS}))
+def test_mechanisms_on_the_built_vocabulary(root: Path, name: str) -> None:
+    """On every toy, on the vocabulary and in texts, in any strategy's space; exact where the law is known."""
+    result = task.audit(name, 5.0, words=40, samples=400, strategy="S3")
+    assert not result["violation"]
+    assert [row["method"] for row in result["audits"]].count("exact") == (4 if name == "tem" else 0)
+
+
+def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
+    """At an ε that its paper's calibration allows, the number of neighbours alone breaks the claim, no sampling needed.
+
+    Below, the mechanism refuses, and so does the audit.
+    """
+    space = load_embedding("word")
+    vectors = Vocabulary.of(space.tokens, space.vectors, Policy("keep", "keep", "keep")).vectors
+    with pytest.raises(ParameterError, match="the theorem has no noise"):
+        task.audit("truncated_gumbel", 1.0, words=40, samples=400)
+    epsilon = 1.01 * TruncatedGumbel(vectors).smallest_epsilon
+    result = task.audit("truncated_gumbel", epsilon, words=40, samples=400)
+    (bound,) = [row for row in result["audits"] if row["place"].startswith(f"vocabulary: 40 of {len(vectors):,}")]
+    assert bound["method"] == "bounds" and bound["violation"] and bound["audited"] > 2 * epsilon
+    assert result["violation"]
+
+
+def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
+    """An order is private with respect to itself, so any will do here."""
+    from lexveil.artifacts.word_orders import write_word_orders
+    from lexveil.embeddings.word_orders import WordLists
+
+    (project / "dvc.yaml").write_text("stages: {}\n")
+    words = load_embedding("word").tokens[:200]
+    orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
+    write_word_orders(WordLists(words, orders), {}, paths.word_orders("word", "L0"))
+    for name in ON_LISTS:
+        result = task.audit(name, 0.5, words=40, samples=400)
+        assert not result["violation"]
+        exact = [row for row in result["audits"] if row["method"] == "exact"]
+        assert len(exact) == 4
+        assert max(row["audited"] for row in exact) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mechanism", "laplace", "--epsilon", "1"], "no such mechanism"),
+        (["--mechanism", "madlib", "--epsilon", "1", "--strategy", "none"], "must be one of S1, S2, S3, S4"),
+        (["--mechanism", "madlib", "--epsilon", "1", "--words", "1"], "two words"),
+        (["--mechanism", "madlib", "--epsilon", "1", "--samples", "10"], "fewer than 200"),
+        (["--mechanism", "madlib", "--epsilon", "1", "--confidence", "1"], "between 0 and 1"),
+        (["--mechanism", "madlib", "--epsilon", "1", "--out", "no/where.json"], "no such folder"),
+    ],
+)
+def test_wrong_requests_are_exit_code_2(
+    root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["audit", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "x"])
+def test_an_epsilon_that_is_none(epsilon: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", "--mechanism", "madlib", f"--epsilon={epsilon}"])
+    assert stopped.value.code == 2
+
+
+def test_no_artifacts_yet(root: Path) -> None:
+    (root / "artifacts").unlink()
+    with pytest.raises(RequestError, match="lexveil run"):
+        task.audit("madlib", 1.0)

@@ -1,0 +1,161 @@
+"""The collocation suite through its SQL: N = 1000 tokens, counts by hand, one defect at a time."""
+
+from __future__ import annotations
+
+import json
+from math import inf, log2, nan
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from lexveil.config import CollocationParams
+from tasks import check_collocations
+
+N = 1000
+WORDS = {
+    ",": (60, "punctuation"),
+    "the": (50, "connector"),
+    "new": (40, "word"),
+    "york": (20, "word"),
+    "zanzibar": (10, "word"),
+}
+IDS = {word: number for number, word in enumerate(WORDS)}
+BIGRAMS = {("new", "york"): 15, ("york", "zanzibar"): 8}
+TRIGRAMS = {("new", "york", "zanzibar"): 6}
+
+STRING, COUNT = pa.string(), pa.int64()
+WORD_SCHEMA = pa.schema([("word_id", pa.int32()), ("word", STRING), ("count", COUNT), ("kind", STRING)])
+ORDINALS = ("first", "second", "third")
+
+
+def pmi(words: tuple[str, ...], count: int) -> float:
+    product = 1
+    for word in words:
+        product *= WORDS.get(word, (1, ""))[0]
+    return log2(N ** (len(words) - 1) * count / product)
+
+
+def kept(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
+    columns = [f"{ordinal}_word" for ordinal in ORDINALS[:length]]
+    rows = [(*words, count, pmi(words, count)) for words, count in ngrams.items()]
+    return pd.DataFrame(rows, columns=[*columns, "count", "pmi_bits"], dtype=object)
+
+
+def counted(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
+    columns = [f"{ordinal}_id" for ordinal in ORDINALS[:length]]
+    rows = [(*(IDS[word] for word in words), count) for words, count in ngrams.items() if set(words) <= set(IDS)]
+    return pd.DataFrame(rows, columns=[*columns, "count"])
+
+
+@pytest.fixture
+def check(write, tmp_path, docs, out, machine):
+    """Write consistent tables for these n-grams, spoil the collocations, run the stage."""
+
+    def _check(bigrams=BIGRAMS, trigrams=TRIGRAMS, spoil=lambda bigrams, trigrams: None, min_pmi=2.0):
+        tables = kept(bigrams, 2), kept(trigrams, 3)
+        spoil(*tables)
+        words = pd.DataFrame([(IDS[word], word, *known) for word, known in WORDS.items()], columns=WORD_SCHEMA.names)
+        write("ngrams/words.parquet", words, WORD_SCHEMA)
+        for name, length, ngrams, table in zip(
+            ("bigrams", "trigrams"), (2, 3), (bigrams, trigrams), tables, strict=True
+        ):
+            ids = pa.schema([*((f"{ordinal}_id", pa.int32()) for ordinal in ORDINALS[:length]), ("count", COUNT)])
+            write(f"ngrams/{name}.parquet", counted(ngrams, length), ids)
+            names = [(f"{ordinal}_word", STRING) for ordinal in ORDINALS[:length]]
+            schema = pa.schema([*names, ("count", COUNT), ("pmi_bits", pa.float64())])
+            write(f"collocations/{name}.parquet", table, schema)
+        params = CollocationParams(min_count=2, min_pmi=min_pmi)
+        folders = tmp_path / "collocations", tmp_path / "ngrams"
+        return check_collocations.run(*folders, N, out, docs, params=params, machine=machine)
+
+    return _check
+
+
+def test_sound_tables_pass(check, out):
+    assert check() == {"n_bigrams": 2, "n_trigrams": 1}
+    record = json.loads(out.read_text(encoding="utf-8"))
+    assert record["summary"] == {"n_bigrams": 2, "n_trigrams": 1}
+    limit = next(one for one in record["expectations"] if one["column"] == "pmi_difference_bits")
+    assert limit["limits"] == {"max": 1e-9}
+    assert "zanzibar" not in out.read_text(encoding="utf-8")
+
+
+def test_no_trigram_is_no_defect(check):
+    assert check(trigrams={}) == {"n_bigrams": 2, "n_trigrams": 0}
+
+
+def test_pmi_may_differ_by_rounding(check):
+    def nudge(bigrams, trigrams):
+        trigrams["pmi_bits"] += 1e-10
+
+    assert check(spoil=nudge)["n_trigrams"] == 1
+
+
+def put(column: str, value: object):
+    """Set one value of the first bigram."""
+
+    def _put(bigrams, trigrams):
+        bigrams.at[0, column] = value
+
+    return _put
+
+
+def repeat(bigrams, trigrams):
+    trigrams.loc[len(trigrams)] = trigrams.loc[0]
+
+
+def off(difference: float):
+    def _off(bigrams, trigrams):
+        trigrams["pmi_bits"] += difference
+
+    return _off
+
+
+def more(bigrams, trigrams):
+    """One occurrence more than was counted, with the PMI that belongs to it."""
+    bigrams.at[1, "count"] += 1
+    bigrams.at[1, "pmi_bits"] = pmi(("york", "zanzibar"), 9)
+
+
+DEFECTS = {
+    "no bigram": (
+        {"bigrams": {}, "trigrams": {}},
+        r"0 bigrams were kept \(min_count 2, min_pmi 2 bits\), at least 1 is needed\. Lower .*min_pmi .*add text",
+    ),
+    "too rare": ({"bigrams": BIGRAMS | {("zanzibar", "york"): 1}}, "1 of 3 bigrams are rarer than .*min_count, 2"),
+    "not surprising": ({"min_pmi": 5.0}, r"1 of 2 bigrams have a PMI below .*smallest 4\.2\d* bits, limit 5"),
+    "unknown word": (
+        {"bigrams": BIGRAMS | {("york", "minster"): 3}},
+        "1 of 3 bigrams contain a word that .*words.parquet",
+    ),
+    "connector": (
+        {"bigrams": BIGRAMS | {("the", "york"): 9}},
+        "1 of 3 bigrams contain a connector word or punctuation, limit 0",
+    ),
+    "punctuation": (
+        {"trigrams": TRIGRAMS | {("new", ",", "york"): 5}},
+        "1 of 2 trigrams contain a connector word or punct",
+    ),
+    "twice": ({"spoil": repeat}, "2 of 2 trigrams are there more than once, limit 0"),
+    "more than its words": (
+        {"bigrams": BIGRAMS | {("new", "zanzibar"): 11}},
+        "1 of 3 bigrams are more frequent than one of",
+    ),
+    "miscounted": ({"spoil": more}, "1 of 2 bigrams have another count than in artifacts/ngrams, limit 0"),
+    "wrong PMI": ({"spoil": off(1e-6)}, r"the PMI of trigrams differs .*up to 1e-06 in 1 rows, limit 1e-09"),
+    "infinite PMI": ({"spoil": off(inf)}, r"the PMI of trigrams differs .*up to inf in 1 rows, limit 1e-09"),
+    "PMI is no number": ({"spoil": off(nan)}, r"the PMI of trigrams differs .*up to inf in 1 rows, limit 1e-09"),
+    "no PMI": ({"spoil": put("pmi_bits", None)}, r"1 of 2 bigrams have a PMI below"),
+    "no count": ({"spoil": put("count", None)}, r"1 of 2 bigrams are rarer than"),
+    "no word": (
+        {"spoil": put("second_word", None)},
+        "1 of 2 bigrams contain a word that artifacts/ngrams/words.parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_each_defect_stops(check, stops, defect):
+    changes, saying = DEFECTS[defect]
+    stops(lambda: check(**changes), "^collocations: .*" + saying)

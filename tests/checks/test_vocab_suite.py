@@ -1,0 +1,98 @@
+"""Coverage by hand: which words are counted, in which text, and when there are too few that are known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lexveil.text.encode import Lexicon
+from lexveil.text.segment import Collocations
+from tasks import check_vocab
+from tests.checks.conftest import SECRET
+
+NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
+
+
+def documents(*rows: tuple[str, str, str, str | None]) -> pa.Table:
+    full = [(dataset, doc_id, "all", text, text_b, None, None) for dataset, doc_id, text, text_b in rows]
+    columns = zip(*full, strict=True) if full else [[] for _ in NAMES]
+    return pa.table({name: pa.array(list(column), pa.string()) for name, column in zip(NAMES, columns, strict=True)})
+
+
+DOCUMENTS = (
+    ("pairs", "a", f"A fine {SECRET}, fine!", "fine day"),  # a fine ZANZIBAR fine / fine DAY
+    ("pairs", "b", "...", None),  # no word at all
+    ("singles", "a", "A fine day.", ""),  # a fine day
+)
+
+
+def words_only(segmentation: str) -> Lexicon:
+    """The same words for every segmentation; ``mst`` knows one more."""
+    return Lexicon.build("word", ["fine", "a", ",", *(["day"] if segmentation == "mst" else [])], None)
+
+
+@pytest.fixture
+def check(docs, out, machine):
+    def _check(rows=DOCUMENTS, lexicon_of=words_only, min_coverage=0.5):
+        return check_vocab.run(documents(*rows), lexicon_of, out, docs, min_coverage=min_coverage, machine=machine)
+
+    return _check
+
+
+def test_coverage_by_hand(check, out):
+    coverage = check()
+    four = {"n_texts": 3, "n_words": 6, "n_covered": 4, "n_oov": 2, "coverage": 4 / 6}
+    assert coverage["pairs"] == {
+        "gst": four,
+        "word": four,
+        "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6},
+    }
+    assert {name: one["n_covered"] for name, one in coverage["singles"].items()} == {"gst": 2, "mst": 3, "word": 2}
+    record = json.loads(out.read_text(encoding="utf-8"))
+    assert record["summary"] == {"coverage": coverage}
+    assert SECRET not in out.read_text(encoding="utf-8")
+
+
+def test_words_inside_a_collocation_count_one_by_one():
+    pairs = Collocations.build([["new"], ["york"]], np.array([4.0]), [[], [], []], np.zeros(0))
+    lexicon = Lexicon.build("gst", ["new_york", "is", "big"], pairs)
+    counts = check_vocab.count_words(["New York is big", "new is york", ""], lexicon)
+    assert {name: n.tolist() for name, n in counts.items()} == {
+        "n_words": [4, 3, 0],
+        "n_covered": [4, 1, 0],  # "new" and "york" apart have no vector here
+        "n_oov": [0, 2, 0],
+    }
+
+
+def test_batches_change_nothing(monkeypatch):
+    whole = check_vocab.text_words(documents(*DOCUMENTS), words_only)
+    monkeypatch.setattr(check_vocab, "BATCH", 1)
+    assert check_vocab.text_words(documents(*DOCUMENTS), words_only).equals(whole.combine_chunks())
+    assert whole.num_rows == 3 * 5
+
+
+def test_too_many_unknown_words_stop(check, stops):
+    stops(
+        lambda: check(min_coverage=0.7),
+        "^vocab: 4 of 6 pairs of data set and segmentation have too many unknown words: artifacts/embeddings/(gst|word)"
+        r" knows (4 of 6 words \(66\.7%\) of data set pairs|2 of 3 words \(66\.7%\) of data set singles), "
+        r"the limit is 70\.0% \(params\.yaml: checks\.min_coverage\)\. .*lower the limit",
+    )
+
+
+def test_the_limit_itself_is_enough(check):
+    assert check(min_coverage=4 / 6)["pairs"]["word"]["n_words"] == 6
+
+
+def test_a_data_set_without_words_stops(check, stops):
+    stops(
+        lambda: check(rows=(("marks", "a", "?!", None),), min_coverage=0.0),
+        r"^vocab: data set marks has 0 words, at least 1 is needed\. Bring documents",
+    )
+
+
+def test_no_data_set_stops(check, stops):
+    stops(lambda: check(rows=()), "^vocab: there is no data set, at least 1 is needed")

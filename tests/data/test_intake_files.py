@@ -1,0 +1,104 @@
+"""Which files a path stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lexveil.errors import RequestError
+from lexveil.formats.input_files import as_source, dataset_names, find_sources
+
+
+def touch(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_path: Path) -> None:
+    wanted = ["a.jsonl", "b/1.csv", "b/2.PARQUET", "b/c/x.json.gz", "z.txt"]
+    touch(*(tmp_path / name for name in [*reversed(wanted), "README.md", "LICENSE", ".hidden.csv", "b/_SUCCESS"]))
+    touch(tmp_path / ".cache/y.csv", tmp_path / "a.jsonl.sha256")
+    assert [str(source.path.relative_to(tmp_path)) for source in find_sources([tmp_path])] == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "packing", "stem"),
+    [
+        ("a.json.gz", "json", "gz", "a"),
+        ("a.b.JSONL", "json", "", "a.b"),
+        ("a.ndjson", "json", "", "a"),
+        ("a.csv.gz", "csv", "gz", "a"),
+        ("a.csv.ZST", "csv", "zst", "a"),
+        ("a.tsv", "tsv", "", "a"),
+        ("a.txt", "txt", "", "a"),
+        ("a.parquet", "parquet", "", "a"),
+    ],
+)
+def test_the_ending_says_how_a_file_is_read(name: str, kind: str, packing: str, stem: str) -> None:
+    source = as_source(Path(name))
+    assert source is not None
+    assert (source.kind, source.packing, source.stem) == (kind, packing, stem)
+
+
+@pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "a.parquet.gz", "a.zip", "csv"])
+def test_other_endings_are_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
+    touch(tmp_path / name, tmp_path / "good.csv")
+    assert as_source(Path(name)) is None
+    for path in (tmp_path / name, tmp_path):
+        with pytest.raises(RequestError, match=r"jsonl.*csv.*parquet") as error:
+            find_sources([path])
+        assert name in str(error.value)
+
+
+def test_links_are_followed_once_and_circles_end(tmp_path: Path) -> None:
+    touch(tmp_path / "real/one.csv", tmp_path / "elsewhere/two.csv")
+    (tmp_path / "real/circle").symlink_to(tmp_path / "real")
+    (tmp_path / "real/again.csv").symlink_to(tmp_path / "real/one.csv")
+    (tmp_path / "real/other").symlink_to(tmp_path / "elsewhere")
+    found = [source.path.name for source in find_sources([tmp_path / "real"])]
+    assert found == ["again.csv", "two.csv"]  # again.csv is one.csv, and is met first
+
+
+@pytest.mark.parametrize(
+    ("make", "said"), [("missing", "no such file"), ("empty", "no file"), ("broken", "leads nowhere")]
+)
+def test_paths_without_data_are_refused(tmp_path: Path, make: str, said: str) -> None:
+    if make == "empty":
+        (tmp_path / make).mkdir()
+    if make == "broken":
+        (tmp_path / make).symlink_to(tmp_path / "nowhere.csv")
+    with pytest.raises(RequestError, match=said) as error:
+        find_sources([tmp_path / make])
+    assert make in str(error.value)
+
+
+def test_a_message_is_one_line_whatever_the_file_is_called(tmp_path: Path) -> None:
+    touch(tmp_path / "a\nb.xls")
+    with pytest.raises(RequestError) as error:
+        find_sources([tmp_path / "a\nb.xls"])
+    assert "\n" not in str(error.value)
+
+
+def test_names_of_document_sets(tmp_path: Path) -> None:
+    touch(*(tmp_path / name for name in ["Über set (1).csv", "sst-2_x.jsonl", "v1.2.parquet"]))
+    assert list(dataset_names(find_sources([tmp_path]))) == ["sst-2_x", "v1-2", "ber-set-1"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("a/x.csv", "b/x.jsonl"), ("a/x y.csv", "b/x-y.csv"), ("a/X.csv", "b/x.csv")]
+)
+def test_a_collision_names_both_files(tmp_path: Path, one: str, other: str) -> None:
+    touch(tmp_path / one, tmp_path / other)
+    with pytest.raises(RequestError) as error:
+        dataset_names(find_sources([tmp_path]))
+    assert one in str(error.value)
+    assert other in str(error.value)
+
+
+def test_a_name_of_no_letter_is_refused() -> None:
+    source = as_source(Path("日本.csv"))
+    assert source is not None
+    with pytest.raises(RequestError, match="name"):
+        dataset_names([source])

@@ -1,0 +1,154 @@
+"""The commands of `lexveil data` with the real DVC, and the documents as later stages read them."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from intake_files import write
+
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.data import data_store
+from lexveil.errors import RequestError
+
+HERE = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """An empty project under Git and DVC."""
+    folder = tmp_path / "real"
+    folder.mkdir()
+    (folder / "dvc.yaml").write_text("stages: {}\n")
+    (folder / ".gitignore").write_bytes((HERE / ".gitignore").read_bytes())
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    assert data_store._dvc(folder, "init", "--quiet").returncode == 0
+    return folder
+
+
+def test_default_use_status_and_a_clone(real: Path, tmp_path: Path) -> None:
+    ignored = (real / ".gitignore").read_bytes()
+    assert data_store.status(real) == {"tracked": "no", "corpus": None, "documents": {}}
+    assert data_store.use_default(real) == {"unchanged": False}
+    pointer = (real / "data.dvc").read_bytes()
+    assert data_store.use_default(real) == {"unchanged": True}
+    described = data_store.status(real)
+    assert described["tracked"] == "yes"
+    assert described["corpus"]["documents"] == 350
+    assert described["documents"]["reviews"]["rows"] == 240
+    assert described["documents"]["reviews"]["splits"] == {"train": 192, "validation": 48}
+    assert described["documents"]["pang_lee"]["columns"] == ["doc_id", "split", "text", "label"]
+
+    rows = [{"text": "a b"}, {"text": "c"}]
+    summary = data_store.use(write(tmp_path / "c.csv", rows), [write(tmp_path / "d.jsonl", rows)], "text", real)
+    assert summary["corpus"]["documents"] == summary["documents"]["d"]["rows"] == 2
+    assert data_store.status(real)["tracked"] == "yes"
+    assert (real / "data.dvc").read_bytes() != pointer
+    assert (real / ".gitignore").read_bytes() == ignored
+
+    (real / "data/documents/d.parquet").unlink()
+    assert data_store.status(real)["tracked"] == "changed"
+    with pytest.raises(RequestError, match="dvc add data"):
+        data_store.use_default(real)
+
+
+def test_a_corpus_of_several_sources(real: Path, tmp_path: Path) -> None:
+    web = write(tmp_path / "web.csv", [{"text": "a b"}, {"text": "c"}, {"text": ""}])
+    tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
+    summary = data_store.use({"web": web, "tickets": tickets}, [], "text", real)
+    assert {name: facts["documents"] for name, facts in summary["corpus"].items()} == {"web": 2, "tickets": 1}
+    assert "corpus/web: 1 rows without text were skipped" in summary["notes"]
+    assert {path.parent.name for path in (real / "data/corpus").rglob("*.json.gz")} == {"web", "tickets"}
+    described = data_store.status(real)
+    assert described["tracked"] == "yes"
+    assert described["corpus"]["documents"] == 3 and described["corpus"]["sources"] == ["tickets", "web"]
+
+    summary = data_store.use(web, [], "text", real)
+    assert summary["corpus"]["documents"] == 2 and data_store.status(real)["corpus"]["sources"] == []
+    with pytest.raises(RequestError, match=r"--corpus \.\./x=…: no name for a source"):
+        data_store.use({"../x": web}, [], "text", real)
+    assert data_store.status(real)["tracked"] == "yes"
+
+
+def test_data_that_only_a_killed_use_knew_is_saved_before_it_is_replaced(real: Path, tmp_path: Path) -> None:
+    """Killed between the renames and `dvc add`: the next command gives DVC what is there, then goes on."""
+    data_store.use_default(real)
+    (real / "data").rename(real / data_store.PREVIOUS)
+    new = write(real / "data/corpus/new.json.gz", [{"text": "a b"}])
+    digest = hashlib.md5(new.read_bytes()).hexdigest()
+    data_store.use(write(tmp_path / "c.csv", [{"text": "a"}]), [], "text", real)
+    assert (real / ".dvc/cache/files/md5" / digest[:2] / digest[2:]).exists()
+    assert data_store.status(real)["tracked"] == "yes"
+    assert list((real / ".lexveil").iterdir()) == []
+
+
+def test_documents_are_read_as_one_table(tmp_path: Path) -> None:
+    """Files without optional columns and with labels as numbers go together; order is (dataset, doc_id)."""
+    pq.write_table(
+        pa.table({"doc_id": ["2", "10"], "text": ["x", ""], "label": [1, 0], "more": [1, 1]}), tmp_path / "b.parquet"
+    )
+    pq.write_table(pa.table({"text": ["y"], "doc_id": ["1"], "split": ["dev"]}), tmp_path / "a.parquet")
+    table = load_documents(tmp_path)
+    assert table.column_names == ["dataset", "doc_id", "split", "text", "text_b", "label", "attribute"]
+    assert set(table.schema.types) == {pa.string()}
+    assert [tuple(row.values()) for row in table.to_pylist()] == [
+        ("a", "1", "dev", "y", None, None, None),
+        ("b", "10", "all", "", None, "0", None),
+        ("b", "2", "all", "x", None, "1", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "lexveil data default"),
+        (pa.table({"doc_id": ["1"], "text": pa.array([None], pa.string())}), "no text"),
+        (pa.table({"text": ["a"]}), "no doc_id"),
+        (b"PAR1 but not really", "not a sound Parquet file"),
+    ],
+)
+def test_documents_that_cannot_be_used(tmp_path: Path, content: pa.Table | bytes | None, said: str) -> None:
+    if isinstance(content, bytes):
+        (tmp_path / "x.parquet").write_bytes(content)
+    elif content is not None:
+        pq.write_table(content, tmp_path / "x.parquet")
+    with pytest.raises(RequestError, match=said):
+        load_documents(tmp_path)
+    with pytest.raises(RequestError, match="lexveil data default"):
+        load_documents(tmp_path / "absent")
+
+
+def test_a_damaged_file_in_data_is_named(root: Path) -> None:
+    data_store.use_default(root)
+    path = root / "data/documents/reviews.parquet"
+    path.unlink()
+    path.write_bytes(b"PAR1")
+    with pytest.raises(RequestError, match=r"reviews\.parquet: damaged"):
+        data_store.status(root)
+    path.unlink()
+    shard = next((root / "data/corpus").iterdir())
+    content = shard.read_bytes()
+    shard.unlink()
+    shard.write_bytes(content[:-10])
+    with pytest.raises(RequestError, match=r"json\.gz: damaged"):
+        data_store.status(root)
+
+
+def test_nothing_is_sent_home() -> None:
+    """DVC's analytics are off in every call, whatever the user's own configuration says."""
+    code = "import os, sys; sys.exit(os.environ.get('DVC_NO_ANALYTICS') != '1')"
+    seen: list[dict[str, str]] = []
+
+    def record(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        seen.append(options["env"])  # type: ignore[arg-type]
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "run", record)
+        data_store._dvc(Path(), "status")
+    assert subprocess.run([sys.executable, "-c", code], env=seen[0], check=False).returncode == 0

@@ -1,0 +1,534 @@
+"""A corpus that is read through from elsewhere: what is kept, what is read, and what breaks on the way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import fsspec
+import httpx
+import pyarrow.parquet as pq
+import pytest
+from far_files import Far, packed, put
+from intake_files import parquet, tree
+
+from lexveil.cli.main import _corpus
+from lexveil.cli.options import make_parser
+from lexveil.config import SampleParams, load_params
+from lexveil.data import corpus_sampling, data_store, remote
+from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
+from lexveil.data.remote import RemoteFile, Shard, find_remote, is_address, is_transient, shown_address
+from lexveil.errors import LexveilError, RequestError
+from tasks.sample_corpus import sample
+
+ROOT = Path(__file__).parents[2]
+PARAMS = load_params(ROOT / "params.yaml")
+SECRET = "Zanzibar"
+# Digits of a hash, so that they do not shrink to nothing when packed.
+SHARDS = [
+    [f"Shard {s}, document {d}, {SECRET}, {sha256(bytes([s, d])).hexdigest()}." for d in range(150)] for s in range(4)
+]
+ALL = SampleRequest(share=1.0)
+
+
+@pytest.fixture(autouse=True)
+def far() -> Iterator[None]:
+    Far.forget()
+    fsspec.register_implementation("far", Far, clobber=True)
+    yield
+    Far.forget()
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Nobody waits; how long they would have."""
+    waited: list[float] = []
+    monkeypatch.setattr(remote.time, "sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def root(root: Path) -> Path:
+    shutil.copy(ROOT / "params.yaml", root / "params.yaml")
+    return root
+
+
+def use(root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL) -> dict[str, Any]:
+    return data_store.use(address, [], "text", root, wanted)
+
+
+def corpus(root: Path) -> dict[str, list[str]]:
+    """Texts of each file of the corpus."""
+    files = sorted((root / "data/corpus").rglob("*.json.gz"))
+    return {file.name: [json.loads(line)["text"] for line in gzip.open(file, "rb")] for file in files}
+
+
+def origin(root: Path) -> Any:
+    return json.loads((root / "data/corpus/origin.json").read_text())
+
+
+def test_a_folder_of_c4_is_its_train_shards(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = put("c4/en", *SHARDS)
+    Far.etags = {path: f'"{n}"' for n, path in enumerate(paths)}
+    summary = use(root)
+    assert corpus(root) == {f"corpus-train.{n:05d}-of-00004.json.gz": texts for n, texts in enumerate(SHARDS)}
+    with gzip.open(root / "data/corpus/corpus-train.00000-of-00004.json.gz", "rb") as file:
+        line = json.loads(file.readline())
+    assert line == {"text": SHARDS[0][0], "timestamp": "2019-04-25T12:57:54Z", "url": "https://x.example/a"}
+    assert {key: summary["corpus"][key] for key in ("files", "shards", "read", "documents", "share")} == {
+        "files": 4, "shards": 4, "read": 600, "documents": 600, "share": 1.0,
+    }  # fmt: skip
+    record = origin(root)
+    assert (record["address"], record["seed"], record["share"]) == ("far://c4/en", PARAMS.seed, 1.0)
+    assert [(one["name"], one["size"], one["etag"], one["read"]) for one in record["shards"]] == [
+        (path, len(Far.files[path]), str(n), 150) for n, path in enumerate(paths)
+    ]
+    assert data_store.status(root)["corpus"]["addresses"] == ["far://c4/en"]
+    assert not (root / ".lexveil/stream").exists() or not any((root / ".lexveil/stream").iterdir())
+    said = capsys.readouterr().err
+    assert "4 of 4 shards" in said
+    assert "MB/s" in said
+    assert SECRET not in said
+    assert Far.read_of("validation.00000-of-00001.json.gz") == 0
+
+
+def test_what_is_kept_is_kept_by_the_samples_own_hash(tmp_path: Path) -> None:
+    """For every size of sample, those of the smallest ``uniform`` are what SQL draws."""
+    texts = SHARDS[0] + ["Ünïcödé – ✓", "two\nlines"]
+    folder = tmp_path / "c"
+    folder.mkdir()
+    (folder / "a.json.gz").write_bytes(packed(texts))
+    order = sorted(texts, key=lambda text: uniform(text, 7))
+    for n in (1, 10, 75, 151):
+        sample(folder, tmp_path / "s.parquet", replace(PARAMS, seed=7, sample=SampleParams(n)))
+        assert set(pq.read_table(tmp_path / "s.parquet").column("text").to_pylist()) == set(order[:n])
+
+
+def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_path: Path) -> None:
+    """Exactly, while enough is kept; the second size shows that the comparison can fail."""
+    put("c4/en", *SHARDS)
+    use(root)
+    shutil.copytree(root / "data/corpus", tmp_path / "whole")
+    kept = use(root, wanted=SampleRequest(share=0.3))["corpus"]["documents"]
+    assert kept == sum(uniform(text, PARAMS.seed) < 0.3 for texts in SHARDS for text in texts)
+    assert 120 < kept < 240
+
+    def drawn(folder: Path, n: int) -> bytes:
+        sample(folder, tmp_path / "s.parquet", replace(PARAMS, sample=SampleParams(n)))
+        return (tmp_path / "s.parquet").read_bytes()
+
+    for n, same in ((1, True), (kept // 2, True), (kept, True), (kept + 1, False)):
+        assert (drawn(root / "data/corpus", n) == drawn(tmp_path / "whole", n)) == same
+
+
+def test_workers_with_different_shards_keep_what_one_keeps(root: Path) -> None:
+    put("c4/en", *SHARDS)
+    wanted = SampleRequest(share=0.4)
+    use(root, wanted=wanted)
+    one = tree(root / "data/corpus")
+    parts: dict[str, bytes] = {}
+    for shards in ((0, 0), (1, 3)):
+        Far.reads = []
+        use(root, wanted=replace(wanted, shards=shards))
+        for n in range(4):
+            name = f"c4-train.{n:05d}-of-00004.json.gz"
+            asked = shards[0] <= n <= shards[1]
+            assert Far.read_of(name) == (len(Far.files[f"c4/en/{name}"]) if asked else 0)
+        parts |= tree(root / "data/corpus")
+    assert one.pop("origin.json") != parts.pop("origin.json")  # it names the shards that were read
+    assert parts == one
+
+
+def test_a_second_call_gives_the_same_bytes(root: Path) -> None:
+    put("c4/en", *SHARDS)
+    trees = []
+    for _ in range(2):
+        use(root, wanted=SampleRequest(max_documents=100))
+        trees.append(tree(root / "data/corpus"))
+    assert trees[0] == trees[1]
+
+
+def test_a_number_of_documents_becomes_a_share(root: Path) -> None:
+    put("c4/en", *SHARDS)
+    for n in (50, 200):
+        summary = use(root, wanted=SampleRequest(max_documents=n))["corpus"]
+        # The documents are counted right here: the probe reads the whole first shard, and all are alike.
+        assert summary["share"] == pytest.approx(share_for(n, 600), rel=0.02)
+        assert n <= summary["documents"] < 2.5 * n
+    assert use(root, wanted=SampleRequest())["corpus"]["share"] == 1.0  # params.yaml asks for a million
+
+
+def test_a_share_by_hand() -> None:
+    """1.1 · (10,000 + 4 · 100) / 1,000,000 = 0.01144; 1.1 · (100 + 40) / 3 is more than all."""
+    assert share_for(10_000, 1e6) == 0.01144
+    assert share_for(100, 3) == 1.0
+    assert share_for(1_000_000, 364_868_892) == 0.003027  # 0.00302675…, rounded up
+
+
+def test_the_probe_reads_no_more_than_it_says(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("c4/en", *SHARDS)
+    monkeypatch.setattr(corpus_sampling, "PROBE", 300)
+    monkeypatch.setattr(remote, "CHUNK", 128)
+    found = find_remote("far://c4/en")
+    per_byte = corpus_sampling.documents_per_byte(found, found.shards[0])
+    assert 300 <= Far.read_of("") < 300 + 128
+    assert per_byte > 0
+
+
+@pytest.mark.parametrize("moment", ["at the beginning", "in the middle", "before the state is written"])
+def test_an_interrupted_call_goes_on_with_the_next_shard(
+    root: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_store.use_default(root)
+    before = tree(root / "data")
+    paths = put("c4/en", *SHARDS)
+    wanted = SampleRequest(share=0.5)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        if moment == "before the state is written":
+            write = corpus_sampling.write_json
+
+            def interrupted(value: Any, path: Path) -> None:
+                if path.name == "00002.json":
+                    raise KeyboardInterrupt
+                write(value, path)
+
+            patched.setattr(corpus_sampling, "write_json", interrupted)
+        else:
+            patched.setattr(remote, "CHUNK", 256)
+            Far.breaks[paths[2]] = [(0 if moment == "at the beginning" else 700, KeyboardInterrupt())]
+        use(root, wanted=wanted)
+    assert tree(root / "data") == before
+    assert not list((root / ".lexveil/stream").rglob(".*partial"))
+    Far.reads = []
+    use(root, wanted=wanted)
+    assert [Far.read_of(path) for path in paths] == [0, 0, *(len(Far.files[path]) for path in paths[2:])]
+    again = tree(root / "data/corpus")
+    use(root, wanted=wanted)
+    assert tree(root / "data/corpus") == again
+
+
+def test_a_shard_that_changed_is_read_again_and_another_request_starts_afresh(root: Path) -> None:
+    paths = put("c4/en", *SHARDS)
+    Far.etags = dict.fromkeys(paths, "old")
+    Far.breaks[paths[3]] = [(0, PermissionError())]
+    with pytest.raises(RequestError):
+        use(root)
+    Far.etags[paths[1]] = "new"
+    Far.reads, Far.breaks = [], {paths[3]: [(0, PermissionError())]}
+    with pytest.raises(RequestError):
+        use(root)
+    assert [Far.read_of(path) > 0 for path in paths] == [False, True, False, False]
+    Far.reads = []
+    use(root, wanted=SampleRequest(share=0.5))
+    assert all(Far.read_of(path) for path in paths)
+    assert not any((root / ".lexveil/stream").iterdir())
+
+
+def test_a_broken_connection_goes_on_at_the_same_byte(
+    root: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(remote, "CHUNK", 512)
+    path = put("c4/en", SHARDS[0])[0]
+    response = httpx.Response(503, request=httpx.Request("GET", f"https://h.example/{SECRET}"))
+    Far.breaks[path] = [
+        (0, ConnectionResetError()), (100, TimeoutError(SECRET)), (100, httpx.ReadTimeout(SECRET)), (900, None),
+        (901, httpx.HTTPStatusError(SECRET, request=response.request, response=response)),
+    ]  # fmt: skip
+    use(root)
+    assert list(corpus(root).values()) == [SHARDS[0]]
+    assert Far.read_of(path) == len(Far.files[path])  # nothing twice
+    assert waits == [1, 1, 2, 1, 1]  # a wait grows while nothing comes, and begins anew when something did
+    said = capsys.readouterr().err
+    assert "HTTPStatusError, HTTP 503; try 2 of 6" in said
+    assert SECRET not in said
+
+
+def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root: Path, waits: list[float]) -> None:
+    paths = put("c4/en", *SHARDS)
+    Far.breaks[paths[1]] = [(0, ConnectionResetError(SECRET)) for _ in range(6)]
+    with pytest.raises(LexveilError, match=r"c4-train.00001-of-00004.json.gz: not to be had in 6 tries") as error:
+        use(root)
+    assert error.value.exit_code == 1
+    assert SECRET not in str(error.value)
+    assert waits == [1, 2, 4, 8, 16]
+    Far.reads = []
+    use(root)
+    assert Far.read_of(paths[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (PermissionError(), "log in"),
+        (FileNotFoundError(), "not found"),
+        (ValueError("no range requests"), "fetch it and give the file"),
+        (httpx.HTTPStatusError("", request=None, response=httpx.Response(401)), "log in"),  # type: ignore
+        (httpx.HTTPStatusError("", request=None, response=httpx.Response(404)), "revision"),  # type: ignore
+    ],
+)
+def test_what_is_refused_is_not_asked_again(root: Path, fault: Exception, said: str, waits: list[float]) -> None:
+    path = put("c4/en", SHARDS[0])[0]
+    Far.breaks[path] = [(0, fault)]
+    with pytest.raises(RequestError, match=said) as error:
+        use(root)
+    assert "leaves a shard out" not in str(error.value)
+    assert path in str(error.value)
+    assert waits == []
+    assert not (root / "data").exists()
+
+
+class Botocore(Exception):
+    def __init__(self) -> None:
+        self.response = {"ResponseMetadata": {"HTTPStatusCode": 500}}
+
+
+class Aiohttp(Exception):
+    status = 403
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (TimeoutError(), True), (BrokenPipeError(), True), (httpx.ConnectError(""), True), (Botocore(), True),
+        (type("ChunkedEncodingError", (OSError,), {})(), True), (type("Busy", (OSError,), {"status": 429})(), True),
+        (Aiohttp(), False), (FileNotFoundError(), False), (OSError(), False), (KeyError(), False),
+        (type("OfflineModeIsEnabled", (ConnectionError,), {})(), False),
+        (caused(FileNotFoundError(), Aiohttp()), False),
+    ],
+)  # fmt: skip
+def test_what_may_succeed_when_repeated(error: Exception, again: bool) -> None:
+    assert is_transient(error) == again
+
+
+def test_a_fault_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(KeyError):
+        remote.persistent("x", lambda: {}["a"])
+
+
+FAULTS: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "cut short": (packed(SHARDS[0])[:-300], (".gz file is cut short after line",)),
+    "damaged": (packed(SHARDS[0])[:-8] + bytes(8), ("damaged",)),
+    "no gzip": (b"<html>", ("not a .gz file",)),
+    "another column": (gzip.compress(b'{"body": "Zanzibar"}\n'), ("`text`", "`body`")),
+    "a number": (gzip.compress(b'{"text": "a"}\n{"text": 5}\n'), ("line 2", "a number")),
+    "empty": (b"", ("empty",)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_a_shard_names_it(root: Path, fault: str, waits: list[float]) -> None:
+    content, said = FAULTS[fault]
+    paths = put("c4/en", *SHARDS)
+    Far.files[paths[2]] = content
+    with pytest.raises(RequestError) as error:
+        use(root)
+    message = str(error.value)
+    for part in ("c4/en/c4-train.00002-of-00004.json.gz", "--shards A-B leaves a shard out", *said):
+        assert part in message
+    assert SECRET not in message
+    assert "\n" not in message
+    assert waits == []
+
+
+def test_texts_that_nothing_can_carry_are_left_out_and_counted(root: Path) -> None:
+    put("c4/en", ["a", "b\0c", "d\ud800", " ", "e"])
+    summary = use(root)
+    assert list(corpus(root).values()) == [["a", "e"]]
+    assert (summary["corpus"]["skipped_unusable"], summary["corpus"]["skipped_blank"]) == (2, 1)
+    assert "corpus: 2 texts with NUL or half a surrogate pair were skipped" in summary["notes"]
+
+
+def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:
+    put("c4/en", *[[text] for text in SHARDS[0][:30]])
+    use(root, wanted=SampleRequest(share=0.5))
+    kept = corpus(root)
+    assert 0 < len(kept) < 30
+    assert all(kept.values())
+    assert sum(one["documents"] for one in origin(root)["shards"]) == len(kept)
+    assert len(origin(root)["shards"]) == 30
+    with pytest.raises(RequestError, match="of 30 documents none is kept; take a larger --share"):
+        use(root, wanted=SampleRequest(share=1e-9))
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        ("far://c4/en/c4-train.0000[12]-*", [f"c4-train.0000{n}-of-00004.json.gz" for n in (1, 2)]),
+        ("far://c4/en/c4-validation.*.json.gz", ["c4-validation.00000-of-00001.json.gz"]),
+        ("far://c4/en/c4-train.00003-of-00004.json.gz", ["c4-train.00003-of-00004.json.gz"]),
+        ("far://c4/other/", ["x.jsonl", "y.txt"]),
+    ],
+)  # fmt: skip
+def test_what_an_address_stands_for(address: str, names: list[str]) -> None:
+    put("c4/en", *SHARDS)
+    Far.files |= {f"c4/other/{name}": b"a" for name in ("x.jsonl", "y.txt", "README.md", "z.bin")}
+    found = find_remote(address)
+    assert [Path(shard.path).name for shard in found.shards] == names
+    assert [shard.number for shard in found.shards] == list(range(len(names)))
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("far://c4", "there are the folders en: name one"),
+        ("far://nothing", "not found"),
+        ("far://c4/en/*.bin", "known are"),
+        ("far://c4/z.bin", "known are"),
+        ("nosuch://c4", "no address of a kind"),
+        ("hf://c4", "not of the form hf://"),
+        ("hf://spaces/a/b", "not of the form hf://"),
+    ],
+)
+def test_addresses_that_lead_nowhere(address: str, said: str) -> None:
+    put("c4/en", *SHARDS)
+    Far.files["c4/z.bin"] = b"a"
+    with pytest.raises(RequestError, match=said):
+        find_remote(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "asked", "read"),
+    [
+        ("hf://allenai/c4/en", ("allenai/c4", None), "datasets/allenai/c4@abc/en"),
+        ("hf://datasets/allenai/c4@v1/en", ("allenai/c4", "v1"), "datasets/allenai/c4@abc/en"),
+        ("hf://a/b@refs/convert/parquet/x", ("a/b", "refs/convert/parquet"), "datasets/a/b@abc/x"),
+        ("hf://a/b@refs/pr/7/en/x*", ("a/b", "refs/pr/7"), "datasets/a/b@abc/en/x*"),
+    ],
+)
+def test_the_hub_is_read_at_the_commit_of_the_revision(
+    address: str, asked: tuple[str, str | None], read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, str | None]] = []
+
+    def commit(repo: str, revision: str | None) -> str:
+        calls.append((repo, revision))
+        return "abc"
+
+    monkeypatch.setattr(remote, "hub_commit", commit)
+    assert remote._hub_url(address) == (f"hf://{read}", "abc")
+    assert calls == [asked]
+
+
+def test_c4_from_a_hub(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything but the hub itself, whose part ``Far`` plays."""
+    monkeypatch.setattr(remote, "hub_commit", lambda repo, revision: "abc")
+    monkeypatch.setattr(remote, "_file_system", lambda url, where: (Far(), Far._strip_protocol(url)))
+    paths = put("datasets/allenai/c4@abc/en", *SHARDS)
+    summary = use(root, "hf://allenai/c4/en", SampleRequest(share=1.0, shards=(1, 1)))
+    assert list(corpus(root).values()) == [SHARDS[1]]
+    assert summary["corpus"]["commit"] == origin(root)["commit"] == "abc"
+    assert [one["name"] for one in origin(root)["shards"]] == [paths[1]]
+
+
+def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_file_system", lambda url, where: (Far(), Far._strip_protocol(url)))
+    for commit in ("one", "two"):
+        monkeypatch.setattr(remote, "hub_commit", lambda repo, revision, commit=commit: commit)
+        Far.forget()
+        paths = put(f"datasets/allenai/c4@{commit}/en", *SHARDS)
+        Far.etags = {path: str(n) for n, path in enumerate(paths)}
+        if commit == "one":
+            Far.breaks[paths[2]] = [(0, KeyboardInterrupt())]
+            with pytest.raises(KeyboardInterrupt):
+                use(root, "hf://allenai/c4/en")
+    use(root, "hf://allenai/c4/en")
+    assert [Far.read_of(path) > 0 for path in paths] == [False, False, True, True]
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(RequestError, match="uv sync --extra hf"):
+        find_remote("hf://allenai/c4/en")
+
+
+def refuse(path: str, *_: Any, **__: Any) -> Any:
+    raise OSError(path)
+
+
+def test_no_secret_of_an_address_is_shown() -> None:
+    assert shown_address("https://me:key@h.example/a/b.json.gz?token=key") == "https://h.example/a/b.json.gz"
+    assert shown_address("hf://allenai/c4@v1/en/*") == "hf://allenai/c4@v1/en/*"
+    assert shown_address("simplecache::s3://me:key@b/c") == "simplecache::s3://b/c"
+    # Over HTTP the path of a file is its whole address.
+    shard = Shard(0, "https://me:key@h.example/a.json.gz?token=key", 1, None)
+    assert shard.name == "https://h.example/a.json.gz"
+    assert "key" not in str(shard.source())
+    with pytest.raises(LexveilError) as error, RemoteFile(SimpleNamespace(open=refuse), shard) as file:
+        file.read(1)
+    assert "key" not in str(error.value)
+
+
+def test_what_is_an_address() -> None:
+    given = ["hf://a/b", "s3://x", "FILE:///x", "zip://a::s3://b", "data/corpus", "web=hf://a/b", "C:/x", "a::b.gz"]
+    assert [is_address(one) for one in given] == [True, True, True, True, False, False, False, False]
+
+
+def test_the_command_line_of_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parse = make_parser().parse_args
+    given = parse("data use --corpus hf://allenai/c4/en --shards 3-5 --share 0.25".split())
+    assert (given.max_documents, given.share, given.shards) == (None, 0.25, (3, 5))
+    assert _corpus(given.corpus) == "hf://allenai/c4/en"
+    given = parse("data use --corpus web=hf://a/b/x=1 own=crawl --shards 7 --max-documents 9".split())
+    assert (given.max_documents, given.share, given.shards) == (9, None, (7, 7))
+    assert _corpus(given.corpus) == {"web": "hf://a/b/x=1", "own": Path("crawl").absolute()}
+    assert _corpus(["https://h.example/a?b=c"]) == "https://h.example/a?b=c"
+    for wrong in (
+        "--share 1.5",
+        "--share 0",
+        "--shards 3-",
+        "--shards -1",
+        "--shards a",
+        "--share 1 --max-documents 2",
+    ):
+        with pytest.raises(SystemExit):
+            parse(["data", "use", "--corpus", "hf://a/b", *wrong.split()])
+
+
+def test_parquet_shards(root: Path) -> None:
+    Far.files = {f"p/train-{n}.parquet": parquet([{"text": text, "id": 1} for text in SHARDS[n]]) for n in range(2)}
+    path = "p/train-1.parquet"
+    Far.breaks[path] = [(len(Far.files[path]) // 2, ConnectionResetError())]
+    summary = use(root, "far://p", SampleRequest(max_documents=1000))
+    assert list(corpus(root).values()) == SHARDS[:2]
+    assert "corpus: columns dropped: `id`" in summary["notes"]
+
+
+def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
+    put("c4/en", *SHARDS)
+    (tmp_path / "t.txt").write_text("ticket\n")
+    summary = data_store.use({"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, [], "text", root, ALL)
+    assert set(summary["corpus"]) == {"web", "tickets"}
+    assert (root / "data/corpus/web/origin.json").exists()
+    assert len(list((root / "data/corpus/web").glob("*.json.gz"))) == 4
+    # The other side's documents can change without the corpus, and it stays with where it came from.
+    kept = tree(root / "data/corpus")
+    data_store.use(None, [tmp_path / "t.txt"], "text", root)
+    assert tree(root / "data/corpus") == kept
+    drawn = sample(root / "data/corpus", tmp_path / "s.parquet", PARAMS)
+    assert drawn == {"tickets": 1, "web": 600}
+
+
+def test_requests_that_make_no_sense(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("c4/en", *SHARDS)
+    (tmp_path / "t.txt").write_text("ticket\n")
+    with pytest.raises(RequestError, match="has 4 shards, 0 to 3"):
+        use(root, wanted=SampleRequest(shards=(2, 4)))
+    with pytest.raises(RequestError, match="are of a --corpus that is an address"):
+        data_store.use(tmp_path / "t.txt", [], "text", root, ALL)
+    monkeypatch.setattr(corpus_sampling.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    with pytest.raises(RequestError, match=r"100 bytes are free\. Free some, or take less"):
+        use(root)
+    assert Far.reads == []

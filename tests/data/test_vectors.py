@@ -1,0 +1,230 @@
+"""Word vectors made by others: every published form, every fault by its place, words as the tokenizer makes them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from gensim.models import KeyedVectors
+from intake_files import tree
+
+from lexveil.artifacts.embeddings import read_space
+from lexveil.artifacts.external_embeddings import load_model
+from lexveil.cli import main
+from lexveil.config import MODEL
+from lexveil.data import data_store, external_embeddings
+from lexveil.errors import RequestError
+from lexveil.formats.word_vectors import read_model
+
+SHARED = Path(__file__).parents[3] / "shared/data/embeddings"
+
+WORDS = ["the", "of", "café", "don't", "u.s."]
+VECTORS = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
+
+
+def rows(words: list[str] = WORDS, vectors: np.ndarray = VECTORS, end: str = "\n") -> bytes:
+    lines = (" ".join([word, *map(repr, map(float, vector))]) for word, vector in zip(words, vectors, strict=True))
+    return "".join(line + end for line in lines).encode()
+
+
+def binary(end: bytes, words: list[bytes] | None = None) -> bytes:
+    words = [word.encode() for word in WORDS] if words is None else words
+    packed = (word + b" " + struct.pack("<4f", *vector) + end for word, vector in zip(words, VECTORS, strict=True))
+    return b"5 4\n" + b"".join(packed)
+
+
+FORMS: dict[str, tuple[str, bytes]] = {
+    "GloVe": ("glove text", rows()),
+    "GloVe from Windows, no last line end": ("glove text", rows(end="\r\n")[:-2]),
+    "word2vec text": ("word2vec text", b"5 4\n" + rows()),
+    "fastText .vec": ("word2vec text", b"5 4\n" + rows(end=" \n")),
+    "word2vec binary, the original program": ("word2vec binary", binary(b"\n")),
+    "word2vec binary, gensim": ("word2vec binary", binary(b"")),
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[bytes], Path]:
+    def make(content: bytes) -> Path:
+        path = tmp_path / "vectors"
+        path.write_bytes(content)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_is_read(file: Callable[[bytes], Path], name: str, zipped: bool) -> None:
+    form, content = FORMS[name]
+    model = read_model(file(gzip.compress(content) if zipped else content))
+    assert (model.form, model.n_read, model.left_out) == (form, 5, {})
+    assert list(model.space.tokens) == WORDS
+    assert model.space.vectors.dtype == np.float32 and np.array_equal(model.space.vectors, VECTORS)
+    assert model.space.counts.tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_what_gensim_writes_is_read(tmp_path: Path, is_binary: bool) -> None:
+    """More words than are copied at a time, and than the binary reader holds at a time."""
+    n, p = 9000, 40
+    keyed = KeyedVectors(p)
+    vectors = np.random.default_rng(2).standard_normal((n, p)).astype(np.float32)
+    keyed.add_vectors([f"w{i}" for i in range(n)], vectors)
+    keyed.save_word2vec_format(str(tmp_path / "v"), binary=is_binary)
+    model = read_model(tmp_path / "v")
+    assert list(model.space.tokens) == [f"w{i}" for i in range(n)]
+    assert np.array_equal(model.space.vectors, vectors)
+    few = read_model(tmp_path / "v", max_words=5000)
+    assert np.array_equal(few.space.vectors, vectors[:5000]) and few.n_read == 5000
+
+
+def test_words_become_normal_forms_and_the_first_of_equal_ones_stays(file: Callable[[bytes], Path]) -> None:
+    words = ["the", "The", "the", "New_York", "new＿york", "cafe\u0301", "café", "'s", "</s>", "don’t", "....", "##"]
+    model = read_model(file(rows(words, np.arange(48, dtype=np.float32).reshape(12, 4))))
+    assert list(model.space.tokens) == ["the", "café", "don't", "..."]
+    assert model.space.vectors[:, 0].tolist() == [0, 20, 36, 40]
+    assert model.n_read == 12
+    assert model.left_out == {"no_token": 5, "repeated": 1, "same_form": 2}
+    # A collocation of ours would be called new_york: no word of a model can be.
+    assert not any("_" in token for token in model.space.tokens)
+
+
+def test_words_with_white_space_or_foreign_bytes_are_left_out(file: Callable[[bytes], Path]) -> None:
+    content = b"a 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9\n 1 2 3\n\xff\xfe 1 2 3\nb 4 5 6\n\xc2\xa0 1 2 3\n"
+    model = read_model(file(content))
+    assert list(model.space.tokens) == ["a", "b"]
+    assert model.left_out == {"no_token": 4, "not_utf8": 1}
+    with_bytes = binary(b"", [b"a", b"\xff", b"new_york", b"b", b""])
+    assert read_model(file(with_bytes)).left_out == {"no_token": 2, "not_utf8": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "first line is empty"),
+        (b"the\n", "line 1: neither a header nor a word"),
+        (b"the quick brown fox\n", "line 1: neither a header nor a word"),
+        (b"the 1\n", "1 dimensions"),
+        (b"5 9999\n" + rows(), "9999 dimensions"),
+        (b"a 1 2 3\nb 1 2\n", "line 2: 2 numbers; the lines before have 3"),
+        (b"a 1 2 3\nb 1 2 3 4\n", "line 2: 4 numbers; the lines before have 3"),
+        (b"a 1 2 3\nb 1 x 3\n", "line 2: value 2 is not a number"),
+        (b"a 1 2 3\nb 1 nan 3\n", "line 2: a number is not finite"),
+        (b"a 1 2 3\nb 1 1e39 3\n", "line 2: a number is not finite"),
+        (b"a 1 2 3\n\nb 1 2 3\n", "line 2: an empty line"),
+        (b"2 3\na 1 2 3\nb 1 2\n", "line 3: 2 numbers"),
+        (b"3 3\na 1 2 3\nb 1 2 3\n", "the header says 3 words, the file has 2"),
+        (b"1 3\na 1 2 3\nb 1 2 3\n", "the header says 1 words, the file has 2"),
+        (b"3 3\n", "the file has 0"),
+        (binary(b"")[:-1], "word 5 of 5: cut short"),
+        (binary(b"\n")[:40], "word 2 of 5: cut short"),
+        (binary(b"") + b"x", "more follows after the 5 words"),
+        (b"5 4\n" + b"\xff" * 4000, "word 1 of 5: no end of the word"),
+        (binary(b"").replace(struct.pack("<f", VECTORS[1, 2]), struct.pack("<f", np.inf)), "word 2: .*not finite"),
+        (gzip.compress(rows())[:-9], "damaged or cut short"),
+        (gzip.compress(rows())[:4], "damaged or cut short"),
+        (b"a_b 1 2\nc_d 1 2\n", "none of its 2 words"),
+    ],
+)  # fmt: skip
+def test_faults_are_named_by_their_place(file: Callable[[bytes], Path], content: bytes, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        read_model(file(content))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(RequestError, match="cannot be read"):
+            read_model(path)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared embeddings are not on this machine")
+@pytest.mark.parametrize("name", ["glove_twitter_12k_25d", "word2vec_googlenews_8k_300d", "local_cbow_50k_100d"])
+def test_real_vectors(tmp_path: Path, name: str) -> None:
+    """Most words of real models are tokens of ours; what is left out is counted to the last one."""
+    table = pq.read_table(SHARED / f"{name}.parquet").slice(0, 4000)
+    vectors = np.array(table.column("vector").to_pylist(), dtype=np.float32)
+    surfaces = table.column("word").to_pylist()
+    (tmp_path / "glove.txt").write_bytes(rows(surfaces, vectors))
+    model = read_model(tmp_path / "glove.txt")
+    assert model.n_read == len(surfaces) == len(model.space.tokens) + sum(model.left_out.values())
+    assert len(model.space.tokens) > 0.9 * len(surfaces)
+    assert np.array_equal(model.space.vectors[0], vectors[0])
+
+
+def test_a_model_is_added_listed_replaced_and_kept(root: Path, file: Callable[[bytes], Path]) -> None:
+    """The rest of data/ stays; `data use` and `data default` keep models."""
+    path = file(FORMS["word2vec binary, gensim"][1])
+    first = external_embeddings.add("mine", path, root)
+    assert first == {
+        "model": first["model"], "replaced": False, "words": 5, "dimensions": 4, "form": "word2vec binary", "read": 5,
+        "left_out": {},
+    }  # fmt: skip
+    assert sorted(entry.name for entry in (root / "data").iterdir()) == ["corpus", "documents", "embeddings"]
+    assert sorted(entry.name for entry in (root / "data/embeddings/mine").iterdir()) == [
+        "counts.npy", "meta.json", "vectors.npy", "words.txt",
+    ]  # fmt: skip
+    assert np.array_equal(read_space(root / "data/embeddings/mine").vectors, VECTORS)
+
+    others = {name: content for name, content in tree(root / "data").items() if not name.startswith("embeddings")}
+    path.write_bytes(rows(WORDS[:3], VECTORS[:3]))
+    second = external_embeddings.add("mine", path, root)
+    assert second["replaced"] and second["model"] != first["model"] and second["words"] == 3
+    external_embeddings.add("other", path, root, max_words=2)
+    listed = external_embeddings.listed(root)
+    assert [name.split("@")[0] for name in listed] == ["mine", "other"] and second["model"] in listed
+
+    kept = {name: content for name, content in tree(root / "data").items() if name.startswith("embeddings")}
+    data_store.use_default(root)
+    assert tree(root / "data") == others | kept
+    (root.parent / "c.txt").write_text("a b\n")
+    data_store.use(root.parent / "c.txt", [], "text", root)
+    assert {name: one for name, one in tree(root / "data").items() if name.startswith("embeddings")} == kept
+
+
+def test_the_same_file_is_the_same_model(root: Path, file: Callable[[bytes], Path]) -> None:
+    text, again = (external_embeddings.add(name, file(FORMS["GloVe"][1]), root)["model"] for name in ("one", "two"))
+    assert text.split("@")[1] == again.split("@")[1]
+    # Another form of the same vectors, too.
+    assert external_embeddings.add("one", file(FORMS["word2vec binary, gensim"][1]), root)["model"] == text
+
+
+def test_a_refused_file_changes_nothing(root: Path, file: Callable[[bytes], Path]) -> None:
+    external_embeddings.add("mine", file(FORMS["GloVe"][1]), root)
+    before = tree(root)
+    for name, content in [("mine", b"a 1 2\nb 1\n"), ("Mine", rows()), ("own", rows()), ("../x", rows()), ("", rows())]:
+        with pytest.raises(RequestError):
+            external_embeddings.add(name, file(content), root)
+    with pytest.raises(RequestError, match="at least 2"):
+        external_embeddings.add("mine", file(rows()), root, max_words=1)
+    assert tree(root) == before
+
+
+def test_absent_data_that_dvc_knows_is_not_replaced_by_the_default(root: Path, file: Callable[[bytes], Path]) -> None:
+    (root / "data.dvc").write_text("outs: []\n")
+    with pytest.raises(RequestError, match="dvc pull"):
+        external_embeddings.add("mine", file(rows()), root)
+    assert not (root / "data").exists()
+
+
+def test_the_command(
+    root: Path, file: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it prints is what params.yaml takes, and what a stage then loads."""
+    monkeypatch.chdir(root)
+    path = file(b"5 4\n" + rows())
+    assert main.main(["embeddings", "add", "mine", str(path), "--max-words", "4"]) == 0
+    said = capsys.readouterr().out
+    name = next(word for word in said.split() if word.startswith("mine@"))
+    assert re.fullmatch(MODEL, name)
+    assert list(load_model(name).tokens) == WORDS[:4]
+    assert main.main(["embeddings", "list", "--json"]) == 0
+    assert f'"{name}"' in capsys.readouterr().out
+    assert main.main(["embeddings", "add", "mine", str(root / "absent")]) == 2
+    assert capsys.readouterr().err.startswith("lexveil embeddings: ")

@@ -1,0 +1,61 @@
+"""pynndescent: in a file of its own, because it compiles for a minute in every process that uses it."""
+
+import os
+
+import numpy as np
+import pytest
+
+from lexveil.embeddings import word_orders
+from lexveil.embeddings.approximate_search import ApproximateSearch
+from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
+from lexveil.embeddings.knn_graph import Scanner
+from lexveil.embeddings.word_orders import greedy_orders, mean_step
+
+RNG = np.random.default_rng(5)
+
+
+def cloud(n: int, p: int, seed: int) -> np.ndarray:
+    """Words of very different lengths, as embeddings have them."""
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal((n, p)) * rng.gamma(1, 2, (n, 1)) + 3).astype(np.float32)
+
+
+VECTORS = cloud(700, 20, seed=6)
+
+
+@pytest.mark.slow
+def test_pynndescent_finds_most_neighbors_among_words() -> None:
+    """Recall is above 0.95 and the table is well formed."""
+    exact, _ = ExactSearch(VECTORS).neighbors(5)
+    ids, distances = approximate_neighbors(VECTORS, 5, seed=1)
+    assert ids.shape == distances.shape == (700, 5)
+    assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, ids, strict=True)]) > 0.95
+
+
+@pytest.mark.slow
+def test_an_approximate_graph_gives_a_whole_order_twice_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every word once, repeatable, as good as the exact one to a few per cent; no jump to an arbitrary word."""
+    monkeypatch.setattr(word_orders, "EXACT_BELOW", 600)
+    monkeypatch.setattr(word_orders, "NEIGHBORS", 10)
+    vectors = cloud(2000, 12, seed=3)
+    first = greedy_orders(vectors, [7], "pynndescent", seed=4)
+    assert np.sort(first[0]).tolist() == list(range(2000))
+    assert np.array_equal(first, greedy_orders(vectors, [7], "pynndescent", seed=4))
+    exact = mean_step(vectors, greedy_orders(vectors, [7])[0])
+    assert abs(mean_step(vectors, first[0]) / exact - 1) < 0.05
+    # This test can fail: going to the first unused word where all neighbours are used is far longer.
+    monkeypatch.setattr(Scanner, "nearest", lambda self, row, forbidden: int(np.flatnonzero(~forbidden)[0]))
+    assert mean_step(vectors, greedy_orders(vectors, [7], "pynndescent", seed=4)[0]) / exact > 1.05
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("LEXVEIL_SLOW_TESTS" not in os.environ, reason="compiles for a minute; set LEXVEIL_SLOW_TESTS=1")
+def test_pynndescent_finds_the_nearest_of_most_noisy_queries() -> None:
+    """The library itself, its recall counted against the exact search, and twice the same."""
+    queries = VECTORS[RNG.integers(700, size=300)] + 0.05 * RNG.standard_normal((300, 20))
+    exact = ExactSearch(VECTORS).nearest(queries)
+    found = ApproximateSearch(VECTORS, seed=1).nearest(queries)
+    assert found.dtype == np.int64 and found.shape == (300,)
+    assert 0.8 < (found == exact).mean() < 1
+    assert ((found + 1) == exact).mean() < 0.1
+    assert (ApproximateSearch(VECTORS, seed=1).nearest(queries) == found).all()

@@ -1,0 +1,127 @@
+"""Training: the same bytes twice, in any process, interrupted or not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lexveil.embeddings.training import TrainingState, displacement, normalize, train_word2vec
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import RequestError
+
+SETTINGS = dict(dimensions=8, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    file = tmp_path / "corpus.txt"
+    lines = (" ".join(f"w{i}" for i in rng.zipf(1.5, 12) % 50) for _ in range(400))
+    file.write_text("\n".join(lines) + "\nnew_york once\n")
+    return file
+
+
+def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None:
+    """Python randomises string hashes per process; the vectors must not notice."""
+    program = (
+        "import sys, numpy as np; from lexveil.embeddings.training import train_word2vec; "
+        f"np.save(sys.argv[2], train_word2vec(sys.argv[1], **{SETTINGS!r}).space.vectors)"
+    )
+    for seed in ("1", "2"):
+        command = [sys.executable, "-c", program, str(corpus), str(tmp_path / f"{seed}.npy")]
+        subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."})
+    assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "2.npy").read_bytes()
+
+
+def test_vocabulary_counts_and_seed(corpus: Path) -> None:
+    space = train_word2vec(str(corpus), **SETTINGS).space
+    assert "once" not in space.tokens  # rarer than min_count
+    words = corpus.read_text().split()
+    assert space.counts.tolist() == [words.count(token) for token in space.tokens]
+    assert sorted(space.counts.tolist(), reverse=True) == space.counts.tolist()
+    other = train_word2vec(str(corpus), **(SETTINGS | {"seed": 4}))
+    assert not np.array_equal(space.vectors, other.space.vectors)
+
+
+def copy(state: TrainingState) -> TrainingState:
+    """The arrays belong to gensim, which goes on with them."""
+    arrays = (array.copy() for array in (state.vectors, state.output_vectors, state.generator_key))
+    vectors, outputs, key = arrays
+    return TrainingState(state.epoch, vectors, outputs, key, state.generator_position, list(state.losses))
+
+
+@pytest.mark.parametrize("skip_gram", [True, False])
+def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, skip_gram: bool) -> None:
+    """After every epoch, the last one too; from a copy of the state, as from disk."""
+    settings = SETTINGS | {"skip_gram": skip_gram, "sentences": [corpus.read_text().split()]}
+    states: list[TrainingState] = []
+    begun: list[int] = []
+    whole = train_word2vec(
+        str(corpus), **settings, on_start=begun.append, on_epoch=lambda state: states.append(copy(state))
+    )
+    assert [state.epoch for state in states] == [1, 2, 3]
+    assert begun == [len(corpus.read_text().split())]
+    for state in states:
+        later: list[TrainingState] = []
+        resumed = train_word2vec(str(corpus), **settings, resume=state, on_epoch=later.append)
+        assert [one.epoch for one in later] == [1, 2, 3][state.epoch :]
+        assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
+        assert resumed.losses == whole.losses and len(whole.losses) == 3
+    # Each part of the state is needed: without one the bytes are others, so this test can fail.
+    first = states[0]
+    zeros = np.zeros_like(first.output_vectors)
+    for broken in (
+        TrainingState(1, first.vectors, zeros, first.generator_key, first.generator_position, []),
+        TrainingState(1, first.vectors, first.output_vectors, first.generator_key, 0, []),
+        TrainingState(2, first.vectors, first.output_vectors, first.generator_key, first.generator_position, []),
+    ):
+        other = train_word2vec(str(corpus), **settings, resume=broken)
+        assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
+
+
+def test_loss_falls(corpus: Path) -> None:
+    sentences = [line.split() for line in corpus.read_text().splitlines()]
+    losses = train_word2vec(str(corpus), **(SETTINGS | {"epochs": 20}), sentences=sentences).losses
+    assert losses[-1] < losses[0] < 3 * np.log(2)  # what it is before training, with two words drawn as noise
+    assert train_word2vec(str(corpus), **SETTINGS).losses == [None, None, None]
+
+
+def test_several_workers_train_too(corpus: Path) -> None:
+    two = train_word2vec(str(corpus), **(SETTINGS | {"workers": 2, "epochs": 4}))
+    assert np.isfinite(two.space.vectors).all()
+    assert (displacement(two.space.vectors, 3) > 0).all()  # both halves of the file were read
+
+
+def test_displacement_is_measured_from_gensims_own_start(corpus: Path) -> None:
+    from gensim.models.keyedvectors import prep_vectors
+
+    start = prep_vectors((9_000, 7), seed=2**32 - 1)  # more rows than are drawn at a time
+    moved = start.copy()
+    moved[5] *= 3
+    found = displacement(moved, 2**33 - 1)
+    assert found[5] == pytest.approx(2, rel=1e-6) and np.count_nonzero(found) == 1
+    states: list[TrainingState] = []
+    train_word2vec(str(corpus), **(SETTINGS | {"epochs": 1}), on_epoch=lambda state: states.append(copy(state)))
+    assert displacement(states[0].vectors, 3).max() < 20 < displacement(states[0].vectors, 4).max() * 20
+
+
+def test_normalize() -> None:
+    space = WordSpace(["a", "b", "c"], np.array([[3, 4], [0, 0], [0, 1e-30]], dtype=np.float32), np.array([3, 2, 1]))
+    assert normalize(space, "none") is space
+    unit = normalize(space, "unit")
+    assert np.allclose(unit.vectors, [[0.6, 0.8], [0, 0], [0, 1]]) and unit.vectors.dtype == np.float32
+    assert unit.tokens == space.tokens and unit.counts is space.counts
+
+
+def test_nothing_to_train(corpus: Path) -> None:
+    with pytest.raises(RequestError, match=r"no token occurs 100000 times.*min_count"):
+        train_word2vec(str(corpus), **(SETTINGS | {"min_count": 100_000}))
+
+
+def test_back_into_gensim() -> None:
+    space = WordSpace(["a", "new_york"], np.eye(2, dtype=np.float32), np.array([5, 2]))
+    keyed = space.to_keyed_vectors()
+    assert keyed["new_york"].tolist() == [0.0, 1.0]
+    assert keyed.get_vecattr("a", "count") == 5

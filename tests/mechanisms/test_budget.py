@@ -1,0 +1,57 @@
+"""Budgets by hand (CLMLDP Figure 1 and Table 8), and their invariants."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexveil.accounting.budgets import DROPPED, KEPT, PERTURBED, SAMPLED, Policy, document_budget, epsilon_per_token
+from lexveil.errors import ParameterError
+
+
+@pytest.mark.parametrize(
+    ("strategy", "n_tokens", "expected"), [("S1", 6, 1.67), ("S2", 4, 1.67), ("S3", 4, 2.5), ("S4", 4, 2.5)]
+)
+def test_figure_1(strategy: str, n_tokens: int, expected: float) -> None:
+    """B = 10 over "I think, therefore I am": six words, four tokens."""
+    spent = epsilon_per_token(strategy, 10.0, np.array([n_tokens]), np.array([6]))
+    assert spent.round(2).tolist() == [expected]
+
+
+def test_budget_is_base_epsilon_times_average_length() -> None:
+    """Table 8: MRPC has 19.54 words on average, so B = 293.1 at a base epsilon of 15."""
+    n_words = np.array([19] * 46 + [20] * 54)
+    assert document_budget(15.0, n_words) == pytest.approx(293.1)
+
+
+COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 80)), min_size=1, max_size=30)
+
+
+@given(COUNTS, st.floats(0.01, 1000), st.sampled_from(["S1", "S2", "S3", "S4"]))
+def test_no_text_spends_more_than_its_budget(counts: list[tuple[int, int]], budget: float, strategy: str) -> None:
+    n = np.array([tokens for tokens, _ in counts])
+    words = n + np.array([min(extra, 2 * tokens) for tokens, extra in counts])
+    per_token = epsilon_per_token(strategy, budget, n, words)
+    spent = n * per_token
+    assert (spent <= budget * (1 + 1e-12)).all()
+    assert ((per_token > 0) == (n > 0)).all()
+    full = (n > 0) & ((words == n) | (strategy != "S2"))
+    assert spent[full] == pytest.approx(np.full(full.sum(), budget))
+    assert (spent[(words > n) & (strategy == "S2")] < budget).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
+def test_bad_epsilon(epsilon: float) -> None:
+    with pytest.raises(ParameterError, match="finite and greater than 0"):
+        document_budget(epsilon, np.array([1]))
+
+
+def test_policy_decides_per_class() -> None:
+    kind = np.array([0, 1, 2, 3, 1], dtype=np.int8)
+    known = np.array([True, True, True, False, False])
+    paper = Policy.of("S1", "paper", "keep", "sample")
+    assert paper.actions(kind, known).tolist() == [PERTURBED, KEPT, KEPT, SAMPLED, KEPT]
+    other = Policy.of("S3", "paper", "drop", "keep")
+    assert other.actions(kind, known).tolist() == [PERTURBED, PERTURBED, DROPPED, KEPT, KEPT]
+    # A stop word without a vector cannot be perturbed: it is treated as unknown.
+    assert Policy.of("S3", "perturb", "perturb", "sample").actions(kind, known)[4] == SAMPLED

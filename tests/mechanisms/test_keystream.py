@@ -1,0 +1,62 @@
+"""ChaCha20 against RFC 8439."""
+
+import numpy as np
+
+from lexveil.mechanisms.noise.keystream import BLOCKS, UNITS, chacha20, draw_words, expand, next_units, open_stream
+from lexveil.mechanisms.noise.streams import stream
+
+
+def test_block_function_of_rfc_8439() -> None:
+    """Section 2.3.2: the state of the example and its serialized block."""
+    state = np.array(
+        [
+            0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, 0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C,
+            0x13121110, 0x17161514, 0x1B1A1918, 0x1F1E1D1C, 0x00000001, 0x09000000, 0x4A000000, 0x00000000,
+        ],
+        dtype=np.uint32,
+    )  # fmt: skip
+    blocks = np.empty((16, BLOCKS), dtype=np.uint32)
+    chacha20(state, blocks.ravel())
+    assert blocks[:, 0].astype("<u4").tobytes().hex() == (
+        "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4ed2826446079faa0914c2d705d98b02a2b5129cd1de164eb9"
+        "cbd083e8a2503c4e"
+    )
+
+
+def test_stream_of_a_zero_key() -> None:
+    """RFC 8439, appendix A.1, test vectors 1 and 2: key 0, nonce 0, blocks 0 and 1."""
+    stream_bytes = expand(np.zeros(4, dtype=np.uint64), 128).hex()
+    assert stream_bytes.startswith("76b8e0ada0f13d90405d6ae55386bd28")
+    assert stream_bytes[128:].startswith("9f07e7be5551387a98ba977c732d080d")
+
+
+def test_blocks_made_together_are_those_made_one_by_one() -> None:
+    """Each block with its own counter; also where the counter's upper half begins."""
+    rng = np.random.default_rng(0)
+    state = rng.integers(2**32, size=16, dtype=np.uint32)
+    state[12] = 2**32 - BLOCKS
+    together, alone = np.empty((16, BLOCKS), dtype=np.uint32), np.empty((16, BLOCKS), dtype=np.uint32)
+    chacha20(state, together.ravel())
+    for block in range(BLOCKS):
+        chacha20(state + np.uint32(block) * (np.arange(16) == 12), alone.ravel())
+        assert (together[:, block] == alone[:, 0]).all()
+
+
+def test_units_are_the_words_of_the_stream() -> None:
+    key = np.array([1, 2, 3, 4], dtype=np.uint64)
+    words = np.frombuffer(expand(key, 8 * 3 * UNITS), dtype="<u8")
+    state, some, units = np.empty(16, dtype=np.uint32), np.empty(UNITS), []
+    open_stream(state, key[None], 0, 0)
+    for _ in range(3):
+        next_units(state, some)
+        units += some.tolist()
+    assert units == ((words >> np.uint64(11)) * 2.0**-53).tolist()
+
+
+def test_words_are_uniform_and_named() -> None:
+    words = draw_words(1000, 4, stream(1, "a"))
+    assert words.dtype == np.uint64 and words.shape == (1000, 4)
+    assert (words == draw_words(1000, 4, stream(1, "a"))).all()
+    # Each of the 64 bits is set half of the time, within 6 standard errors.
+    bits = (words.ravel()[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 6 * 0.5 / np.sqrt(words.size)

@@ -1,0 +1,149 @@
+"""The noise of MADLIB and Mahalanobis in 300 dimensions: radius, direction, covariance, each with what must fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import beta, gamma, kstest
+
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.mahalanobis import Mahalanobis
+from lexveil.mechanisms.noise.streams import stream
+from tests.mechanisms.toys import FALSE_ALARM
+
+P = 300
+EPSILON = 2.5
+BLOCKS, BLOCK = 5, 8_000  # 40,000 draws, some 20 MB at a time
+
+Noise = Callable[[np.random.Generator], np.ndarray]  # (BLOCK, P)
+
+
+@cache
+def embedding() -> np.ndarray:
+    """It spreads 30 times as far along its first axis as along its last, and its axes are turned."""
+    rng = np.random.default_rng(12)
+    turned, _ = np.linalg.qr(rng.standard_normal((P, P)))
+    return ((rng.standard_normal((700, P)) * np.geomspace(6, 0.2, P)) @ turned + 1).astype(np.float32)
+
+
+def p_values(noise: Noise, name: str, blocks: int = BLOCKS) -> dict[str, float]:
+    """How well the draws fit density ∝ exp(-ε|z|): radius Gamma(p, 1/ε), direction uniform on the sphere.
+
+    The square of a uniform direction's coordinate, along any fixed axis, has law Beta(1/2, (p-1)/2), its sign is fair,
+    and the squares of a half of its coordinates sum to Beta(p/4, p/4); none of them depends on the radius.
+    """
+    rng = stream(17, "noise law", name)
+    axis = np.random.default_rng(1).standard_normal(P)
+    axis /= np.linalg.norm(axis)
+    radii, along, first, half = [], [], [], []
+    for _ in range(blocks):
+        drawn = noise(rng)
+        radius = np.linalg.norm(drawn, axis=1)
+        unit = drawn / radius[:, None]
+        radii.append(radius)
+        along.append(unit @ axis)
+        first.append(unit[:, 0])
+        half.append((unit[:, : P // 2] ** 2).sum(axis=1))
+    radius, cosine, coordinate, share = map(np.concatenate, (radii, along, first, half))
+    symmetric = beta((P - 1) / 2, (P - 1) / 2)
+    far = radius > np.median(radius)
+    return {
+        "radius": kstest(EPSILON * radius, gamma(P).cdf).pvalue,
+        "axis": kstest((1 + cosine) / 2, symmetric.cdf).pvalue,
+        "coordinate": kstest((1 + coordinate) / 2, symmetric.cdf).pvalue,
+        "half": kstest(share, beta(P / 4, P / 4).cdf).pvalue,
+        "half of the far ones": kstest(share[far], beta(P / 4, P / 4).cdf).pvalue,
+    }
+
+
+def misfits(noise: Noise, name: str, blocks: int = BLOCKS) -> set[str]:
+    return {what for what, p_value in p_values(noise, name, blocks).items() if p_value < FALSE_ALARM}
+
+
+def uniform(rng: np.random.Generator) -> np.ndarray:
+    direction = rng.standard_normal((BLOCK, P))
+    return direction / np.linalg.norm(direction, axis=1, keepdims=True)
+
+
+def test_madlib() -> None:
+    mechanism = Madlib(embedding())
+    assert misfits(lambda rng: mechanism.noise(np.full(BLOCK, EPSILON), rng), "madlib") == set()
+
+
+def laplace(rng: np.random.Generator) -> np.ndarray:
+    return rng.laplace(0, 1 / EPSILON, (BLOCK, P))
+
+
+def one_sided(rng: np.random.Generator) -> np.ndarray:
+    """Every direction, but the first coordinate is never negative."""
+    noise = rng.gamma(P, 1 / EPSILON, (BLOCK, 1)) * uniform(rng)
+    noise[:, 0] = np.abs(noise[:, 0])
+    return noise
+
+
+def flat(rng: np.random.Generator) -> np.ndarray:
+    """Two coordinates of 300 get no noise."""
+    noise = uniform(rng)
+    noise[:, :2] = 0
+    return noise * (rng.gamma(P, 1 / EPSILON, BLOCK) / np.linalg.norm(noise, axis=1))[:, None]
+
+
+@pytest.mark.parametrize(
+    ("noise", "what"),
+    [
+        (lambda rng: rng.gamma(P - 1, 1 / EPSILON, (BLOCK, 1)) * uniform(rng), {"radius"}),
+        (lambda rng: rng.gamma(P, 1.005 / EPSILON, (BLOCK, 1)) * uniform(rng), {"radius"}),
+        (laplace, {"radius", "coordinate", "half"}),
+        (one_sided, {"coordinate"}),
+        (flat, {"coordinate"}),
+    ],
+    ids=["one dimension too few", "half a per cent too long", "laplace by coordinate", "one-sided", "flat"],
+)
+def test_wrong_noise_is_told(noise: Noise, what: set[str]) -> None:
+    assert misfits(noise, "controls") >= what
+
+
+@cache
+def spread(strength: float, trace: float = P) -> np.ndarray:
+    """λΣ + (1-λ)I, Σ the covariance of the embedding scaled to this trace; by NumPy's own covariance."""
+    covariance = np.cov(embedding().astype(np.float64).T)
+    return strength * covariance * (trace / np.trace(covariance)) + (1 - strength) * np.eye(P)
+
+
+@cache
+def mahalanobis() -> Mahalanobis:
+    return Mahalanobis(embedding(), 0.6)
+
+
+def whitened(matrix: np.ndarray, power: int = 1) -> Noise:
+    """The mechanism's noise, seen in coordinates in which ``matrix`` is the identity."""
+    mechanism = mahalanobis()
+    back = np.linalg.inv(np.linalg.cholesky(np.linalg.matrix_power(matrix, power))).T
+    return lambda rng: mechanism.noise(np.full(BLOCK, EPSILON), rng) @ back
+
+
+def test_mahalanobis() -> None:
+    """zᵀM⁻¹z is the square of a radius Gamma(p, 1/ε), and L⁻¹z has no preferred direction: M = LLᵀ is its shape."""
+    assert misfits(whitened(spread(0.6)), "mahalanobis") == set()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "power"),
+    [(spread(0.55), 1), (spread(0.0), 1), (spread(0.6, trace=1.05 * P), 1), (spread(0.6), 2)],
+    ids=["another λ", "the identity", "another trace", "A for its root"],
+)
+def test_wrong_shapes_are_told(matrix: np.ndarray, power: int) -> None:
+    assert misfits(whitened(matrix, power), "mahalanobis", blocks=2) != set()
+
+
+def test_the_metric_is_the_shape_of_the_noise() -> None:
+    """d_RM² = (φ-φ')ᵀM⁻¹(φ-φ'), M what the noise's covariance is proportional to; another λ gives another distance."""
+    vectors = embedding()
+    first, second = np.arange(50), np.arange(50, 100)
+    gap = (vectors[first].astype(np.float64) - vectors[second]).T
+    found = mahalanobis().distance(first, second)
+    assert found == pytest.approx(np.sqrt((gap * np.linalg.solve(spread(0.6), gap)).sum(axis=0)), rel=1e-6)
+    assert found != pytest.approx(np.sqrt((gap * np.linalg.solve(spread(0.55), gap)).sum(axis=0)), rel=1e-3)

@@ -1,0 +1,42 @@
+"""Small vocabularies, and the one test of draws against a law."""
+
+import numpy as np
+from scipy.stats import chisquare
+
+from lexveil.mechanisms.noise.streams import stream
+
+SAMPLES = 40_000
+FALSE_ALARM = 1e-6  # chance that a correct sampler fails; the seed is fixed, so paid once
+
+
+def vectors(n: int = 12, p: int = 5, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, p)).astype(np.float32)
+
+
+def draw(mechanism, word: int, epsilon: float, name: str = "draw", samples: int = SAMPLES) -> np.ndarray:
+    ids, budgets = np.full(samples, word), np.full(samples, epsilon)
+    return mechanism.replace(ids, budgets, mechanism.noise(budgets, stream(7, name)))
+
+
+def fits(drawn: np.ndarray, law: np.ndarray) -> bool:
+    """Chi-squared; what is expected fewer than five times is counted together."""
+    expected = law / law.sum() * len(drawn)
+    seen = np.bincount(drawn, minlength=len(law)).astype(float)
+    often = expected >= 5
+    seen = np.append(seen[often], seen[~often].sum())
+    expected = np.append(expected[often], expected[~often].sum())
+    if expected[-1] == 0:
+        if seen[-1]:
+            return False
+        seen, expected = seen[:-1], expected[:-1]
+    return len(seen) == 1 or chisquare(seen, expected).pvalue > FALSE_ALARM
+
+
+def largest_loss(mechanism, epsilon: float) -> float:
+    """Exact, over all pairs and outputs: the largest excess of |ln P(y|w) - ln P(y|w')| over ε·d(w,w')."""
+    n = mechanism.size
+    log_p = mechanism.log_pmf(np.arange(n), np.full(n, epsilon))
+    assert np.allclose(np.exp(log_p).sum(axis=1), 1)
+    loss = np.abs(log_p[:, None] - log_p[None, :]).max(axis=2)
+    first, second = np.divmod(np.arange(n * n), n)
+    return float((loss - epsilon * mechanism.distance(first, second).reshape(n, n)).max())

@@ -1,0 +1,33 @@
+"""A project of its own for every test: the artifacts that all share, and a ledger in which something was spent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from lexveil.ledger.ledger import Ledger
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The project's folder, as current folder."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("artifacts", "data", "params.yaml"):
+        (root / name).symlink_to(_built / name)
+    (root / "dvc.yaml").write_text("stages: {}\n")
+    monkeypatch.chdir(root)
+    with Ledger.open(root / ".lexveil/ledger") as ledger, ledger.begin({}) as release:
+        release.request(["subject:1", "subject:2"], np.ones(2))
+        release.reserve(3.0, None)
+        release.commit()
+    with mock.patch.dict(os.environ):  # what a command puts there ends with its test
+        yield root

@@ -1,0 +1,110 @@
+"""Any bytes that are given as a file are read or refused, and nothing else; any text is tokenized one way only."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from bad_inputs import BAD, packed, parquet, texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.fuzz.properties import ENDINGS, check_file, check_texts, read, small_limits
+
+FUZZ = Path(__file__).parents[2] / "benchmarks" / "fuzz"
+EXAMPLES = settings(max_examples=150)
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+OBJECTS = st.lists(st.dictionaries(st.sampled_from(["text", "id", "a"]), VALUES, max_size=3) | VALUES, max_size=5).map(
+    lambda rows: "\n".join(json.dumps(row) for row in rows).encode()
+)
+FIELDS = st.lists(
+    st.sampled_from(["text", "id", ",", "\t", '"', '""', "\n", "\r\n", "\r", "a", " ", "é", "\0", "=1"]), max_size=30
+)
+DELIMITED = FIELDS.map(lambda parts: ("text,id\n" + "".join(parts)).encode()) | FIELDS.map(
+    lambda parts: ("id\ttext\n" + "".join(parts)).encode()
+)
+CONTENT = st.binary(max_size=200) | st.text(max_size=100).map(str.encode) | OBJECTS | DELIMITED
+
+
+@EXAMPLES
+@given(st.sampled_from([ending for ending in ENDINGS if ending != "parquet"]), CONTENT, st.data())
+def test_any_bytes_are_read_or_refused(ending: str, content: bytes, data: st.DataObject) -> None:
+    """Packed rightly, or not at all, or cut somewhere."""
+    packing = ending.rpartition(".")[2]
+    if packing in ("gz", "zst") and data.draw(st.booleans()):
+        content = packed(content, packing)
+    cut = data.draw(st.none() | st.integers(0, len(content)))
+    with small_limits():
+        check_file(content[:cut], ending)
+
+
+WHOLE = [
+    parquet(texts("a", None, "b"), compression=packing) for packing in ("none", "snappy", "zstd")
+] + [BAD["not UTF-8, Parquet"].content, BAD["lists, Parquet"].content]  # fmt: skip
+
+
+@EXAMPLES
+@given(st.sampled_from(WHOLE), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4), st.data())
+def test_any_parquet_is_read_or_refused(whole: bytes, changes: list[tuple[int, int]], data: st.DataObject) -> None:
+    """A whole file of which some bytes are others, or which is cut."""
+    content = bytearray(whole)
+    for at, byte in changes:
+        content[at % len(content)] = byte
+    cut = data.draw(st.none() | st.integers(0, len(content)))
+    with small_limits():
+        check_file(bytes(content[:cut]), "parquet")
+
+
+@EXAMPLES
+@given(st.lists(st.text(max_size=80), max_size=4))
+def test_any_text_is_tokenized_as_defined(given_texts: list[str]) -> None:
+    check_texts(given_texts)
+
+
+@pytest.mark.parametrize("target", ["readers", "tokenizer"])
+def test_what_was_found_once(target: str) -> None:
+    """The inputs that the fuzzer starts from, those among them that broke something."""
+    files = sorted((FUZZ / "corpus" / target).iterdir())
+    assert len(files) > 20 and sum(file.stat().st_size for file in files) < 200_000
+    n_read = 0
+    with small_limits():
+        for file in files:
+            content = file.read_bytes()
+            if target == "readers":
+                n_read += check_file(content[1:], ENDINGS[content[0] % len(ENDINGS)])
+            else:
+                check_texts([part.decode("utf-8", "ignore") for part in content.split(b"\xff")])
+    assert target == "tokenizer" or 10 < n_read < len(files)
+
+
+def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that dies of a fault, a writer that loses a text, a tokenizer that differs."""
+    assert read(b'{"text": "a"}\n{"text": null}\n', "jsonl") == [["a"], [None]]
+    assert read(b'{"text": 5}\n', "jsonl") is None
+    monkeypatch.setattr("lexveil.formats.writers._joined", lambda rest, texts: '{"text": "b"}\n')
+    with pytest.raises(AssertionError):
+        check_file(b'{"text": "a"}\n', "jsonl")
+    monkeypatch.setattr("benchmarks.fuzz.properties.sentences", lambda text: [[text]])
+    with pytest.raises(AssertionError):
+        check_texts(["a b"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is installed for a search only")
+def test_the_harness_starts() -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.fuzz", "tokenizer", "-runs=5"],
+        capture_output=True,
+        check=False,
+        cwd=FUZZ.parents[1],
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,233 @@
+"""What `lexveil privatize` refuses: one line with where and what, no text of the source, no output, nothing spent."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
+
+from lexveil.cli import main
+from lexveil.formats import readers
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
+from lexveil.privatization.two_passes import TwoPassRun
+
+DOCS = Path(__file__).parents[2] / "docs" / "bad-input.md"
+HOW = ("--mechanism", "madlib", "--strategy", "S1")
+
+
+@cache
+def documented() -> dict[str, tuple[int, str]]:
+    """Exit code and message of every case, as docs/bad-input.md has them."""
+    rows = re.findall(r"^\| ([^|]+?) \| ([12]) \| ``? ?(.+?) ?``? \|$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == len({case for case, _, _ in rows})
+    return {case: (int(code), message) for case, code, message in rows}
+
+
+def without_sizes(message: str) -> str:
+    """Compressors differ in how far they come."""
+    return re.sub(r"(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
+
+
+def spends() -> list[object]:
+    """What the ledger holds, beside the names of releases that came to nothing."""
+    with Ledger.open(".lexveil/ledger") as ledger:
+        assert ledger.recovered == []
+        rows = ledger.database.rows
+        states = rows("select count(*) from releases where state not in ('committed', 'aborted')")
+        return [rows("select * from balances order by 1"), rows("select * from spends order by 1, 2"), states]
+
+
+def files(folder: Path) -> dict[str, bytes | None]:
+    """All that is in a folder, links as what they point at."""
+    found: dict[str, bytes | None] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = os.fsencode(path.readlink())
+        else:
+            found[name] = path.read_bytes() if path.is_file() else None
+    return found
+
+
+def privatize(*arguments: str) -> int:
+    try:
+        return main.main(["privatize", *arguments])
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def said(err: str, folder: Path) -> str:
+    """The message without what stands before all, and without the folder; long names cut."""
+    err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
+    assert err.count("\n") == 1 and err.endswith("\n"), err
+    message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
+    return without_sizes(re.sub(r"f{9,}|o{9,}", "…", message))
+
+
+@pytest.fixture
+def inputs(ready: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_refused(
+    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    bad: Bad = BAD[case]
+    monkeypatch.setattr(readers, "RATIO_FROM", 2**20)
+    if bad.content is not None:
+        (inputs / bad.name).parent.mkdir(exist_ok=True)
+        (inputs / bad.name).write_bytes(bad.content)
+    bad.prepare(inputs)
+    before, spent = files(inputs), spends()
+    given = bad.given or bad.name
+    out = bad.out or ("out" if bad.given else f"out.{bad.name.partition('.')[2]}")
+    code = privatize(
+        str(inputs / given), "-o", out if out == "-" else str(inputs / out), *HOW, *bad.budget, *bad.options
+    )
+    printed, err = capsys.readouterr()
+    assert SECRET not in err and printed == ""
+    assert (code, said(err, inputs)) == documented()[case]
+    assert files(inputs) == before
+    assert spends() == spent and verify(Path(".lexveil/ledger"))["holds"]
+
+
+def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source: str, out: str) -> None:
+    """Rewrite ``source`` to ``out``, which must fail as docs/bad-input.md says of ``case``."""
+    before, spent = files(inputs), spends()
+    assert privatize(str(inputs / source), "-o", str(inputs / out), *HOW, "--epsilon", "10") == documented()[case][0]
+    printed, err = capsys.readouterr()
+    assert SECRET not in err and printed == ""
+    assert said(err, inputs) == documented()[case][1]
+    assert spends() == spent and verify(Path(".lexveil/ledger"))["holds"]
+    assert files(inputs) == before
+
+
+@pytest.fixture
+def mount(inputs: Path) -> Iterator[Callable[[str], Path]]:
+    """Mount a small file system in a folder of the inputs; skip where that is not allowed."""
+    folder = inputs / "disk"
+    folder.mkdir()
+
+    def mounted(options: str) -> Path:
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True, check=False
+        )
+        if made.returncode:
+            pytest.skip("no file system can be mounted here")
+        return folder
+
+    try:
+        yield mounted
+    finally:
+        subprocess.run(["umount", folder], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(("case", "options"), [("a full disk", "size=16k"), ("a read-only disk", "size=16k,ro")])
+def test_disks(
+    inputs: Path, mount: Callable[[str], Path], capsys: pytest.CaptureFixture[str], case: str, options: str
+) -> None:
+    mount(options)
+    (inputs / "f.jsonl").write_bytes(MANY)
+    refused(case, inputs, capsys, "f.jsonl", "disk/o.jsonl")
+
+
+def test_a_disk_that_is_full_for_the_ledger(
+    ready: Path, inputs: Path, mount: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = ready / "params.yaml"
+    content = params.read_text().replace("ledger: .lexveil/ledger", f"ledger: {mount('size=16k')}/ledger")
+    params.unlink()
+    params.write_text(content)
+    (inputs / "f.jsonl").write_bytes(lines(GOOD))
+    assert privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10") == 2
+    _, err = capsys.readouterr()
+    assert err.count("\n") == 1 and "disk/ledger" in err
+    assert not (inputs / "o.jsonl").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+@pytest.mark.parametrize(
+    ("case", "name", "mode"),
+    [("a file one may not read", "f.jsonl", 0), ("a folder one may not write into", "d", 0o500)],
+)
+def test_permissions(inputs: Path, capsys: pytest.CaptureFixture[str], case: str, name: str, mode: int) -> None:
+    (inputs / "f.jsonl").write_bytes(lines(GOOD))
+    (inputs / "d").mkdir()
+    (inputs / name).chmod(mode)
+    try:
+        refused(case, inputs, capsys, "f.jsonl", "d/o.jsonl")
+    finally:
+        (inputs / name).chmod(0o700)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="only Linux has a file that is never read")
+def test_a_disk_that_fails(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (inputs / "f.jsonl").symlink_to("/proc/self/mem")
+    refused("a disk that fails", inputs, capsys, "f.jsonl", "o.jsonl")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a text that changes": lambda file: file.write_bytes(lines(GOOD, GOOD | {"text": "another"})),
+    "a row that is added": lambda file: file.write_bytes(lines(GOOD, GOOD, GOOD)),
+    "a row that is removed": lambda file: file.write_bytes(lines(GOOD)),
+    "a text that is null": lambda file: file.write_bytes(lines(GOOD, GOOD | {"text": None})),
+    "a text that moves to the next row": lambda file: file.write_bytes(
+        lines(GOOD | {"text": ""}, GOOD | {"text": GOOD["text"] * 2})
+    ),
+    "a file that is removed": lambda file: file.unlink(),
+    "a row that is spoiled": lambda file: file.write_bytes(lines(GOOD, GOOD | {"text": 5})),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_an_input_that_changes_between_the_two_passes(
+    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    (inputs / "f.jsonl").write_bytes(lines(GOOD, GOOD))
+    count, spent = TwoPassRun.count, spends()
+
+    def counted_then_changed(self: TwoPassRun, *arguments: Any) -> None:
+        count(self, *arguments)
+        CHANGES[case](inputs / "f.jsonl")
+
+    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
+    code = privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10")
+    printed, err = capsys.readouterr()
+    assert SECRET not in err and printed == ""
+    assert (code, said(err, inputs)) == documented()[case]
+    assert {path.name for path in inputs.iterdir()} <= {"f.jsonl"}
+    assert spends() == spent and verify(Path(".lexveil/ledger"))["holds"]
+
+
+def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: Path) -> None:
+    """Whoever may write into the folder could else have the input, or any other file, emptied."""
+    (inputs / "f.jsonl").write_bytes(lines(GOOD))
+    (inputs / ".partial-o.jsonl").symlink_to("f.jsonl")
+    assert privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10") == 0
+    assert (inputs / "f.jsonl").read_bytes() == lines(GOOD)
+    assert not (inputs / "o.jsonl").is_symlink() and not (inputs / ".partial-o.jsonl").is_symlink()
+
+
+def test_a_circle_of_folders_is_read_once(inputs: Path) -> None:
+    (inputs / "d").mkdir()
+    (inputs / "d/a.jsonl").write_bytes(lines(GOOD))
+    (inputs / "d/again").symlink_to(".")
+    assert privatize(str(inputs / "d"), "-o", str(inputs / "o"), *HOW, "--epsilon", "10") == 0
+    assert [path.name for path in (inputs / "o").rglob("*")] == ["a.jsonl"]
+
+
+def test_every_case_is_in_the_docs_and_none_besides() -> None:
+    tested = {*BAD, *CHANGES, "a full disk", "a read-only disk", "a disk that fails"}
+    tested |= {"a file one may not read", "a folder one may not write into"}
+    assert set(documented()) == tested

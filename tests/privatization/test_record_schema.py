@@ -1,0 +1,100 @@
+"""Every record is of the form that docs/record.schema.json describes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from lexveil.errors import LexveilError
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.two_passes import said_of
+from tests.conftest import ROOT
+
+SCHEMA = json.loads((ROOT / "docs/record.schema.json").read_text(encoding="utf-8"))
+HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
+SECRET = "zorblaxia"
+
+
+def source(folder: Path, who: str = "") -> Path:
+    file = folder / "in.jsonl"
+    rows = [{"text": f"The government said {SECRET}.", "id": i, "who": who or str(i)} for i in range(3)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def valid(record: dict[str, Any]) -> dict[str, Any]:
+    jsonschema.Draft202012Validator(SCHEMA).validate(record)
+    return record
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        HOW,
+        HOW | {"mode": "experiment", "seed": 3},
+        HOW | {"consistent": True, "strategy": "S2"},
+        {"mechanism": "none", "strategy": "none"},
+        {"mechanism": "vickrey", "strategy": "S1", "document_budget": 5.0},
+    ],
+)
+def test_records_have_their_form_and_no_source(project: Path, tmp_path: Path, how: dict[str, Any]) -> None:
+    made = valid(privatize_file(source(tmp_path), tmp_path / "out.jsonl", **how))
+    text = (tmp_path / "out.jsonl.record.json").read_text(encoding="utf-8")
+    assert json.loads(text) == made
+    assert SECRET not in text.lower()
+    assert "seed" not in made  # whoever has it can take the noise away
+
+
+def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "in/below").mkdir(parents=True)
+    source(tmp_path / "in")
+    source(tmp_path / "in/below")
+    made = valid(privatize_file(tmp_path / "in", tmp_path / "out", **HOW))
+    assert set(made["output"]["files"]) == {"in.jsonl", "below/in.jsonl"}
+    assert (tmp_path / "out/below/in.jsonl").is_file() and (tmp_path / "out.record.json").is_file()
+
+
+def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path) -> None:
+    params = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(params.replace("  cap: null", "  cap: 11.0"))
+    how = HOW | {"epsilon": None, "document_budget": 5.0}
+    made = valid(privatize_file(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how))
+    assert (made["release"]["withheld"], made["release"]["exhausted"], made["release"]["epsilon"]) == (1, 1, 10.0)
+    assert (tmp_path / "out.jsonl.withheld.csv").read_text() == "file,row,subject\n,3,anna\n"
+    said = "\n".join(said_of(made))
+    assert "1 of 3 rows are withheld" in said and "10 epsilon of 1 subjects" in said
+    assert "anna" not in said
+
+
+def test_the_schema_refuses_what_is_not_a_record(project: Path, tmp_path: Path) -> None:
+    made = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    for wrong in ({"seed": 3}, {"mode": "secret"}, {"code": "abc"}):
+        with pytest.raises(jsonschema.ValidationError):
+            valid(made | wrong)
+
+
+def test_consistent_says_what_it_changes(project: Path, tmp_path: Path) -> None:
+    made = privatize_file(source(tmp_path), tmp_path / "out.jsonl", consistent=True, **HOW)
+    said = " ".join([made["guarantee"]["statement"], *made["guarantee"]["because"]])
+    assert "repeat" in said and "distinct perturbed tokens" in said
+    plain = privatize_file(source(tmp_path), tmp_path / "two.jsonl", **HOW)
+    assert "repeat" not in " ".join([plain["guarantee"]["statement"], *plain["guarantee"]["because"]])
+
+
+def test_a_record_whose_ledger_was_cut_is_found_out(project: Path, tmp_path: Path) -> None:
+    """The record holds a hash of the ledger's chain: entries that are taken away later are missed."""
+    from lexveil.ledger.verification import verify
+
+    privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    record = tmp_path / "out.jsonl.record.json"
+    assert verify(".lexveil/ledger", [record])["holds"]
+    changed = json.loads(record.read_text())
+    changed["release"]["head"] = "0" * 64
+    record.write_text(json.dumps(changed))
+    assert not verify(".lexveil/ledger", [record])["holds"]
+    with pytest.raises(LexveilError):
+        verify("no/ledger", [record])

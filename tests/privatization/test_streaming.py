@@ -1,0 +1,416 @@
+"""What goes through `lexveil privatize` unharmed: every form and packing, and all that is not text."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from bad_inputs import ABOUT, lines, packed, texts
+
+from lexveil.errors import RequestError
+from lexveil.formats import chunks
+from lexveil.ledger.ledger import Ledger
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.in_memory import Privatized, privatize
+
+EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
+RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
+SENTENCE = "the government said fire services in new south wales were there"
+
+
+def unpacked(file: Path) -> bytes:
+    content = file.read_bytes()
+    if file.name.endswith(".gz"):
+        return gzip.decompress(content)
+    return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read() if file.name.endswith(".zst") else content
+
+
+def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT, **more: Any) -> bytes:
+    """What comes out, unpacked, for what goes in, packed as the ending says."""
+    packing = ending.rpartition(".")[2]
+    source, out = ready / f"in.{ending}", ready / f"out.{ending}"
+    source.write_bytes(packed(content, packing if packing in ("gz", "zst") else ""))
+    privatize_file(source, out, **(how | more))
+    return unpacked(out)
+
+
+PACKINGS = ("", ".gz", ".zst")
+JSON_LINES = (
+    b'{"n": 1.50, "e": 1e5, "big": 123456789012345678901234567890, "x": 1, "x": 2, "text": "%s", "z": -0.0}\n'
+    b'\n{"text":"%s","esc":"\\u00e9\\/\\ud83d\\n\\ud800","deep":{"text": ["untouched", {"text": 1}]},"a":[1,  2]}\r\n'
+    b' { "b" : true , "text" : null , "a" : null } \n{"text": "", "last": "\xc3\xa9"}'
+) % (SENTENCE.encode(), SENTENCE.encode())  # fmt: skip
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_json_keeps_every_byte_that_is_not_text(ready: Path, packing: str) -> None:
+    """Numbers as they are written, keys that are there twice, their order, escapes and spaces."""
+    out = rewritten(ready, JSON_LINES, f"jsonl{packing}")
+
+    def without(content: bytes) -> bytes:
+        return re.sub(rb'("text" ?: ?)"(?:[^"\\]|\\.)*"', rb'\1""', content)
+
+    assert without(out) == without(JSON_LINES.replace(b"\n\n", b"\n") + b"\n")
+    assert [json.loads(line)["text"] for line in out.splitlines()][2:] == [None, ""]
+    assert SENTENCE.encode() not in out
+    assert rewritten_nothing(ready, JSON_LINES, f"jsonl{packing}") == JSON_LINES.replace(b"\n\n", b"\n") + b"\n"
+
+
+def rewritten_nothing(ready: Path, content: bytes, ending: str) -> bytes:
+    folder = ready / "same"
+    folder.mkdir(exist_ok=True)
+    return rewritten(folder, content, ending, {"mechanism": "none", "strategy": "none"})
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> None:
+    rows = [
+        ["id", "text", "note, with a comma", "ä"],
+        ["007", SENTENCE, 'she said "no"', " 1.50"],
+        ["", f'{SENTENCE}\n"{SENTENCE}"', "two\r\nlines", "1e5"],
+        ["x", "", "", "=1+1"],
+    ]
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, lineterminator=end).writerows(rows)
+    out = rewritten(ready, b"\xef\xbb\xbf" + buffer.getvalue().encode(), f"csv{packing}").decode()
+    found = list(csv.reader(io.StringIO(out, newline="")))
+    assert [[*row[:1], *row[2:]] for row in found] == [[*row[:1], *row[2:]] for row in rows]
+    assert found[0][1] == "text" and found[3][1] == "" and found[1][1] not in ("", SENTENCE)
+    assert out.endswith(f"=1+1{end}") and out.split(end)[0] == 'id,text,"note, with a comma",ä'
+    assert rewritten_nothing(ready, buffer.getvalue().encode(), f"csv{packing}").decode() == buffer.getvalue()
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_tsv_and_text_keep_their_lines(ready: Path, packing: str) -> None:
+    tsv = f'id\ttext\tz\r\n1\t{SENTENCE}\t"open\r\n2\t\t 1.50 \r\n'
+    out = rewritten(ready, tsv.encode(), f"tsv{packing}").decode()
+    assert re.sub(r"(?m)^1\t[^\t]+", f"1\t{SENTENCE}", out) == tsv and SENTENCE not in out
+    assert rewritten_nothing(ready, tsv.encode(), f"tsv{packing}").decode() == tsv
+    text = f"{SENTENCE}\n\n \t\r\n{SENTENCE}\r\nlast {SENTENCE}"
+    lines_out = rewritten(ready, text.encode(), f"txt{packing}").decode().split("\n")
+    assert [line in ("", " \t\r") for line in lines_out] == [False, True, True, False, False]
+    assert [line.endswith("\r") for line in lines_out] == [False, False, True, True, False]
+    assert rewritten_nothing(ready, text.encode(), f"txt{packing}").decode() == text
+
+
+def many_types() -> pa.Table:
+    """Columns of every kind that might be read as something else on the way."""
+    moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)
+    columns: dict[str, pa.Array] = {
+        "i8": pa.array([1, None, -128], pa.int8()),
+        "u64": pa.array([2**64 - 1, 0, None], pa.uint64()),
+        "f32": pa.array([1.5, float("nan"), None], pa.float32()),
+        "bool": pa.array([True, None, False]),
+        "price": pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-99999.99")], pa.decimal128(9, 2)),
+        "ns": pa.array([1, None, -(2**40)], pa.timestamp("ns")),
+        "zone": pa.array([moment, None, moment], pa.timestamp("us", "Europe/Vienna")),
+        "date": pa.array([datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]),
+        "time": pa.array([1, 2, None], pa.time64("us")),
+        "kind": pa.array(["a", None, "a"]).dictionary_encode(),
+        "list": pa.array([[1, None], [], None], pa.list_(pa.int16())),
+        "struct": pa.array([{"text": "kept", "n": None}, None, {"text": None, "n": 1}]),
+        "map": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int32())),
+        "blob": pa.array([b"\xff\x00", None, b""]),
+        "fixed": pa.array([b"ab", None, b"cd"], pa.binary(2)),
+        "large": pa.array(["x", None, ""], pa.large_string()),
+        "nothing": pa.nulls(3),
+    }
+    return pa.table(columns)
+
+
+TEXT_TYPES = [
+    pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int32(), pa.large_string()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
+def test_parquet_keeps_every_type(ready: Path, kind: pa.DataType) -> None:
+    whole = many_types().add_column(3, "text", pa.array([SENTENCE, None, SENTENCE]).cast(kind))
+    whole = whole.replace_schema_metadata({"made": "by hand"})
+    pq.write_table(whole, ready / "in.parquet", row_group_size=2)
+    privatize_file(ready / "in.parquet", ready / "out.parquet", **EXPERIMENT)
+    out, source = pq.read_table(ready / "out.parquet"), pq.read_table(ready / "in.parquet")
+    read = source.schema.field("text").type
+    wide = pa.dictionary(pa.int32(), read.value_type) if pa.types.is_dictionary(read) else read
+    assert out.schema.equals(source.schema.set(3, pa.field("text", wide)), check_metadata=True)
+    assert out.drop_columns("text").to_pydict().__repr__() == source.drop_columns("text").to_pydict().__repr__()
+    made = out.column("text").cast(pa.string()).to_pylist()
+    assert made[1] is None and SENTENCE not in made and all(made[::2])
+
+
+def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
+    """More than its numbers had room for: 300 in 8 bits."""
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int8()), pa.array([SENTENCE]))
+    pq.write_table(pa.table({"text": column}), ready / "in.parquet")
+    privatize_file(ready / "in.parquet", ready / "out.parquet", **EXPERIMENT)
+    assert len(set(pq.read_table(ready / "out.parquet").column("text").to_pylist())) > 128
+    assert len(set(privatize(column, **EXPERIMENT).values.to_pylist())) > 128
+
+
+def test_rows_whose_subject_is_exhausted_are_left_out_of_every_form(ready: Path) -> None:
+    """Of subjects a, a, b with a cap of one document each, the second row is withheld."""
+    params = yaml.safe_load((ready / "params.yaml").read_text())
+    params["release"] |= {"cap": 12.0}
+    (ready / "params.yaml").unlink()
+    (ready / "params.yaml").write_text(yaml.safe_dump(params))
+    table = pa.table({"n": [1, 2, 3], "id": ["", "", ""], "text": [SENTENCE] * 3})
+    how = RELEASE | {"epsilon": None, "document_budget": 10.0, "subject_column": "id"}
+    for at, ending in enumerate(("jsonl", "csv.zst", "tsv.gz", "parquet")):
+        table = table.set_column(1, "id", pa.array([f"a{at}", f"a{at}", f"b{at}"]))
+        file, out = ready / f"in.{ending}", ready / f"out.{ending}"
+        if ending == "parquet":
+            pq.write_table(table, file)
+        elif ending == "jsonl":
+            file.write_bytes(lines(*table.to_pylist()))
+        else:
+            comma = "," if ending.startswith("csv") else "\t"
+            rows = "".join(f"{comma.join(map(str, row.values()))}\n" for row in table.to_pylist())
+            file.write_bytes(packed(f"n{comma}id{comma}text\n{rows}".encode(), ending.rpartition(".")[2]))
+        record = privatize_file(file, out, **how)
+        assert (record["release"]["documents"], record["release"]["withheld"]) == (3, 1)
+        if ending == "parquet":
+            assert pq.read_table(out).column("n").to_pylist() == [1, 3]
+        else:
+            kept = re.findall(r'(?m)^(?:\{"n": )?(\d)', unpacked(out).decode())
+            assert kept == ["1", "3"]
+        assert (ready / f"out.{ending}.withheld.csv").read_text() == f"file,row,subject\n,2,a{at}\n"
+        tokens = pq.read_table(ready / f"out.{ending}.tokens.parquet").column("row").to_pylist()
+        assert set(tokens) == {1, 3}
+
+
+def test_several_columns_share_the_budget_of_their_row(ready: Path) -> None:
+    rows = [{"title": SENTENCE, "text": SENTENCE}, {"title": None, "text": SENTENCE}, {"title": None, "text": None}]
+    (ready / "in.jsonl").write_bytes(lines(*rows))
+    how = EXPERIMENT | {"epsilon": None, "document_budget": 12.0}
+    record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", text_column=("text", "title"), **how)
+    out = [json.loads(line) for line in (ready / "out.jsonl").read_text().splitlines()]
+    assert [[value is None for value in row.values()] for row in out] == [[False, False], [True, False], [True, True]]
+    assert [list(row) for row in out] == [["title", "text"]] * 3
+    tokens = pq.read_table(ready / "out.jsonl.tokens.parquet").to_pandas()
+    assert set(tokens["column"]) == {"text", "title"}
+    assert tokens.groupby("row")["epsilon"].sum().tolist() == pytest.approx([12.0, 12.0])
+    assert record["columns"] == ["text", "title"] and record["spent"]["documents"] == 3
+
+
+def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a folder of three forms, cut into chunks of three rows; nor does another cut."""
+    folder = ready / "in"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.csv").write_text("id,text\n" + "".join(f"{i},{SENTENCE} {'so ' * i}\n" for i in range(10)))
+    (folder / "deep/b.jsonl.gz").write_bytes(packed(lines(*({"text": f"{SENTENCE} {i}"} for i in range(8))), "gz"))
+    pq.write_table(texts(*[SENTENCE, None] * 4), folder / "c.parquet")
+    made = []
+    for name, workers, rows in (("one", 1, 3), ("two", 2, 3), ("whole", 1, 2000)):
+        monkeypatch.setattr(chunks, "ROWS", rows)
+        record = privatize_file(folder, ready / name, workers=workers, **EXPERIMENT)
+        assert record["counts"]["n_rows"] == 26
+        tokens = pq.read_table(ready / f"{name}.tokens.parquet")
+        made.append(
+            ({str(path.relative_to(ready / name)): unpacked(path) for path in (ready / name).rglob("*.[cj]*")},
+             pq.read_table(ready / name / "c.parquet"), tokens.to_pylist(), record["spent"], record["counts"])
+        )  # fmt: skip
+    assert set(made[0][0]) == {"a.csv", "deep/b.jsonl.gz"}
+    assert made[0] == made[1] == made[2]
+
+
+def test_equal_words_of_a_row_are_replaced_alike_and_paid_once(ready: Path) -> None:
+    """Three distinct words spend B in three parts; rows have nothing to do with each other."""
+    rows = [{"text": "government services government fire government government"}] * 40
+    (ready / "in.jsonl").write_bytes(lines(*rows))
+    how = EXPERIMENT | {"epsilon": None, "document_budget": 9.0, "strategy": "S1"}
+    record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", consistent=True, **how)
+    out = [json.loads(line)["text"].split() for line in (ready / "out.jsonl").read_text().splitlines()]
+    assert all(row[0] == row[2] == row[4] == row[5] for row in out)
+    assert len({tuple(row) for row in out}) > 30
+    tokens = pq.read_table(ready / "out.jsonl.tokens.parquet").to_pandas()
+    assert tokens.groupby("row")["epsilon"].sum().tolist() == pytest.approx([9.0] * 40)
+    assert (tokens.groupby("row")["epsilon"].apply(lambda spent: sorted(spent)[-3:]) == [[3.0] * 3] * 40).all()
+    assert record["consistent"] == "document"
+    assert any("which tokens of a text are equal is not hidden" in line for line in record["guarantee"]["because"])
+    free = privatize_file(ready / "in.jsonl", ready / "free.jsonl", **how)
+    loose = [json.loads(line)["text"].split() for line in (ready / "free.jsonl").read_text().splitlines()]
+    assert free["consistent"] is None and any(row[0] != row[2] for row in loose)
+
+
+WRITTEN = {
+    "right to left": "שלום עולם، مرحبا بالعالم \u202eabc\u202c",
+    "combining": "e\u0301a\u0300 Z̸̢͝a̷l̶g̵o नमस्ते ก็",
+    "emoji": "👩\u200d👧 yes 🏳️\u200d🌈 \U0001f1e6\U0001f1f9 no",
+    "wide": "漢字 かな 한국어",
+    "beyond all planes": "\U0010ffff \ufffe \u0378",
+    "white space of every kind": "a\u2028b\u2029c\x85d\x0be\x1cf\u3000g\u200bh",
+    "no token": " \t ",
+    "nothing": "",
+    "marks": "!!! ... --- \u0301",
+}
+
+
+@pytest.mark.parametrize("keep_layout", [False, True])
+@pytest.mark.parametrize("oov", ["keep", "sample"])
+def test_texts_in_every_writing(ready: Path, oov: str, keep_layout: bool) -> None:
+    (ready / "in.jsonl").write_bytes(lines(*({"text": text} for text in WRITTEN.values())))
+    privatize_file(ready / "in.jsonl", ready / "out.jsonl", oov=oov, keep_layout=keep_layout, **RELEASE)
+    out = [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert len(out) == len(WRITTEN) and all(isinstance(text, str) for text in out)
+    of = dict(zip(WRITTEN, out, strict=True))
+    assert of["nothing"] == "" and of["no token"].strip() == ""
+    assert ("漢字" in of["wide"]) == (oov == "keep")
+
+
+def test_a_sentence_of_a_hundred_thousand_words(ready: Path) -> None:
+    (ready / "in.jsonl").write_bytes(lines({"text": "government fire services said " * 25_000}, {"text": "fire"}))
+    how = RELEASE | {"epsilon": None, "document_budget": 1000.0, "strategy": "S1"}
+    record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", **how)
+    out = [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text().splitlines()]
+    assert len(out[0].split()) == 100_000 and record["spent"]["most"] == pytest.approx(1000.0)
+
+
+def test_documents_without_a_word_cost_nothing(ready: Path) -> None:
+    """Alone in a file, too, where there is no average number of words."""
+    (ready / "in.jsonl").write_bytes(lines({"id": 9, "text": ""}, {"id": 9, "text": " "}, {"id": 9, "text": None}))
+    record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", subject_column="id", **RELEASE)
+    assert record["release"]["epsilon"] == 0 and record["release"]["documents"] == 3
+    assert [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text().splitlines()] == ["", "", None]
+    with Ledger.open(".lexveil/ledger") as ledger:
+        assert ledger.database.rows("select count(*) from balances") == [(2,)]  # those of the fixture
+
+
+FORMULAS = "text,id\n=,1\n+,2\n-,3\n@,4\nfire,=5\n"
+
+
+@pytest.mark.parametrize(("formulas", "first"), [("keep", ""), ("quote", "'")])
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formulas: Any, first: str) -> None:
+    """Counted and placed; only rewritten ones are touched."""
+    comma = "," if ending == "csv" else "\t"
+    out = ready / f"out.{ending}"
+    (ready / f"in.{ending}").write_text(FORMULAS.replace(",", comma))
+    record = privatize_file(ready / f"in.{ending}", out, formulas=formulas, punctuation="keep", **EXPERIMENT)
+    rows = [line.split(comma) for line in out.read_text().splitlines()]
+    assert [row[0] for row in rows[1:5]] == [f"{first}{mark}" for mark in "=+-@"]
+    assert rows[5][1] == "=5"
+    assert (record["counts"]["n_formula_cells"], record["counts"]["first_formula_row"]) == (4, 1)
+
+
+def test_a_rewritten_cell_may_be_refused(ready: Path) -> None:
+    (ready / "in.csv").write_text(FORMULAS)
+    with pytest.raises(RequestError, match=r"in\.csv, line 2: a rewritten text begins like a formula"):
+        privatize_file(ready / "in.csv", ready / "out.csv", formulas="refuse", punctuation="keep", **EXPERIMENT)
+    assert not (ready / "out.csv").exists()
+
+
+def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
+    """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no row."""
+    for ending in ("csv", "tsv", "txt", "jsonl"):
+        content = {
+            "csv": "text\n!!!\nfire\n",
+            "tsv": "n\ttext\n\t!!!\n\tfire\n",
+            "txt": "!!!\nfire\n",
+            "jsonl": '{"text": "!!!"}\n{"text": "fire"}\n',
+        }[ending]
+        (ready / f"in.{ending}").write_text(content)
+        privatize_file(ready / f"in.{ending}", ready / f"out.{ending}", punctuation="drop", **EXPERIMENT)
+        privatize_file(ready / f"out.{ending}", ready / f"again.{ending}", mechanism="none", strategy="none")
+        assert (ready / f"again.{ending}").read_text() == (ready / f"out.{ending}").read_text(), ending
+        record = privatize_file(ready / f"out.{ending}", ready / f"twice.{ending}", **EXPERIMENT)
+        assert record["counts"]["n_rows"] == 2, ending
+    (ready / "one.tsv").write_text("text\nfire\n!!!\n")
+    with pytest.raises(RequestError, match=r"one\.tsv, line 3: nothing is left of a text"):
+        privatize_file(ready / "one.tsv", ready / "none.tsv", punctuation="drop", **EXPERIMENT)
+
+
+COLUMN = [SENTENCE, None, "", f"{SENTENCE}!"]
+
+
+def called(values: Any, **more: Any) -> Privatized:
+    done = privatize(values, **(EXPERIMENT | more))
+    assert type(done.values) is type(values) and done.record["mode"] == "experiment"
+    assert set(done.ledger.column("row").to_pylist()) == {1, 4} and "column" not in done.ledger.column_names
+    return done
+
+
+def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
+    """Lists, tuples, Arrow, pandas of either string type: the same texts for the same values, nulls where they were."""
+    plain = called(COLUMN).values
+    assert plain[1:3] == [None, ""] and plain[0] not in COLUMN and isinstance(plain[3], str)
+    assert list(called(tuple(COLUMN)).values) == plain
+    for kind in TEXT_TYPES[:4]:
+        assert called(pa.array(COLUMN).cast(kind)).values.to_pylist() == plain
+    assert called(pa.chunked_array([COLUMN[:1], COLUMN[1:]])).values.to_pylist() == plain
+    for dtype in ("str", "object", "string"):
+        series = pd.Series(COLUMN, index=[7, 7, 3, 1], name="body", dtype=dtype)
+        made = called(series).values
+        assert made.index.tolist() == [7, 7, 3, 1] and made.name == "body" and made.dtype == series.dtype
+        assert [None if pd.isna(value) else value for value in made] == plain
+    made = called(pd.Series(COLUMN, dtype="category")).values
+    assert made.dtype.name == "category" and [None if pd.isna(value) else value for value in made] == plain
+
+
+def test_the_python_call_on_polars(ready: Path) -> None:
+    polars = pytest.importorskip("polars")
+    made = called(polars.Series("body", COLUMN)).values
+    assert made.to_list() == called(COLUMN).values and made.name == "body" and made.dtype == polars.String
+
+
+def test_the_python_call_on_a_relation(ready: Path) -> None:
+    con = duckdb.connect()
+    relation = con.sql(f"select * from (values (1, '{SENTENCE}', 1.50::decimal(4, 2)), (2, null, 2)) as t(n, body, d)")
+    done = privatize(relation, column="body", **EXPERIMENT)
+    assert done.values.columns == ["n", "body", "d"]
+    rows = done.values.fetchall()
+    assert [(n, d) for n, _, d in rows] == [(1, decimal.Decimal("1.50")), (2, decimal.Decimal("2.00"))]
+    assert rows[1][1] is None and rows[0][1] not in (None, SENTENCE)
+    with pytest.raises(RequestError, match=r"'text' is no column of the relation; it has n, body, d"):
+        privatize(relation, column="text", **EXPERIMENT)
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "message"),
+    [
+        (["a", 5], {}, "text 2: `values` holds a number, not text"),
+        (["a", b"Zanzibar"], {}, "text 2: `values` holds bytes, not text"),
+        (["a", "Zanzibar\0"], {}, "text 2: `values` holds a NUL character"),
+        (["a", "Zanzibar\ud800"], {}, "text 2: `values` holds half a surrogate pair"),
+        (["a"], {"subjects": ["x", "y"]}, "subjects: 2 for 1 texts"),
+        (["a"], {"subjects": [None]}, "text 1: its subject is empty"),
+        ("Zanzibar", {}, "values: a str; give a list"),
+        (np.array(["Zanzibar"]), {}, "values: a ndarray; give a list"),
+        (pd.DataFrame({"a": ["Zanzibar"]}), {}, "values: a DataFrame; give a list"),
+        (pa.table({"a": ["Zanzibar"]}), {}, "text 1: `values` holds an object, not text"),
+        (["a"], {"column": "b"}, "column: only of a DuckDB relation"),
+        (["a"], {"epsilon": 0.0}, "finite and greater than 0"),
+        (["a"], {"epsilon": float("nan")}, "finite and greater than 0"),
+        (["a"], {"mechanism": "none", "strategy": "none", "epsilon": None}, "there is nothing to do"),
+    ],
+)
+def test_the_python_call_refuses(ready: Path, values: Any, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
+        privatize(values, **(RELEASE | more))
+    assert "Zanzibar" not in str(caught.value)
+    with Ledger.open(".lexveil/ledger") as ledger:
+        assert ledger.database.rows("select count(*) from balances") == [(2,)]
+
+
+def test_subjects_given_on_the_command_line_and_in_python_are_the_same(ready: Path) -> None:
+    """What one spends the other finds spent."""
+    (ready / "in.jsonl").write_bytes(lines({"id": 5, "text": "government"}))
+    how = RELEASE | {"epsilon": None, "document_budget": 2.0, "strategy": "S1"}
+    privatize_file(ready / "in.jsonl", ready / "out.jsonl", subject_column=ABOUT[1], **how)
+    record = privatize(["government"], subjects=[5.0], **how).record
+    assert record["release"]["largest_balance"] == pytest.approx(4.0)

@@ -1,0 +1,38 @@
+"""Sums that do not depend on how what is summed was divided."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexveil.privatization.tally import ExactSum
+
+NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=40)
+
+
+@given(NUMBERS, st.integers(1, 5))
+def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers: list[float], n_parts: int) -> None:
+    """Against math.fsum, which rounds once; subnormal numbers and cancellation among them."""
+    whole, parts = ExactSum(), ExactSum()
+    whole.add(np.array(numbers, dtype=np.float64))
+    for part in np.array_split(np.array(numbers, dtype=np.float64)[::-1], n_parts):
+        one = ExactSum()
+        one.add(part)
+        parts.merge(one)
+    assert float(whole) == float(parts) == math.fsum(numbers)
+
+
+def test_the_order_would_show_in_a_plain_sum() -> None:
+    numbers = np.array([1e16, 1.0, -1e16])
+    total = ExactSum()
+    total.add(numbers)
+    assert float(total) == 1.0 != float(np.sum(numbers))
+
+
+def test_many_equal_numbers_do_not_overflow() -> None:
+    total = ExactSum()
+    total.add(np.full(100_000, 1 - 2.0**-53))
+    assert float(total) == 100_000 * (1 - 2.0**-53)

@@ -1,0 +1,273 @@
+"""What becomes of documents that are new, repeated, changed, late, withdrawn, or collide."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from publish_inbox import SECRET, WORDS, Inbox, files
+
+from lexveil.errors import CheckFailed, RequestError
+from lexveil.ledger.verification import verify
+from lexveil.runtime.hashes import sha256
+
+
+def test_new_documents_are_released_once(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    report = inbox.run()
+    assert (report.rows, report.new, report.released, report.current) == (2, 2, 2, 2)
+    (release,) = inbox.releases()
+    assert {file.name for file in release.iterdir()} == {
+        "documents.parquet",
+        "documents.parquet.record.json",
+        "documents.parquet.tokens.parquet",
+        "checks.json",
+        "checks.html",
+        "ids.parquet",
+    }
+    assert inbox.ids() == ["1", "2"]
+    assert report.epsilon == pytest.approx(inbox.spent()) and 0 < report.epsilon <= 2 * 40.0 + 1e-6
+    before, spent = inbox.tree(), inbox.spent()
+    again = inbox.run()
+    assert (again.new, again.duplicate, again.released, again.release) == (0, 2, 0, None)
+    assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
+    assert inbox.tree() == before
+
+
+def test_late_documents_come_with_the_next_run(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.run()
+    inbox.put("b.jsonl", ("0", WORDS))
+    report = inbox.run()
+    assert (report.new, report.duplicate, report.current) == (1, 1, 2)
+    assert inbox.ids() == ["1", "0"]
+    assert inbox.ids(inbox.releases()[1] / "documents.parquet") == ["0"]
+
+
+def test_a_row_that_is_there_twice_is_released_once(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("1", WORDS))
+    inbox.put("b.jsonl", ("1", WORDS))
+    report = inbox.run()
+    assert (report.rows, report.new, report.duplicate, report.released) == (3, 1, 2, 1)
+
+
+def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    inbox.run()
+    spent, text = inbox.spent(), pq.read_table(inbox.published / "current.parquet")
+    inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
+    report = inbox.run()
+    assert (report.new, report.changed, report.duplicate, report.current) == (0, 1, 1, 2)
+    assert inbox.spent() == pytest.approx(spent + 40.0)
+    index = pq.read_table(inbox.published / "index.parquet").to_pylist()
+    assert [(row["version"], row["state"]) for row in index] == [(1, "current"), (1, "superseded"), (2, "current")]
+    newest = pq.read_table(inbox.releases()[1] / "documents.parquet").to_pylist()
+    assert pq.read_table(inbox.published / "current.parquet").to_pylist() == [text.to_pylist()[0], *newest]
+    # Back to what it was is another change: what the reader then sees is drawn anew.
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    assert inbox.run().changed == 1
+
+
+def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    inbox.put("b.jsonl", ("2", "something else"))
+    with pytest.raises(RequestError, match=r"a\.jsonl, line 2 and inbox/b\.jsonl, line 1 have the same id") as caught:
+        inbox.run()
+    assert SECRET not in str(caught.value)
+    assert inbox.releases() == [] and inbox.spent() == 0.0
+
+
+@pytest.mark.parametrize("how", ["file", "column"])
+def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how: str) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
+    inbox.run()
+    spent, tokens = inbox.spent(), inbox.releases()[0] / "documents.parquet.tokens.parquet"
+    assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 2, 3}
+    if how == "file":
+        (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
+    else:
+        inbox.put("a.jsonl", ("1", WORDS), {"id": "2", "withdrawn": True, "text": None}, ("3", WORDS))
+    assert (inbox.run(dry_run=True).taken_out, inbox.ids()) == (1, ["1", "2", "3"])
+    report = inbox.run()
+    assert (report.withdrawn, report.taken_out, report.current) == (1, 1, 2)
+    assert inbox.ids() == ["1", "3"] == inbox.ids(inbox.releases()[0] / "documents.parquet")
+    assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 3}
+    record = inbox.record()
+    assert record["withdrawn"] == 1
+    assert record["output"]["sha256"] == sha256(inbox.releases()[0] / "documents.parquet")
+    assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"])["holds"]
+    assert inbox.spent() == spent  # it was seen
+    # Neither forgetting to name it nor changing it brings it back.
+    (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
+    inbox.put("a.jsonl", ("1", WORDS), ("2", "quite another text"), ("3", WORDS), ("unheard-of", WORDS))
+    report = inbox.run()
+    if how == "file":
+        assert (report.new, report.changed, report.withdrawn) == (0, 0, 2)
+    assert "2" not in inbox.ids()
+
+
+def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox: Inbox) -> None:
+    inbox.configure(cap=50.0, subject_column="who")
+    owners = {"0": "alice", "1": "alice", "9": "bob"}
+    inbox.put("a.jsonl", *({"id": one, "who": who, "text": WORDS} for one, who in owners.items()))
+    report = inbox.run()
+    assert (report.new, report.released, report.withheld, inbox.ids()) == (3, 2, 1, ["0", "9"])
+    assert not list(inbox.releases()[0].glob("*withheld*"))  # it would name subjects
+    report = inbox.run()
+    assert (report.new, report.released, report.withheld, report.release) == (1, 0, 1, None)
+    assert len(inbox.releases()) == 1 and inbox.states() == ["committed", "aborted"]
+    inbox.configure(cap=200.0)
+    assert inbox.run().released == 1 and inbox.ids() == ["0", "9", "1"]
+
+
+def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    report = inbox.run(dry_run=True)
+    assert (report.new, report.released, report.budget) == (2, 0, 40.0)
+    assert not inbox.published.exists() and not Path(".lexveil/ledger").exists()
+    assert inbox.run().epsilon == pytest.approx(report.epsilon)
+
+
+@pytest.mark.parametrize(
+    ("gate", "text", "says"),
+    [
+        ({"min_coverage": 1.0}, WORDS, "the vocabulary knows"),
+        ({"max_unprotected": 0.0, "min_coverage": None}, f"{WORDS}, then", "kept in clear"),
+        ({"max_length_ratio": 0.01}, WORDS, "become longer than the limit"),
+    ],
+)
+def test_a_gate_that_stays_closed_leaves_nothing_and_spends_nothing(
+    inbox: Inbox, gate: dict[str, float], text: str, says: str
+) -> None:
+    inbox.configure(gate=gate)
+    inbox.put("a.jsonl", ("1", text))
+    with pytest.raises(CheckFailed, match=says) as caught:
+        inbox.run()
+    assert SECRET not in str(caught.value) and str(caught.value).endswith("index.html")
+    assert inbox.releases() == [] and inbox.spent() == 0.0 and inbox.states() == ["aborted"]
+    inbox.configure(gate=dict.fromkeys(gate))
+    assert inbox.run().released == 1
+
+
+@pytest.mark.parametrize(
+    ("leftover", "says"),
+    [
+        ("jo.doe@example.org", "an e-mail address"),
+        ("+43 660 1234567", "a telephone number"),
+        ("12345678", "6 digits or more in a row"),
+        ("@jo_doe", "an @name"),
+        ("https://example.org/jo", "a web address"),
+    ],
+)
+def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox, leftover: str, says: str) -> None:
+    """Unknown words are kept here, so that such tokens reach the output at all."""
+    file = inbox.root / "params.yaml"
+    params = yaml.safe_load(file.read_text())
+    params["policy"] |= {"oov": "keep", "punctuation": "keep"}
+    file.write_text(yaml.safe_dump(params))
+    inbox.configure(gate={"max_unprotected": None})
+    inbox.put("a.jsonl", ("1", f"{WORDS} {leftover} today"), ("2", WORDS))
+    with pytest.raises(CheckFailed) as caught:
+        inbox.run()
+    assert leftover not in str(caught.value)
+    found = [one["expectation"]["description"] for one in results() if not one["success"]]
+    assert f"No output holds what looks like {says}: " in " ".join(found), found
+    assert inbox.releases() == [] and inbox.spent() == 0.0
+
+
+def results() -> list[dict[str, Any]]:
+    """What the newest checks said."""
+    (file,) = Path("artifacts/data_docs/releases").glob("*/results.json")
+    found: list[dict[str, Any]] = json.loads(file.read_text())["results"]
+    return found
+
+
+def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> None:
+    inbox.configure(
+        text_columns=["text", "title"], columns=["label"], document_budget=None, epsilon=5.0, strategy="S1",
+        gate={"min_coverage": 0.5, "max_unprotected": None, "max_length_ratio": 3.0},
+    )  # fmt: skip
+    (inbox.folder / "a.csv").write_text(f"id,title,text,label,withdrawn\n1,the fire,{WORDS},x,\n2,a,b,y,TRUE\n")
+    inbox.put("b.jsonl", {"id": 3, "title": None, "text": WORDS, "label": 7})
+    report = inbox.run()
+    assert (report.new, report.withdrawn, report.released) == (2, 1, 2)
+    rows = pq.read_table(inbox.published / "current.parquet").to_pylist()
+    assert [(row["id"], row["label"], row["title"] is None) for row in rows] == [("1", "x", False), ("3", "7", True)]
+    assert report.epsilon == pytest.approx(inbox.spent())
+
+
+def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("id-of-mine", WORDS))
+    inbox.run()
+    everything = [*files(inbox.published), *files(Path("artifacts/data_docs")), *files(Path(".lexveil"))]
+    assert len(everything) > 8
+    for file in everything:
+        content = file.read_bytes()
+        assert SECRET.encode() not in content, file
+        if file.name not in ("documents.parquet", "current.parquet"):
+            assert b"id-of-mine" not in content, file
+    page = (inbox.releases()[0] / "checks.html").read_text()
+    assert "No document spends more than the budget" in page
+    checks = json.loads((inbox.releases()[0] / "checks.json").read_text())
+    assert checks["success"] and checks["summary"]["n_documents"] == 1
+
+
+def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
+    for number, label in ((1, "x"), (2, "y")):
+        table = pa.table({"key": [number], "body": [WORDS], "label": [label], "name": [SECRET]})
+        pq.write_table(table, inbox.folder / f"{number}.parquet")
+    inbox.configure(source="inbox/*.parquet", id_column="key", text_columns=["body"], columns=["label"])
+    assert inbox.run().released == 2
+    rows = pq.read_table(inbox.published / "current.parquet").to_pylist()
+    assert [(row["key"], row["label"]) for row in rows] == [("1", "x"), ("2", "y")]
+    assert set(rows[0]) == {"key", "body", "label"}  # nothing that params.yaml does not name
+
+
+def test_a_query_of_an_attached_database(inbox: Inbox) -> None:
+    import duckdb
+
+    with duckdb.connect("crm.duckdb") as con:
+        con.execute("create table tickets (id integer, text varchar, closed boolean)")
+        con.executemany("insert into tickets values (?, ?, ?)", [(1, WORDS, True), (2, WORDS, False)])
+    inbox.configure(source=None, sql="select id, text, not closed as withdrawn from tickets;", attach="crm.duckdb")
+    report = inbox.run()
+    assert (report.rows, report.released, report.withdrawn, inbox.ids()) == (2, 1, 1, ["1"])
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"source": None}, "release.source and release.sql are null"),
+        ({"source": "absent/*.parquet"}, "DuckDB cannot read it"),
+        ({"id_column": "nr"}, "no column `nr`; the columns are `id`, `text`"),
+        ({"source": None, "sql": "select 1 as id"}, "no column `text`"),
+        ({"source": None, "sql": "select 1 as id, 2 as text"}, "`text` is of type INTEGER, not text"),
+        ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
+        ({"source": None, "sql": "select , from t"}, "syntax error"),
+        ({"source": None, "sql": "from t", "attach": "absent/x.duckdb"}, "the database cannot be opened"),
+        ({"source": None, "sql": "from t", "attach": "oracle:password=tiger"}, "extension oracle is not installed"),
+        ({"sql": "from t"}, "both given"),
+        ({"attach": "x.duckdb"}, "release.attach"),
+        ({"document_budget": None}, "give one of release.epsilon"),
+        ({"archive": "data/releases"}, "release.archive"),
+        ({"archive": "../elsewhere"}, "release.archive"),
+        ({"columns": ["id"]}, "name a column twice"),
+        ({"gate": {"min_coverage": 2.0}}, "release.gate.min_coverage"),
+    ],
+)
+def test_what_cannot_be_released_is_one_line(inbox: Inbox, values: dict[str, object], says: str) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.configure(**values)
+    with pytest.raises(RequestError, match=says) as caught:
+        inbox.run()
+    assert "\n" not in str(caught.value) and "tiger" not in str(caught.value)
+    assert inbox.releases() == []
+
+
+def test_an_empty_inbox_is_no_fault(inbox: Inbox) -> None:
+    assert inbox.run().rows == 0

@@ -1,0 +1,302 @@
+"""Work on a Dask cluster: order, what is raised, what is killed, and what cannot be reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+import pytest
+from pool_functions import DieOnce, Scale, die, fail, interruptible, negative, refuse, sleep
+
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.pool import ordered_map
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+cluster = pytest.importorskip("lexveil.runtime.dask_cluster")
+
+ROOT = Path(__file__).parents[2]
+HERE = MachineParams("1GB", 1, 3, executor="dask")
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[MachineParams]:
+    """Three workers behind a scheduler that somebody else has started."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 1,
+                "distributed.comm.timeouts.connect": "2s",
+                "distributed.deploy.lost-worker-timeout": "1h",
+            }
+        ),
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
+    ):
+        patch.setattr(cluster, "WORKERS", 30.0)
+        yield replace(HERE, workers=1, dask_scheduler=made.scheduler_address)
+
+
+def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
+    """The scheduler's workers count, not those of params.yaml."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(30):
+            taken.append(number)
+            yield number
+
+    results = ordered_map(negative, items(), there)
+    assert next(results) == 0
+    assert len(taken) == 3 + 2
+    assert list(results) == [-number for number in range(1, 30)]
+    assert list(ordered_map(negative, [], there)) == []
+
+
+def test_equal_items_are_worked_on_each(there: MachineParams, tmp_path: Path) -> None:
+    """Dask takes calls that look the same for one, unless it is told not to: a release would share its noise."""
+    function = Scale(np.arange(9.0), np.arange(9.0), np.zeros(1, dtype=np.int64), tmp_path)
+    done = list(ordered_map(function, [3] * 12, there))
+    assert [one["value"] for one in done] == [108.0] * 12
+    pids = {one["pid"] for one in done}
+    assert len(pids) >= 2 and os.getpid() not in pids
+    assert sum(max(one["calls"] for one in done if one["pid"] == pid) for pid in pids) == 12
+
+
+def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
+    with pytest.raises(ValueError, match=r"^two$"):
+        list(ordered_map(fail, range(9), there))
+    with pytest.raises(RequestError, match=r"^no$"):
+        list(ordered_map(refuse, ["x"], there))
+
+    def items() -> Iterator[int]:
+        yield 1
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        list(ordered_map(negative, items(), there))
+
+
+@pytest.mark.parametrize("at", [0, 5])
+def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: MachineParams, at: int) -> None:
+    """Not even in the middle of the first item, when no other worker may have the function yet."""
+    assert list(ordered_map(DieOnce(tmp_path, at), range(20), there)) == list(range(20))
+    assert (tmp_path / "died").exists()
+    tried = [file.name.split("-")[0] for file in tmp_path.glob("*-*")]
+    assert tried.count(str(at)) >= 2
+
+
+def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "code_hash", lambda: "another")
+    with pytest.raises(RequestError, match="another version of Lexveil"):
+        list(ordered_map(negative, [1], there))
+
+
+def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers nobody who does not have its key, listens on the loopback alone, and has no pages."""
+    before = set(psutil.Process().children(recursive=True))
+    listening = {one.laddr for one in psutil.Process().net_connections() if one.status == "LISTEN"}
+    results = ordered_map(Scale(np.ones(4), np.ones(4), np.zeros(1, dtype=np.int64), tmp_path), range(9), HERE)
+    first = next(results)
+    assert first["value"] == 0.0 and first["threads"] == "1"
+    monkeypatch.setattr(cluster, "ANSWER", 0.3)
+    workers = [one for one in psutil.Process().children(recursive=True) if one not in before]
+    opened = {
+        one.laddr
+        for process in [psutil.Process(), *workers]
+        for one in process.net_connections()
+        if one.status == "LISTEN"
+    } - listening
+    assert opened and {address.ip for address in opened} == {"127.0.0.1"}
+    for scheme, reason in (("tcp", "no Dask scheduler answers"), ("tls", "names no certificates")):
+        for address in opened:
+            where = replace(HERE, dask_scheduler=f"{scheme}://127.0.0.1:{address.port}")
+            with pytest.raises(RequestError, match=reason):
+                next(ordered_map(negative, [1], where))
+    assert [one["value"] for one in results] == [4.0 * number for number in range(1, 9)]
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+
+
+class Apart(NamedTuple):
+    """A scheduler and a worker that are not of this process, and where they log."""
+
+    scheduler: subprocess.Popen[bytes]
+    worker: subprocess.Popen[bytes]
+    where: MachineParams
+    log: Path
+
+
+@pytest.fixture
+def apart(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Apart]:
+    """One of the two may be without the code of this project."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}
+    program = "import sys; sys.modules.update({1}); from distributed.cli.dask_{0} import main; main()"
+    without = getattr(request, "param", None)
+    made: list[subprocess.Popen[bytes]] = []
+    with (tmp_path / "log").open("w") as log:
+        for name, *arguments in (("scheduler", "--port", "0"), ("worker", "--nthreads", "1")):
+            command = [sys.executable, "-c", program.format(name, "tasks=None" if name == without else "")]
+            command += [*arguments, "--scheduler-file", "where.json", "--host", "127.0.0.1", "--no-dashboard"]
+            command += ["--no-nanny"] if name == without == "worker" else []
+            made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
+    try:
+        while not (tmp_path / "where.json").exists():
+            assert made[0].poll() is None
+            time.sleep(0.1)
+        address = json.loads((tmp_path / "where.json").read_text())["address"]
+        yield Apart(*made, replace(HERE, dask_scheduler=address), tmp_path / "log")
+    finally:
+        for process in made:
+            kill(process)
+            process.wait(timeout=60)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """With its children."""
+    if process.poll() is None:
+        for one in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+
+def test_a_failure_is_logged_without_what_failed(apart: Apart) -> None:
+    """Dask's log of a task that failed shows its arguments, which may be texts."""
+    with pytest.raises(RequestError, match="no"):
+        list(ordered_map(refuse, ["zorblax"], apart.where))
+    logged = apart.log.read_text()
+    assert "Compute Failed" in logged and "zorblax" not in logged
+
+
+@pytest.mark.parametrize("apart", ["scheduler", "worker"], indirect=True)
+def test_who_lacks_the_code_is_said(apart: Apart) -> None:
+    with pytest.raises(RequestError, match="does not find the code of Lexveil"):
+        list(ordered_map(negative, [1], apart.where))
+
+
+@pytest.mark.parametrize(("who", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")])
+def test_who_is_lost_in_the_middle_is_said(
+    apart: Apart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str, said: str
+) -> None:
+    """The only worker with its nanny, who would start it anew; or the scheduler."""
+
+    def items() -> Iterator[str]:
+        yield str(tmp_path / "mark")
+        while not (tmp_path / "mark").exists():
+            time.sleep(0.05)
+        monkeypatch.setattr(cluster, "WORKERS", 1.0)
+        monkeypatch.setattr(cluster, "LOOK", 0.25)
+        kill(getattr(apart, who))
+
+    with pytest.raises(LexveilError, match=said):
+        list(ordered_map(sleep, items(), apart.where))
+
+
+def listen(says: bytes | None) -> Iterator[str]:
+    """The address of something that takes connections and closes them (b""), answers, or is silent (None)."""
+    held = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+                    if says is not None:
+                        held[-1].sendall(says)
+                        held[-1].close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        for one in held:
+            one.close()
+
+
+@pytest.fixture(params=["dead", "closes", "HTTP/1.1 400 Bad Request" + 999 * " ", "silent", "a worker"])
+def nobody(request: pytest.FixtureRequest, there: MachineParams) -> Iterator[str]:
+    if request.param == "dead":
+        yield "tcp://127.0.0.1:9"
+    elif request.param == "a worker":
+        with distributed.Client(there.dask_scheduler, set_as_default=False) as client:
+            yield next(iter(client.scheduler_info()["workers"]))
+    else:
+        yield from listen({"closes": b"", "silent": None}.get(request.param, request.param.encode()))
+
+
+def test_where_no_scheduler_answers_it_is_said(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    with pytest.raises(RequestError, match=rf"machine\.dask_scheduler is {nobody}, where no Dask scheduler answers"):
+        list(ordered_map(negative, [1], replace(HERE, dask_scheduler=nobody)))
+
+
+def test_a_scheduler_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "WORKERS", 0.5)
+    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty:
+        where = replace(HERE, dask_scheduler=empty.scheduler_address)
+        with pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
+            list(ordered_map(negative, [1], where))
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "lexveil.runtime.dask_cluster")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(RequestError, match="uv sync --extra dask"):
+        list(ordered_map(negative, [1], HERE))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code: int) -> None:
+    """As those of the pool: Ctrl-C in the middle of long work, and a death without last words."""
+    marks = [tmp_path / "a", tmp_path / "b"]
+    program = (
+        "import sys\nfrom pool_functions import sleep\nfrom lexveil.runtime.pool import ordered_map\n"
+        "from lexveil.config import MachineParams\n"
+        "if __name__ == '__main__':\n"
+        "    where = MachineParams('1GB', 1, 2, executor='dask')\n"
+        "    try:\n        list(ordered_map(sleep, sys.argv[1:], where))\n"
+        "    except KeyboardInterrupt:\n        print('interrupted', file=sys.stderr)\n        sys.exit(130)\n"
+    )
+    path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, marks)],
+        env=os.environ | {"PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
+    )
+    while not all(mark.exists() for mark in marks):
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert len(workers) >= 2
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.kill()
+    _, left = psutil.wait_procs(workers, timeout=60)
+    for worker in left:  # a failure leaves nothing behind
+        worker.kill()
+    _, said = process.communicate(timeout=60)
+    assert left == []
+    assert process.returncode == code
+    if number == signal.SIGINT:
+        assert said.splitlines()[-1] == "interrupted" and "Traceback" not in said
+
+
+def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:
+    """The last test, because Dask needs a while to replace so many."""
+    with pytest.raises(LexveilError, match=r"Dask worker was killed.*machine\.workers"):
+        list(ordered_map(die, range(3), there))

@@ -1,0 +1,66 @@
+"""DuckDB sessions: where they spill, and what a killed one leaves behind."""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lexveil.config import MachineParams
+from lexveil.errors import ParameterError
+from lexveil.runtime.duckdb_session import SPILL, memory_bytes, session
+
+OURS = f"{SPILL}-{re.sub(r'[^A-Za-z0-9_]', '_', platform.node())}"
+
+
+def machine(folder: Path, limit: str = "100MB") -> MachineParams:
+    return MachineParams(limit, 1, 1, str(folder))
+
+
+def test_spill_goes_to_the_folder_of_params_and_away(tmp_path: Path) -> None:
+    with session(machine(tmp_path / "deep/work")) as con:
+        (where,) = con.execute("select current_setting('temp_directory')").fetchone()
+        assert Path(where).parent == tmp_path / "deep/work"
+        assert Path(where).name.startswith(f"{OURS}-{os.getpid()}-")
+    assert list((tmp_path / "deep/work").iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = (f"{OURS}-{gone.pid}-x", f"{OURS}-{os.getpid()}-x", f"{SPILL}-another-{gone.pid}-x", "mine")
+    dead, *others = (tmp_path / name for name in names)
+    for folder in (dead, *others):
+        folder.mkdir()
+    with session(machine(tmp_path)):
+        pass
+    assert not dead.exists()
+    assert all(other.exists() for other in others)  # the machines that share a folder have processes of their own
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(ParameterError, match=r"machine\.temp_directory is .*name a folder"),
+        session(machine(tmp_path / "file/work")),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"), [("2GB", 2 * 10**9), ("512MiB", 512 * 2**20), ("150.5 MB", 150_500_000), ("1TiB", 2**40)]
+)
+def test_memory_limits_are_those_of_duckdb(written: str, wanted: int, tmp_path: Path) -> None:
+    assert memory_bytes(machine(tmp_path, written)) == wanted
+    with session(machine(tmp_path, written)) as con:
+        (said,) = con.execute("select current_setting('memory_limit')").fetchone()
+    number, unit = said.split()
+    assert float(number) * 1024 ** (["bytes", "KiB", "MiB", "GiB", "TiB"].index(unit)) == pytest.approx(wanted, rel=0.1)
+
+
+def test_a_limit_without_a_unit(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="memory_limit is 'much'; write for example 2GB"):
+        memory_bytes(machine(tmp_path, "much"))

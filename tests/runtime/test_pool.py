@@ -1,0 +1,123 @@
+"""Workers: order, shared arrays, and that none of them outlives what they work for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from pool_functions import Scale, die, fail, interruptible, negative
+
+from lexveil.errors import LexveilError
+from lexveil.runtime.pool import ordered_map
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_order_and_how_much_is_under_way(workers: int) -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(20):
+            taken.append(number)
+            yield number
+
+    results = ordered_map(negative, items(), workers)
+    assert next(results) == 0
+    assert len(taken) <= workers + 2
+    assert list(results) == [-number for number in range(1, 20)]
+    assert list(ordered_map(negative, [], workers)) == []
+
+
+def test_workers_map_the_arrays_of_what_they_call(tmp_path: Path) -> None:
+    """Each its own private view of one file, with one thread; what one writes, nobody else sees."""
+    factor, before = np.arange(1000.0), dict(os.environ)
+    done = list(ordered_map(Scale(factor, factor, np.zeros(1, dtype=np.int64), tmp_path), range(12), 2))
+    assert [one["value"] for one in done] == [float(factor.sum() * number) for number in range(12)]
+    assert all(one["same"] and one["aligned"] and one["mapped"] and one["threads"] == "1" for one in done)
+    pids = {one["pid"] for one in done}
+    assert len(pids) == 2 and os.getpid() not in pids
+    for pid in pids:
+        calls = [one["calls"] for one in done if one["pid"] == pid]
+        assert calls == list(range(1, len(calls) + 1))
+    assert dict(os.environ) == before
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())}
+
+
+def test_what_a_worker_raises_is_raised_here_and_ends_all() -> None:
+    with pytest.raises(ValueError, match="two"):
+        list(ordered_map(fail, range(9), 2))
+    assert not children()
+
+
+def test_an_error_while_workers_start_ends_them_though_nobody_reads_what_waits() -> None:
+    """The items are larger than a pipe holds."""
+
+    def items() -> Iterator[bytes]:
+        yield bytes(2**20)
+        yield bytes(2**20)
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        list(ordered_map(len, items(), 2))
+    assert not children()
+
+
+def test_a_killed_worker_is_said() -> None:
+    with pytest.raises(LexveilError, match=r"a worker process was killed.*machine\.workers"):
+        list(ordered_map(die, range(9), 2))
+    assert not children()
+
+
+def test_who_stops_reading_ends_the_workers() -> None:
+    results = ordered_map(negative, range(1000), 2)
+    assert next(results) == 0 and children()
+    results.close()
+    assert not children()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code: int) -> None:
+    """Ctrl-C, which a terminal sends to all of them, in the middle of long work; and a death without last words."""
+    marks = [tmp_path / "a", tmp_path / "b"]
+    program = (
+        "import sys\nfrom pool_functions import sleep\nfrom lexveil.runtime.pool import ordered_map\n"
+        "try:\n    list(ordered_map(sleep, sys.argv[1:], 2))\n"
+        "except KeyboardInterrupt:\n    print('interrupted', file=sys.stderr)\n    sys.exit(130)\n"
+    )
+    path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, marks)],
+        env=os.environ | {"PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
+    )
+    while not all(mark.exists() for mark in marks):
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert len(workers) >= 2
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.kill()
+    _, left = psutil.wait_procs(workers, timeout=60)
+    for worker in left:  # a failure leaves nothing behind
+        worker.kill()
+    _, said = process.communicate(timeout=60)
+    assert left == []
+    assert process.returncode == code
+    assert said == "interrupted\n" if number == signal.SIGINT else "Traceback" not in said

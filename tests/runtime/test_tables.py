@@ -1,0 +1,50 @@
+"""Outputs appear whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from lexveil.errors import MissingArtifact
+from lexveil.runtime.tables import atomic_directory, atomic_file, read_json, require, write_json
+
+
+def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "file.txt"
+    with atomic_file(target) as partial:
+        partial.write_text("old")
+    with pytest.raises(RuntimeError), atomic_file(target) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    with atomic_directory(target) as partial:
+        (partial / "a").write_text("old")
+    with pytest.raises(RuntimeError), atomic_directory(target) as partial:
+        (partial / "b").write_text("half")
+        raise RuntimeError
+    assert [file.name for file in target.iterdir()] == ["a"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_a_killed_run_left_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / ".folder.partial").mkdir()
+    (tmp_path / ".folder.partial" / "junk").touch()
+    with atomic_directory(tmp_path / "folder") as partial:
+        (partial / "a").touch()
+    assert [file.name for file in (tmp_path / "folder").iterdir()] == ["a"]
+
+
+def test_json_bytes_do_not_depend_on_insertion(tmp_path: Path) -> None:
+    write_json({"b": 1, "a": "é"}, tmp_path / "one.json")
+    write_json({"a": "é", "b": 1}, tmp_path / "two.json")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert read_json(tmp_path / "one.json", "x") == {"a": "é", "b": 1}
+
+
+def test_what_is_missing_is_named_with_its_stage(tmp_path: Path) -> None:
+    with pytest.raises(MissingArtifact, match=r"absent is not there yet; `lexveil run` makes it \(stage report\)"):
+        require(tmp_path / "absent", "report")

@@ -1,0 +1,68 @@
+"""Finished parts outlive an interruption and nothing else; the disk is looked at before."""
+
+from pathlib import Path
+
+import pytest
+
+from lexveil.config import MachineParams
+from lexveil.errors import RequestError
+from lexveil.runtime.checkpoints import check_disk, kept_work, size
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> MachineParams:
+    return MachineParams("1GB", 1, 1, str(tmp_path / "work"))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "input").write_text("a", encoding="utf-8")
+    return tmp_path / "input"
+
+
+def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path:
+    with pytest.raises(KeyboardInterrupt), kept_work(machine, "stage", ["text"], [source], *settings) as folder:
+        (folder / "part").touch()
+        raise KeyboardInterrupt
+    return folder
+
+
+def test_an_interruption_keeps_what_is_finished(machine: MachineParams, source: Path) -> None:
+    before = interrupted(machine, source, 1)
+    with kept_work(machine, "stage", ["text"], [source], 1) as folder:
+        assert folder == before
+        assert (folder / "part").exists()
+    assert list(Path(machine.temp_directory).iterdir()) == []
+
+
+@pytest.mark.parametrize("change", ["input", "setting", "code"])
+def test_anything_else_finds_nothing(machine: MachineParams, source: Path, change: str) -> None:
+    before = interrupted(machine, source, 1)
+    if change == "input":
+        source.write_text("b", encoding="utf-8")
+    code = ["text", "errors.py"] if change == "code" else ["text"]
+    with kept_work(machine, "stage", code, [source], 2 if change == "setting" else 1) as folder:
+        assert folder != before
+        assert list(folder.iterdir()) == []
+        assert not before.exists()  # or the work of every try would pile up
+
+
+def test_stages_leave_each_other_alone(machine: MachineParams, source: Path) -> None:
+    before = interrupted(machine, source)
+    with kept_work(machine, "other", ["text"], [source]):
+        pass
+    assert (before / "part").exists()
+
+
+def test_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RequestError, match=r"^sorting takes about 1,000,000,000\.0 GB in .* machine.temp_directory"):
+        check_disk(tmp_path, 1e18, 1e19, "sorting")
+    check_disk(tmp_path, 1, 1e18, "sorting")
+    check_disk(tmp_path, 1, 2, "sorting")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("caution: sorting takes about 1 bytes")
+    assert said[1].startswith("sorting takes about 1 bytes")
+
+
+def test_sizes() -> None:
+    assert [size(n) for n in (999, 1500, 2.5e6, 3.25e9)] == ["999 bytes", "2 kB", "2 MB", "3.2 GB"]

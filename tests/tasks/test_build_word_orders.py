@@ -1,0 +1,161 @@
+"""The stages that prepare lists and neighbourhoods, on the small project."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding, load_words, write_embedding
+from lexveil.artifacts.external_embeddings import content_hash
+from lexveil.artifacts.word_orders import load_word_orders
+from lexveil.config import load_params
+from lexveil.embeddings.exact_search import ExactSearch
+from lexveil.embeddings.word_orders import greedy_orders
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import MissingArtifact, ParameterError, RequestError
+from tasks import build_neighborhoods, build_word_orders
+from tests.conftest import run_stage
+
+
+def set_params(**groups: dict[str, object]) -> None:
+    raw = yaml.safe_load(paths.PARAMS.read_text(encoding="utf-8"))
+    for group, values in groups.items():
+        raw[group] |= values
+    paths.PARAMS.write_text(yaml.safe_dump(raw), encoding="utf-8")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_lists_of_one_model(project: Path) -> None:
+    """Every word once; L2 is L0, and the first list of L1; the same bytes twice."""
+    run_stage("build_word_orders", "gst")
+    first = files(Path("artifacts/word_orders/gst"))
+    assert list(first) == [
+        f"{name}/{file}" for name in ("L0", "L1", "L2") for file in ("meta.json", "orders.npy", "words.txt")
+    ]
+    run_stage("build_word_orders", "gst")
+    assert files(Path("artifacts/word_orders/gst")) == first
+    one, two, alone = (load_word_orders("gst", name) for name in ("L0", "L1", "L2"))
+    assert list(one.words) == load_words("gst")  # collocations too
+    assert [len(lists.orders) for lists in (one, two, alone)] == [1, 2, 1]
+    assert np.array_equal(one.orders, alone.orders) and np.array_equal(one.orders[0], two.orders[0])
+    for order in two.orders:
+        assert np.sort(order).tolist() == list(range(len(two.words)))
+    assert np.array_equal(two.orders[1], greedy_orders(load_embedding("gst").vectors, [two.orders[1][0]])[0])
+    meta = json.loads(first["L1/meta.json"])
+    assert meta["n_words"] == len(two.words) and meta["models"] == {"own": {"words": len(two.words)}}
+    assert [one["model"] for one in meta["lists"]] == ["own", "own"]
+    assert all(0 < one["share_within_100"] <= 1 and one["mean_step"] > 0 for one in meta["lists"])
+
+
+def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path) -> None:
+    known = load_words("word")
+    tokens = ["zzz-unknown", *known[50:400:2]]
+    vectors = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
+    write_embedding(WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
+    name = f"mine@{content_hash(paths.model('mine'))}"
+    set_params(lists={"models": ["own", "gst", name]})
+    run_stage("build_word_orders", "word")
+    one, two, alone = (load_word_orders("word", name) for name in ("L0", "L1", "L2"))
+    shared = [word for word in known if word in set(tokens) and word in set(load_words("gst"))]
+    assert list(one.words) == list(two.words) == shared
+    assert list(alone.words) == known
+    assert [len(lists.orders) for lists in (one, two, alone)] == [3, 6, 1]
+    # Lists stand model by model; the third model's vectors make the third list.
+    rows = [tokens.index(word) for word in shared]
+    assert np.array_equal(one.orders[2], greedy_orders(vectors[rows], [one.orders[2][0]])[0])
+    assert np.array_equal(one.orders, two.orders[::2])
+    meta = json.loads(Path("artifacts/word_orders/word/L0/meta.json").read_text(encoding="utf-8"))
+    assert [entry["model"] for entry in meta["lists"]] == ["own", "gst", name]
+
+    # Another content under the same name is not what params.yaml names.
+    write_embedding(WordSpace(tokens, vectors * 2, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
+    with pytest.raises(RequestError, match="is mine@"):
+        run_stage("build_word_orders", "word")
+    run_stage("build_word_orders", "mst")  # collocations have no vector in other models, so only its own counts
+    assert json.loads(Path("artifacts/word_orders/mst/L0/meta.json").read_text())["models"].keys() == {"own"}
+
+
+def test_models_that_share_nothing(tmp_path: Path) -> None:
+    def space(*tokens: str) -> WordSpace:
+        return WordSpace(tokens, np.eye(len(tokens), 3, dtype=np.float32), np.zeros(len(tokens), dtype=np.int64))
+
+    spaces = {"own": space("a", "b"), "gst": space("b", "c")}
+    with pytest.raises(RequestError, match="share 1 words"):
+        build_word_orders.run("word", ["own", "gst"], ["L0"], "exact", 1, spaces.__getitem__, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_is_not_there(project: Path) -> None:
+    set_params(lists={"models": ["own", "absent@0123456789ab"]})
+    with pytest.raises(MissingArtifact, match="lexveil embeddings add absent"):
+        run_stage("build_word_orders", "word")
+
+
+@pytest.mark.parametrize(
+    ("group", "values", "said"),
+    [
+        ("word_orders", {"models": ["own", "glove"]}, r"word_orders\.models\[1\] is 'glove'.*NAME@HASH"),
+        ("word_orders", {"models": ["glove@12"]}, "NAME@HASH"),
+        ("embeddings", {"word_model": "gst"}, r"embeddings\.word_model is 'gst'; it must be own, or NAME@HASH"),
+        ("word_orders", {"sets": ["L3"]}, "must be one of L0, L1, L2"),
+    ],
+)
+def test_a_model_is_named_with_its_hash(project: Path, group: str, values: dict[str, object], said: str) -> None:
+    set_params(**{group: values})
+    with pytest.raises(ParameterError, match=said):
+        load_params()
+
+
+def test_a_brought_model_takes_the_place_of_the_one_of_words(project: Path) -> None:
+    tokens = ["one", "two", "three"]
+    write_embedding(WordSpace(tokens, np.eye(3, 4, dtype=np.float32), np.zeros(3, dtype=np.int64)), paths.model("mine"))
+    set_params(embeddings={"word_model": f"mine@{content_hash(paths.model('mine'))}"})
+    before = files(paths.embedding("gst"))
+    for segmentation in ("word", "gst"):
+        run_stage("train_embeddings", segmentation)
+    assert load_words("word") == tokens
+    assert files(paths.embedding("gst")) == before
+
+
+def test_neighborhoods_tell_the_extreme_distances(project: Path) -> None:
+    run_stage("build_neighborhoods", "word")
+    meta = json.loads((paths.neighborhood("word") / "meta.json").read_text(encoding="utf-8"))
+    wide = load_embedding("word").vectors.astype(np.float64)
+    squares = (wide * wide).sum(axis=1)
+    table = squares[:, None] + squares[None] - 2 * wide @ wide.T
+    assert meta["largest_distance"] == pytest.approx(np.sqrt(table.max()), rel=1e-9)
+    np.fill_diagonal(table, np.inf)
+    assert meta["smallest_distance"] == pytest.approx(np.sqrt(table.min()), rel=1e-6)
+    assert meta["search"] == "exact" and "recall_of_noisy_queries" not in meta
+
+
+class EverySecond:
+    """A search that is right for every second query; the real one takes a minute to compile."""
+
+    def __init__(self, vectors: np.ndarray, seed: int) -> None:
+        self.exact = ExactSearch(vectors)
+
+    def nearest(self, queries: np.ndarray) -> np.ndarray:
+        rows = self.exact.nearest(queries)
+        rows[::2] = -1
+        return rows
+
+
+def test_recall_of_noisy_queries_is_measured_where_the_search_is_approximate(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_neighborhoods, "ApproximateSearch", EverySecond)
+    monkeypatch.setattr(
+        build_neighborhoods, "approximate_neighbors", lambda vectors, k, seed: ExactSearch(vectors).neighbors(k)
+    )
+    set_params(neighborhoods={"search": "pynndescent"})
+    run_stage("build_neighborhoods", "word")
+    meta = json.loads((paths.neighborhood("word") / "meta.json").read_text(encoding="utf-8"))
+    assert meta["recall_of_noisy_queries"] == {"1.0": 0.5, "10.0": 0.5, "50.0": 0.5}
+    assert meta["noisy_queries"] == build_neighborhoods.SAMPLE
