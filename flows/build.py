@@ -487,9 +487,9 @@ def run(api_url: str, watcher: RunObserver, keep_going: bool = False, started: f
         watcher.say(f"failed after {took}: {headline(current)}")
         raise StageFailed(failed, current.count("failed"))
     if not state.is_completed():
-        error = state.result(raise_on_failure=False)
-        if isinstance(error, LexveilError):
-            raise error
+        outcome = state.result(raise_on_failure=False)
+        if isinstance(outcome, LexveilError):
+            raise outcome
         raise LexveilError(advised(f"the flow ended as {state.name}: {state.message}"))
     watcher.say(f"done in {took}: {headline(current)}")
     if REPORT.exists():

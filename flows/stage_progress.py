@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Coroutine
 from contextvars import copy_context
+from uuid import UUID
 
 import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
@@ -61,14 +63,17 @@ class ProgressPage:
             self._thread.join(CLOSING_SECONDS)
 
     def _send(self) -> None:
-        artifact = sent = None
+        artifact: UUID | None = None
+        sent: tuple[float, str] | None = None
         try:
             while sent is not self._latest or not self._closed.is_set():
                 latest = self._latest
                 if latest is not None and latest is not sent:
                     share, line = latest
                     if artifact is None:
-                        artifact = create_progress_artifact(share, artifact_key(self._stage), line)
+                        created = create_progress_artifact(share, artifact_key(self._stage), line)
+                        assert not isinstance(created, Coroutine)  # one in asynchronous code only
+                        artifact = created
                     else:
                         update_progress_artifact(artifact, share, line)
                     sent = latest
