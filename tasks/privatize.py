@@ -261,7 +261,7 @@ def privatize(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[
     ):
         writers: dict[str, pq.ParquetWriter] = {}
         for part in row_groups(parts):
-            for name, table in (("documents", part.documents), ("ledger", part.ledger)):
+            for name, table in (("documents", part.documents), ("tokens", part.ledger)):
                 if name not in writers:
                     writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)
                     writers[name] = files.enter_context(writer)

@@ -54,7 +54,7 @@ def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path
 
 def test_gensim_is_not_imported() -> None:
     """Its import takes seconds, and only its test data is wanted."""
-    code = "import sys; from lexveil.formats import default; default.articles(); assert 'gensim' not in sys.modules"
+    code = "import sys; from lexveil.data import default; default.articles(); assert 'gensim' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
 
 

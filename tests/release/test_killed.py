@@ -108,7 +108,7 @@ def test_a_release_is_there_and_paid_or_neither(
         ("lexveil.release.archive", "Archive.settle", 2),  # remembered, and nothing taken out
         ("lexveil.release.archive", "_filter", 2),  # out of the documents, not of their ledger
         ("lexveil.release.archive", "write_json", 1),  # out of both, and the record does not say so
-        ("lexveil.release.archive", "duck.materialize", 2),  # current.parquet still has it
+        ("lexveil.release.archive", "duckdb_session.materialize", 2),  # current.parquet still has it
     ],
 )
 def test_a_withdrawal_that_was_begun_is_ended(inbox: Inbox, module: str, name: str, call: int) -> None:
@@ -148,7 +148,7 @@ def test_what_is_paid_for_and_cannot_be_renamed_waits(inbox: Inbox, monkeypatch:
         raise OSError(5, "Input/output error", "documents.parquet")
 
     with monkeypatch.context() as patch:
-        for module in ("release", "ledger"):
+        for module in ("transaction", "ledger"):
             patch.setattr(f"lexveil.ledger.{module}.roll_forward", fails)
         with pytest.raises(RequestError, match="It is paid for"):
             inbox.run()

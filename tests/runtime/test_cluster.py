@@ -149,7 +149,7 @@ def apart(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Apart]:
     made: list[subprocess.Popen[bytes]] = []
     with (tmp_path / "log").open("w") as log:
         for name, *arguments in (("scheduler", "--port", "0"), ("worker", "--nthreads", "1")):
-            command = [sys.executable, "-c", program.format(name, "tasks=None" if name == without else "")]
+            command = [sys.executable, "-c", program.format(name, "lexveil=None" if name == without else "")]
             command += [*arguments, "--scheduler-file", "where.json", "--host", "127.0.0.1", "--no-dashboard"]
             command += ["--no-nanny"] if name == without == "worker" else []
             made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))

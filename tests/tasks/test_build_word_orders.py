@@ -59,7 +59,7 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     vectors = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
     write_embedding(WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
     name = f"mine@{content_hash(paths.model('mine'))}"
-    set_params(lists={"models": ["own", "gst", name]})
+    set_params(word_orders={"models": ["own", "gst", name]})
     run_stage("build_word_orders", "word")
     one, two, alone = (load_word_orders("word", name) for name in ("L0", "L1", "L2"))
     shared = [word for word in known if word in set(tokens) and word in set(load_words("gst"))]
@@ -92,7 +92,7 @@ def test_models_that_share_nothing(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there(project: Path) -> None:
-    set_params(lists={"models": ["own", "absent@0123456789ab"]})
+    set_params(word_orders={"models": ["own", "absent@0123456789ab"]})
     with pytest.raises(MissingArtifact, match="lexveil embeddings add absent"):
         run_stage("build_word_orders", "word")
 

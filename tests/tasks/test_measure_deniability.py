@@ -152,7 +152,7 @@ def test_no_word_in_all_lists_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_p
     lists = stage.load_word_orders("gst", "L0")
     strange = stage.load_word_orders.__globals__["WordLists"]([f"not-{word}" for word in lists.words], lists.orders)
     monkeypatch.setattr(stage, "load_word_orders", lambda *_: strange)
-    with pytest.raises(RequestError, match=r"every list set of lists\.sets"):
+    with pytest.raises(RequestError, match=r"every list set of word_orders\.sets"):
         stage.run("madlib", load_params(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -52,7 +52,7 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stage, "BATCH", 7)
         privatize(mechanism, strategy, 20.0, tmp_path / "other")
-    for name in ("documents", "ledger"):
+    for name in ("documents", "tokens"):
         assert (tmp_path / "one" / f"{name}.parquet").exists()
         one, other = (pq.read_table(tmp_path / run / f"{name}.parquet").to_pandas() for run in ("one", "other"))
         assert one.equals(other)
@@ -131,7 +131,7 @@ def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
 def test_a_list_set_that_was_not_made(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "ARTIFACTS", tmp_path / "none")
     space = load_space_of(listed)
-    with pytest.raises(LexveilError, match="lists"):
+    with pytest.raises(LexveilError, match="word_orders"):
         prepare("diffractor_tem", "word", space, Policy("keep", "keep", "sample"), load_params().mechanisms)
 
 

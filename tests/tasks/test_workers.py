@@ -172,7 +172,6 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
 
     monkeypatch.setattr(engine, "ordered_map", together)
     monkeypatch.setattr(chunks, "ROWS", 4)
-    monkeypatch.setattr(in_memory, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     rewritten, _, statement = privatize_texts(texts, settings, workers)
