@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from lexveil.mechanisms.noise.streams import release_generator
 
-Vectors = npt.NDArray[np.float32]
-
 QUERIES, WORDS = 1024, 2048  # a product of this shape stays in the cache, so it is the fastest one there is
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.artifacts.embeddings import read_space
-
-Vectors = npt.NDArray[np.float32]
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Vectors
 
 
 def made_vectors(n_words: int, dimensions: int = 300, seed: int = 1) -> Vectors:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy.linalg import sqrtm
 from scipy.stats import poisson
 
-Vectors = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Vectors
+
 PerWord = Callable[[int, float, np.random.Generator], int]
 
 

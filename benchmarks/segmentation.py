@@ -32,9 +32,7 @@ from lexveil.runtime.tables import write_json
 from lexveil.text.function_words import CONNECTORS
 from lexveil.text.segment import Collocations, segment, write_lines
 from lexveil.text.tokenize import has_letters, sentences
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 SEED = 20
 N_WORDS = 400_000

@@ -20,12 +20,12 @@ from lexveil.config import load_params
 from lexveil.embeddings.approximate_search import ApproximateSearch
 from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
 from lexveil.embeddings.extent import largest_distance, smallest_distance
-from lexveil.embeddings.word_space import Vectors
 from lexveil.errors import RequestError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
+from lexveil.types import Vectors
 
 NOISE = (1.0, 10.0, 50.0)  # epsilon of the noisy queries
 SAMPLE = 500  # words that they are made from

@@ -24,8 +24,7 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory
-
-Rows = npt.NDArray[np.int64]
+from lexveil.types import Rows
 
 STREAM = "build_lists"  # names the random stream; another name would give other orders
 MEASURED = 20_000  # words at most whose nearest word is looked for in the lists

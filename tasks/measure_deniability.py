@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
@@ -32,8 +31,7 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
-
-Rows = npt.NDArray[np.int64]
+from lexveil.types import Rows
 
 STAGE = "measure_deniability"  # the name of its streams
 

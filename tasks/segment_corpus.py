@@ -22,7 +22,8 @@ from lexveil.runtime.checkpoints import expect_file
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_file, read_table, require, write_json
-from lexveil.text.segment import SEGMENTATIONS, Bytes, Collocations, Ids, segment, write_lines
+from lexveil.text.segment import SEGMENTATIONS, Collocations, segment, write_lines
+from lexveil.types import Bytes, Ids
 
 BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves

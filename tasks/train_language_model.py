@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,8 +23,7 @@ from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_directory, read_table, require, write_json
-
-Ids = npt.NDArray[np.int64]
+from lexveil.types import Ids
 
 ORDER = 3
 

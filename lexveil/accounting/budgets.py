@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import ParameterError
+from lexveil.types import Counts, Floats
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
 
 SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}

@@ -8,14 +8,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.accounting.budgets import Policy
-from lexveil.embeddings.word_space import Vectors
 from lexveil.text.tokenize import is_punctuation
-
-Floats = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int64]
+from lexveil.types import Floats, Ids, Vectors
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
-from lexveil.embeddings.word_orders import SETS, Orders, greedy_orders
-from lexveil.embeddings.word_space import Vectors, WordSpace
+from lexveil.embeddings.word_orders import SETS, greedy_orders
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import ON_LISTS, Kernel, build_mechanism
+from lexveil.types import Orders, Vectors
 
 
 @dataclass(frozen=True, slots=True)

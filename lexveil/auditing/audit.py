@@ -22,10 +22,7 @@ from scipy.stats import beta, norm
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.registry import Mechanism
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from lexveil.types import Flags, Floats, Ids
 
 # (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
 Distances = Callable[[Ids, Ids], Floats]
@@ -353,7 +350,7 @@ def _promised(mine: npt.NDArray[Any], theirs: npt.NDArray[Any], z: float) -> Flo
     return np.asarray(np.log(np.maximum(low, 1e-300)) - np.log(high), dtype=np.float64)
 
 
-def _event(first: Ids, a: int, b: int, code: int) -> Mask:
+def _event(first: Ids, a: int, b: int, code: int) -> Flags:
     event = np.zeros(first.shape[1], dtype=bool)
     if code < 0:
         event[-1 - code] = True
@@ -362,7 +359,7 @@ def _event(first: Ids, a: int, b: int, code: int) -> Mask:
     return event
 
 
-def _seen(codes: Ids, event: Mask) -> int:
+def _seen(codes: Ids, event: Flags) -> int:
     """How often the event was seen; an output that was not seen before is in no event."""
     return int(event[codes[codes < len(event)]].sum())
 

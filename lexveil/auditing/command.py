@@ -45,7 +45,6 @@ from lexveil.auditing.audit import (
     sampled_audit,
 )
 from lexveil.config import MechanismParams, load_params
-from lexveil.embeddings.word_space import Vectors
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
@@ -56,9 +55,7 @@ from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import PUNCTUATION, Lexicon, encode
 from lexveil.text.segment import Collocations
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Vectors
 
 MODES = ("experiment", "release")
 CONFIDENCE = 0.999  # of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.exact_search import Queries, Rows
-from lexveil.embeddings.word_space import Vectors
+from lexveil.embeddings.exact_search import Queries
+from lexveil.types import Rows, Vectors
 
 WIDTH = 30  # neighbours in the graph; with fewer, searches lose many answers
 EPSILON = 0.1  # pynndescent's own default: how far beyond the best found a search goes on looking

@@ -10,9 +10,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Vectors
+from lexveil.types import Rows, Vectors
 
-Rows = npt.NDArray[np.int64]
 Queries = npt.NDArray[np.float64]
 Distances = npt.NDArray[np.float64]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lexveil.embeddings.exact_search import pair_distances
-from lexveil.embeddings.knn_graph import Floats
-from lexveil.embeddings.word_space import Vectors
+from lexveil.types import Floats, Vectors
 
 BLOCK = 512
 PAIR_BLOCK = 2048

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Vectors, WordSpace, unit_vectors
+from lexveil.embeddings.word_space import WordSpace, unit_vectors
+from lexveil.types import Floats, Vectors
 
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Question = tuple[str, str, str, str]
 
 NEIGHBOURS = 5

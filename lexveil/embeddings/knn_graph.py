@@ -13,10 +13,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Vectors
+from lexveil.types import Floats, Vectors
 
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
+Neighbors = npt.NDArray[np.int32]
 
 QUERY_BLOCK = 256
 WORD_BLOCK = 4096
@@ -31,8 +30,8 @@ class Graph:
         proven: (n,) int32; the first ``proven`` entries of a row are the nearest words, in order.
     """
 
-    ids: Rows
-    proven: Rows
+    ids: Neighbors
+    proven: Neighbors
 
 
 class Scanner:
@@ -90,7 +89,7 @@ def exact_graph(scanner: Scanner, k: int, rows: npt.NDArray[np.int64] | None = N
     return Graph(ids, proven)
 
 
-def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> tuple[Rows, Floats]:
+def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> tuple[Neighbors, Floats]:
     """The nearest other word of each of ``rows`` (of all words if None), and its distance; V must be 2 or more.
 
     Returns:
@@ -126,7 +125,7 @@ def squared_distances(vectors: Vectors, row: int, others: npt.NDArray[np.int64])
 
 
 @numba.njit(cache=True)
-def _pair_distances(vectors: Vectors, rows: npt.NDArray[np.int64], others: Rows) -> Floats:
+def _pair_distances(vectors: Vectors, rows: npt.NDArray[np.int64], others: Neighbors) -> Floats:
     out = np.empty(len(rows))
     for at in range(len(rows)):
         out[at] = _squared(vectors, rows[at], others[at])
@@ -135,7 +134,7 @@ def _pair_distances(vectors: Vectors, rows: npt.NDArray[np.int64], others: Rows)
 
 @numba.njit(cache=True)
 def _keep_best(
-    products: Vectors, half_norms: Vectors, first: int, queries: npt.NDArray[np.int64], top: Vectors, found: Rows
+    products: Vectors, half_norms: Vectors, first: int, queries: npt.NDArray[np.int64], top: Vectors, found: Neighbors
 ) -> None:
     """Merge one block of products into each query's k best scores, which are kept sorted, best first."""
     k = top.shape[1]
@@ -156,7 +155,9 @@ def _keep_best(
 
 
 @numba.njit(cache=True)
-def _rank(vectors: Vectors, queries: npt.NDArray[np.int64], found: Rows, cut: Floats, ids: Rows, proven: Rows) -> None:
+def _rank(
+    vectors: Vectors, queries: npt.NDArray[np.int64], found: Neighbors, cut: Floats, ids: Neighbors, proven: Neighbors
+) -> None:
     """Sort each query's candidates by (squared distance, row); proven are those nearer than ``cut``."""
     k = found.shape[1]
     distance = np.empty(k)

@@ -15,12 +15,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from lexveil.embeddings.word_space import Vectors
+from lexveil.types import Floats, Ids, Steps, Vectors
 
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Coordinates = npt.NDArray[np.float32]
-Steps = npt.NDArray[np.int16]
 
 COORDINATES = 31  # with the part left out, one line of cache per word
 MOMENT_WORDS, ITERATIONS = 2048, 6  # for the directions of most variance

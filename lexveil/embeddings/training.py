@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.embeddings.training_loss import draw_probe
-from lexveil.embeddings.word_space import Vectors, WordSpace, unit_vectors
+from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.errors import RequestError
+from lexveil.types import Vectors
 
 PROBE = 4096  # examples that the loss is measured on
 BLOCK = 4096  # rows of the initial vectors made at a time

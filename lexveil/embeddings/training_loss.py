@@ -14,10 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Counts, Vectors
-
-Ids = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from lexveil.types import Counts, Ids, Vectors
 
 BLOCK = 1024  # examples at a time; bounds memory
 NOISE_EXPONENT = 0.75  # Mikolov et al. 2013; gensim's default

@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 from lexveil.embeddings.exact_search import approximate_neighbors
 from lexveil.embeddings.knn_graph import Graph, Scanner, exact_graph, nearest_other
-from lexveil.embeddings.word_space import Vectors
+from lexveil.types import Orders, Vectors
 
-Orders = npt.NDArray[np.int32]
 Search = Literal["exact", "pynndescent"]
 
 NEIGHBORS = 50  # of each word in the graph; changes the time, not the exact order

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from lexveil.types import Counts, Vectors
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
-
-Vectors = npt.NDArray[np.float32]
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

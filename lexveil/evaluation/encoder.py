@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from lexveil.embeddings.word_space import Vectors
 from lexveil.errors import ParameterError
 from lexveil.evaluation.registry import NEURAL, BackEnd
 from lexveil.text.encode import Lexicon, encode
-
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Vectors
 
 BLOCK = 4096  # texts at a time
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import t as student
 
 from lexveil.errors import ParameterError
+from lexveil.types import Flags, Floats
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Standing = Literal["frontier", "undecided", "dominated"]
 
 CONFIDENCE = 0.95  # one-sided

@@ -17,15 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import BLOCK, LAWS, draw_replacements
 from lexveil.mechanisms.registry import ClosedForm, Kernel
 from lexveil.mechanisms.vickrey import Vickrey
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 DRAWS = 100  # of each word in a run
 RUNS = 100  # Figures 2 and 3

@@ -23,10 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import ParameterError
-
-Ids = npt.NDArray[np.int64]
-Int32 = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Int32
 
 MAX_ORDER = 7
 DISCOUNT = 0.5  # of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil.errors import ParameterError
 from lexveil.evaluation.kneser_ney import KneserNey, train
 from lexveil.evaluation.registry import NEURAL, BackEnd
 from lexveil.text.fast_tokenize import tokenize_texts
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 BLOCK = 2048  # texts at a time
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from lexveil.evaluation.ngrams import Tfidf
-
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats
 
 
 class TfidfLogistic:

@@ -22,7 +22,6 @@ from statistics import fmean
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
@@ -30,9 +29,7 @@ from lexveil.errors import ParameterError
 from lexveil.evaluation.linear import TfidfLogistic
 from lexveil.evaluation.scores import DIGITS, mean_sd
 from lexveil.evaluation.utility import LeftOut
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 STREAM = "membership"  # of random numbers: whoever trains and whoever attacks cut the same parts by it
 EPOCHS = 20  # of the attack model

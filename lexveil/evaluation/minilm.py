@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lexveil.embeddings.word_space import Vectors
 from lexveil.evaluation.local_model import load_transformers
 from lexveil.evaluation.registry import load, one_thread
+from lexveil.types import Vectors
 
 
 class MiniLm:

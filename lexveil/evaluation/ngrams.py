@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 MIN_TEXTS = 2  # that an n-gram must be in, of those learnt from, to be a feature

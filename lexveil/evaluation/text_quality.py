@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.evaluation.encoder import Similarity
 from lexveil.evaluation.language_model import PerplexityScores
 from lexveil.evaluation.scores import DIGITS
-
-Rows = npt.NDArray[np.int64]
+from lexveil.types import Rows
 
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.evaluation.classifier import Classifier
 from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, majority, score, spread
+from lexveil.types import Rows
 
-Rows = npt.NDArray[np.int64]
 Measured = dict[str, list[ClassificationScores]]
 
 TRAIN = "train"

@@ -23,10 +23,11 @@ from typing import IO, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Vectors, WordSpace
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.formats.input_files import shown
 from lexveil.text.tokenize import normal_form, sentences
+from lexveil.types import Vectors
 
 Row = tuple[int, bytes, npt.NDArray[np.float32]]  # place (a line, or a word of a binary file), word, vector
 Form = Literal["glove text", "word2vec text", "word2vec binary"]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import ParameterError, RequestError
+from lexveil.types import Flags
 
 NANO = 10**9
 MOST = 2**62  # nano-epsilon of one subject at most: 4.6e9 epsilon; two of them still add up in 64 bits
 
 Keys = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def cap_nano(cap: float) -> int:
@@ -88,7 +88,7 @@ def spend_bytes(subjects: Keys, nano: Ints) -> bytes:
     return packed.tobytes()
 
 
-def withhold(subject: Ints, cost: Ints, asked: Ints, room: Ints) -> tuple[Bools, Ints, Ints]:
+def withhold(subject: Ints, cost: Ints, asked: Ints, room: Ints) -> tuple[Flags, Ints, Ints]:
     """Which documents go beyond what their subjects have left.
 
     A subject's documents are taken in order as long as all of them so far fit; what comes after the first that does not

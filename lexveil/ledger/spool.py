@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import RequestError
-from lexveil.ledger.amounts import Bools, Keys
+from lexveil.ledger.amounts import Keys
+from lexveil.types import Flags
 
 CHUNK = 1 << 18  # documents held at a time
 
@@ -56,7 +57,7 @@ class Spool:
         self._spill()
         yield from sorted(self._folder.glob("*.asked"))
 
-    def marks(self) -> Bools:
+    def marks(self) -> Flags:
         """One mark for each document, all False; on disk if the documents are."""
         if not self._spilled:
             return np.zeros(self.n_documents, dtype=bool)

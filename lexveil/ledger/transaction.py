@@ -15,14 +15,12 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import (
     MOST,
     NANO,
-    Bools,
     Ints,
     Keys,
     budget_nano,
@@ -37,8 +35,7 @@ from lexveil.ledger.locks import Lock
 from lexveil.ledger.output_files import File, absolute, discard, roll_forward, store, stored, sync
 from lexveil.ledger.spool import Chunk, Spool, chunks
 from lexveil.ledger.subjects import Hasher, as_bytes, as_keys
-
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Flags, Floats
 
 ROWS = 100  # of one statement
 FEW = 4  # times as many subjects of the ledger are still read in one go
@@ -65,9 +62,9 @@ class Reservation:
     total: int
     largest_balance: int
     head: str
-    _marks: Bools = field(repr=False)
+    _marks: Flags = field(repr=False)
 
-    def withheld(self, start: int, stop: int) -> Bools:
+    def withheld(self, start: int, stop: int) -> Flags:
         """Whether documents [start, stop), counted from 0 in the order asked for, are withheld."""
         return np.array(self._marks[start:stop], dtype=bool)
 
@@ -203,7 +200,7 @@ class Transaction:
         )  # fmt: skip
 
     def _reserve_part(
-        self, con: sqlite3.Connection, part: Path | Chunk, budget: float, limit: int | None, marks: Bools, sums: _Sums
+        self, con: sqlite3.Connection, part: Path | Chunk, budget: float, limit: int | None, marks: Flags, sums: _Sums
     ) -> None:
         """Charge the subjects of one part, all of whose documents are in it."""
         subjects = distinct(np.concatenate([distinct(chunk["key"])[0] for chunk in chunks(part)]))[0]

@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.mechanisms.registry import ClosedForm, Mechanism
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 WORDS = 100
 DRAWS = 100

@@ -11,17 +11,12 @@ from typing import ClassVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.noise.keystream import Words, draw_words, expand
 from lexveil.mechanisms.preconditions import check_epsilon, check_range
 from lexveil.mechanisms.tem import truncation
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Orders = npt.NDArray[np.int32]
+from lexveil.types import Flags, Floats, Ids, Orders
 
 CHUNK = 16_384  # tokens at a time, so that what belongs to them stays in the cache
 ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose

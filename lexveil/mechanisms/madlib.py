@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.embeddings.exact_search import ExactSearch, pair_distances
-from lexveil.embeddings.word_space import Vectors
 from lexveil.mechanisms.preconditions import check_epsilon
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Vectors
 
 
 class Madlib:

@@ -6,14 +6,10 @@ from typing import ClassVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Vectors
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.preconditions import check_range
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Vectors
 
 BLOCK = 8192  # rows whose products are summed at a time
 ROWS = 8  # of noise that share a pass over the root

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.errors import ParameterError
-
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats
 
 
 def check_epsilon(epsilon: Floats) -> None:

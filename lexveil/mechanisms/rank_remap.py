@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids
 
 BLOCK = 4096  # words whose neighbours are found at a time
 

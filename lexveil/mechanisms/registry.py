@@ -8,7 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.word_space import Vectors
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.diffractor import DiffractorGeometric, DiffractorTem
 from lexveil.mechanisms.madlib import Madlib
@@ -17,10 +16,7 @@ from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Noise = npt.NDArray[Any]  # (n, k) float64 or uint64, k fixed for a mechanism
+from lexveil.types import Floats, Ids, Noise, Vectors
 
 
 class Mechanism(Protocol):

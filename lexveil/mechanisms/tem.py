@@ -11,16 +11,12 @@ import numpy.typing as npt
 
 from lexveil.embeddings.exact_search import ExactSearch, distance_rows, pair_distances, squared_distance_of_rows
 from lexveil.embeddings.sketch import Sketch, prefetch, sketch_bounds
-from lexveil.embeddings.word_space import Vectors
 from lexveil.mechanisms.noise.keystream import KEY_WORDS, UNITS, Words, draw_words, next_units, open_stream
 from lexveil.mechanisms.preconditions import check_epsilon, check_range
+from lexveil.types import Flags, Floats, Ids, Steps, Vectors
 
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Members = npt.NDArray[np.int32]
-Steps = npt.NDArray[np.int16]
 Bounds = npt.NDArray[np.float32]
-Flags = npt.NDArray[np.bool_]
 
 LARGEST = 256  # near words listed of each word
 MEMBERS = 32_000_000  # places in the lists of all words together: 128 MB at most

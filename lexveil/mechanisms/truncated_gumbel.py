@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import lambertw
 from scipy.stats import poisson
 
 from lexveil.embeddings.exact_search import ExactSearch, pair_distances
 from lexveil.embeddings.extent import largest_distance, smallest_distance
-from lexveil.embeddings.word_space import Vectors
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.preconditions import check_epsilon
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Vectors
 
 FLAT = 1000.0  # largest scale of the noise, in units of its range 2Δmax
 BLOCK = 2048  # words whose neighbours are found at a time

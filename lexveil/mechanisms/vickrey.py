@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.embeddings.exact_search import FEW
-from lexveil.embeddings.word_space import Vectors
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.preconditions import check_range
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from lexveil.types import Floats, Ids, Vectors
 
 
 class Vickrey(Madlib):

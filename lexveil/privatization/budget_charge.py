@@ -21,8 +21,7 @@ from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Reservation, Transaction
 from lexveil.privatization.outputs import Outputs
 from lexveil.runtime.hashes import version
-
-Bools = npt.NDArray[np.bool_]
+from lexveil.types import Flags
 
 
 class Charge(Protocol):
@@ -34,7 +33,7 @@ class Charge(Protocol):
     def reserve(self, budget: float) -> None:
         """Set aside what all rows cost that their subjects can still pay for."""
 
-    def withheld(self, start: int, stop: int) -> Bools:
+    def withheld(self, start: int, stop: int) -> Flags:
         """Which rows, counted from 0 in the order asked for, must not go out."""
 
     def facts(self) -> dict[str, Any] | None:
@@ -56,7 +55,7 @@ class NoCharge:
     def reserve(self, budget: float) -> None:
         """Nothing is set aside."""
 
-    def withheld(self, start: int, stop: int) -> Bools:
+    def withheld(self, start: int, stop: int) -> Flags:
         """No row is."""
         return np.zeros(stop - start, dtype=bool)
 
@@ -93,7 +92,7 @@ class LedgerCharge:
             budget or 1.0, self.params.cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
         )
 
-    def withheld(self, start: int, stop: int) -> Bools:
+    def withheld(self, start: int, stop: int) -> Flags:
         """Which rows must not go out."""
         assert self.reserved is not None
         return self.reserved.withheld(start, stop)

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from lexveil.accounting.budgets import PERTURBED, SAMPLED, Policy
 from lexveil.text.encode import PUNCTUATION, Encoded, Lexicon, encode
-
-Ids = npt.NDArray[np.int64]
+from lexveil.types import Ids
 
 BATCH = 5_000  # texts tokenized at a time
 

@@ -44,10 +44,9 @@ from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import require
 from lexveil.text.encode import KINDS, Lexicon, encode
+from lexveil.types import Floats, Ids
 
 B = TypeVar("B")
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # What must have passed before a vocabulary is used, and the stage that says so.
 CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}

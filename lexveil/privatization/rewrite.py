@@ -16,9 +16,7 @@ from lexveil.privatization.count import Plan, plan_tokens
 from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render, render_in_layout
-
-Floats = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int64]
+from lexveil.types import Floats, Ids
 
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
 # what a seed means: another value gives other experiments.

@@ -12,8 +12,9 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.count import Plan
-from lexveil.privatization.rewrite import Floats, Rewritten, rewrite
+from lexveil.privatization.rewrite import Rewritten, rewrite
 from lexveil.text.encode import Encoded, Lexicon
+from lexveil.types import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import Collocations, segment
 from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
-
-Int32 = npt.NDArray[np.int32]
+from lexveil.types import Int32
 
 WORD, STOPWORD, PUNCTUATION, OOV = 0, 1, 2, 3
 KINDS = ("word", "stopword", "punctuation", "oov")

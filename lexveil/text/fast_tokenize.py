@@ -32,11 +32,8 @@ import pyarrow.compute as pc
 
 from lexveil.errors import RequestError
 from lexveil.text.tokenize import _ABBREVIATIONS, _JOINER, _LETTER, normal_form
+from lexveil.types import Bytes, Flags, Int32, Int64
 
-Bytes = npt.NDArray[np.uint8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Classes = npt.NDArray[np.uint16]
 Hashes = npt.NDArray[np.uint64]
 T = TypeVar("T", bound=np.generic)

@@ -22,12 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import RequestError
+from lexveil.types import Bytes, Floats, Ids
 
-Ids = npt.NDArray[np.int64]
 WordIds = npt.NDArray[np.int32] | Ids
-Floats = npt.NDArray[np.float64]
 Lengths = npt.NDArray[np.int8]
-Bytes = npt.NDArray[np.uint8]
 Table = npt.NDArray[np.void]
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.artifacts.document_sets import load_documents
@@ -26,7 +25,7 @@ from lexveil.artifacts.external_embeddings import content_hash
 from lexveil.artifacts.mechanisms import build_over
 from lexveil.config import MechanismParams, VickreyParams, load_params
 from lexveil.data.data_store import NAME
-from lexveil.embeddings.word_space import Vectors, WordSpace
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import MissingArtifact, ParameterError, RequestError
 from lexveil.evaluation.inference_error import GRID, Tradeoff, measure, measure_together, select
 from lexveil.formats.input_files import find_sources, shown
@@ -48,8 +47,7 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file, require, write_json
 from lexveil.text.tokenize import normal_form
-
-Ids = npt.NDArray[np.int64]
+from lexveil.types import Ids, Vectors
 
 RUNS, DRAWS = 5, 20
 STEPS = 4  # ε in a row that is looked for

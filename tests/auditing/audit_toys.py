@@ -11,15 +11,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln, lambertw
 
 from lexveil.auditing.audit import ExactResult, SampledResult, distances_of, exact_audit, kernel_sampler, sampled_audit
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.types import Floats, Ids
 
-Floats = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int64]
 Law = Callable[[Floats, float], Floats]
 
 

@@ -11,9 +11,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.types import Floats
+
 Words = npt.NDArray[np.uint64]
 State = npt.NDArray[np.uint32]
-Floats = npt.NDArray[np.float64]
 
 KEY_WORDS = 4
 BLOCKS = 8  # made at a time, in little more time than one

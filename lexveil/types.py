@@ -1,0 +1,22 @@
+"""Array aliases, defined once. A comment or docstring beside each use gives the shape and the unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int64]  # numbers of words or tokens
+Rows = npt.NDArray[np.int64]  # row numbers of a table or matrix
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Steps = npt.NDArray[np.int16]  # quantized coordinates
+
+Vectors = npt.NDArray[np.float32]  # (V, p), one row per word
+Orders = npt.NDArray[np.int32]  # (n_lists, W), the word at each index of each list
+Noise = npt.NDArray[Any]  # (n, k) float64 or uint64, one row per token, k fixed for a mechanism
