@@ -274,7 +274,8 @@ def test_thirty_killed_at_random_moments(tmp_path: Path) -> None:
 def test_the_harness_can_fail(tmp_path: Path) -> None:
     """Where outputs are published that nobody is charged for, it says so."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom lexveil.ledger import transaction\nfrom benchmarks.kills import run\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from lexveil.ledger import transaction\nfrom benchmarks.kills import run\n"
         "text = transaction.text\n"
         "transaction.text = lambda name: 'select 1' if name == 'ledger/charge' else text(name)\n"
         "print(len(run(20, Path(sys.argv[1]) / 'k', 3)['violations']))"

@@ -226,7 +226,8 @@ def segmented(root: Path, folder: Path, machine: MachineParams) -> subprocess.Co
     source = (ROOT / "tasks/segment_corpus.py").read_text(encoding="utf-8")
     assert "SMALL = 5_000_000" in source
     (folder / "segment_main.py").write_text(source.replace("SMALL = 5_000_000", "SMALL = 1"), encoding="utf-8")
-    program = "import sys, runpy; from lexveil.runtime import dask_cluster; dask_cluster.ANSWER = 2.0; sys.argv = ['', 'gst']; "
+    program = "import sys, runpy; from lexveil.runtime import dask_cluster; dask_cluster.ANSWER = 2.0; "
+    program += "sys.argv = ['', 'gst']; "
     return subprocess.run(
         [sys.executable, "-c", program + f"runpy.run_path({str(folder / 'segment_main.py')!r}, run_name='__main__')"],
         cwd=root,
