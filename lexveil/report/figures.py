@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from lexveil.report import formatting
 from lexveil.report.svg import (
@@ -19,7 +19,6 @@ from lexveil.report.svg import (
     DIM,
     GREEN,
     HEIGHT,
-    INK,
     ORANGE,
     PAPER,
     PURPLE,
@@ -63,23 +62,6 @@ class Series:
     x_error: Sequence[float | None] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadSeries:
-    """One line with a spread: n points, each with what lies below and above it.
-
-    Attributes:
-        low, high: (n,) lower and upper end of the spread.
-        exact: (n,) what the points estimate; empty where it is not known.
-    """
-
-    label: str
-    x: Sequence[float]
-    y: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-    exact: Sequence[float]
-
-
 def over_epsilon(
     name: str,
     title: str,
@@ -113,10 +95,10 @@ def over_epsilon(
         has_bars = any(one.y_error for one in series)
         shifts = side_by_side(len(series) if has_bars else 1, epsilons, WIDTH * 0.82)
         for place, one in enumerate(series):
-            colour, marker, dashes = STYLES[_PLACES.get(one.label, place) % len(STYLES)]
+            colour, marker, dashes = STYLES[place_of(one.label, place) % len(STYLES)]
             shift = shifts[place % len(shifts)]
             x = [epsilon * shift for epsilon in one.x]
-            _bars(axes, x, one, colour)
+            draw_bars(axes, x, one, colour)
             axes.plot(
                 x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
                 markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
@@ -125,106 +107,17 @@ def over_epsilon(
             axes.axhline(y, color=DIM, linestyle=dashes, linewidth=1.4, label=label, zorder=1)
         axes.set_ylim(*y_limits)
         if percent:
-            axes.yaxis.set_major_formatter(FuncFormatter(_percent))
+            axes.yaxis.set_major_formatter(FuncFormatter(percent_tick))
         add_legend(axes, len(series), first=len(series))
         return to_svg(figure, name, title, description)
 
 
-def spread_over_epsilon(
-    name: str,
-    title: str,
-    y_label: str,
-    series: Sequence[SpreadSeries],
-    *,
-    unit: str,
-    y_limits: tuple[float, float],
-) -> Markup:
-    """One line per mechanism over epsilon, a bar for the spread of each point, a ring around what it estimates.
-
-    Points of the same epsilon stand side by side, in the order of ``series``, so that no bar hides another.
-    """
-    epsilons = sorted({x for one in series for x in one.x})
-    description = f"{y_label}, one line per mechanism. " + " ".join(
-        f"{one.label}: "
-        + ", ".join(f"{y:.1f} at ε {formatting.epsilon(x)}" for x, y in zip(one.x, one.y, strict=True))
-        + "."
-        for one in series
-        if one.x
-    )
-    columns = 2 if len(series) > 2 else max(len(series), 1)
-    extra = 18 * (-(-len(series) // columns) - 1)  # pixels of the legend's further lines
-    with drawing(name) as figure:
-        figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
-        axes = new_panel(figure, f"ε of a word ({unit}, log)", y_label, top=40 + extra)
-        epsilon_axis(axes, epsilons)
-        shifts = side_by_side(len(series), epsilons, WIDTH * 0.82)
-        for place, (one, shift) in enumerate(zip(series, shifts, strict=True)):
-            colour, marker, dashes = STYLES[place % len(STYLES)]
-            x = [epsilon * shift for epsilon in one.x]
-            axes.vlines(x, one.low, one.high, color=colour, linewidth=3, alpha=0.45, clip_on=False, zorder=2)
-            axes.plot(
-                x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.6, markersize=7,
-                markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
-            )  # fmt: skip
-            if one.exact:
-                axes.plot(
-                    x, one.exact, color=INK, marker="o", linestyle="none", markersize=11, markerfacecolor="none",
-                    markeredgewidth=1.1, clip_on=False, zorder=4,
-                )  # fmt: skip
-        axes.set_ylim(*y_limits)
-        add_legend(axes, columns)
-        return to_svg(figure, name, title, description)
+def place_of(label: str, place: int) -> int:
+    """The place in STYLES of what is always drawn alike; ``place`` for anything else."""
+    return _PLACES.get(label, place)
 
 
-def tradeoff(
-    name: str,
-    title: str,
-    series: Sequence[Series],
-    *,
-    clean: tuple[float, float],
-    majority: tuple[float, float],
-) -> Markup:
-    """Utility over attack, one line per strategy by rising epsilon: up is better for the task, left for the people.
-
-    Args:
-        series: points by rising epsilon, drawn larger and larger.
-        clean: where the clean texts stand.
-        majority: attack and utility of who looks at no text, drawn as lines.
-    """
-    description = (
-        "Utility over attack (macro F1), one line per strategy, from the smallest epsilon to the largest. "
-        + " ".join(
-            f"{one.label}: "
-            + ", ".join(f"utility {y:.3f} at attack {x:.3f}" for x, y in zip(one.x, one.y, strict=True))
-            + "."
-            for one in series
-        )
-        + f" Clean texts: utility {clean[1]:.3f} at attack {clean[0]:.3f}."
-    )
-    with drawing(name) as figure:
-        axes = new_panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
-        axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
-        axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
-        for place, one in enumerate(series):
-            colour, marker, dashes = STYLES[_PLACES.get(one.label, place) % len(STYLES)]
-            _bars(axes, one.x, one, colour)
-            axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
-            for step, at in enumerate(zip(one.x, one.y, strict=True)):
-                axes.plot(
-                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(one.x),
-                    markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
-                )  # fmt: skip
-            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=one.label)
-        axes.plot(
-            *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
-        )
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        add_legend(axes, len(series) + 1)
-        return to_svg(figure, name, title, description)
-
-
-def _bars(axes: Axes, x: Sequence[float], one: Series, colour: str) -> None:
+def draw_bars(axes: Axes, x: Sequence[float], one: Series, colour: str) -> None:
     """Draw the error bars of a line whose points stand at ``x``; those without an error get none."""
     for at, y, error in zip(x, one.y, one.y_error, strict=False):
         if error:
@@ -267,111 +160,6 @@ def spaced(values: Sequence[float], width: float, distance: float = 26.0) -> lis
         ) * per_unit >= distance:
             kept.append(value)
     return [*kept, values[-1]]
-
-
-def outcomes(name: str, title: str, rows: Mapping[str, Mapping[str, float]]) -> Markup:
-    """One horizontal bar per label, made of shares that add up to 1; the shares of all labels have the same names."""
-    kinds = list(next(iter(rows.values()))) if rows else []
-    hatches = [("", BLUE), ("////", GREEN), ("", DIM), ("xxx", ORANGE)]
-    description = " ".join(
-        f"{label}: " + ", ".join(f"{kind} {value:.1%}" for kind, value in shares.items()) + "."
-        for label, shares in rows.items()
-    )
-    with drawing(name) as figure:
-        figure.set_size_inches(WIDTH / 72, (96 + 34 * len(rows)) / 72)
-        longest = max(map(len, rows), default=0)
-        axes = new_panel(
-            figure, "share of the tokens of all texts (%)", "strategy", top=34, left=max(62, 30 + 8 * longest)
-        )
-        left = dict.fromkeys(rows, 0.0)
-        shown = [
-            (kind, *style)
-            for kind, style in zip(kinds, hatches, strict=True)
-            if any(one[kind] for one in rows.values())
-        ]
-        for kind, hatch, colour in shown:
-            axes.barh(
-                list(rows), [shares[kind] for shares in rows.values()], left=list(left.values()), height=0.62,
-                color=colour, hatch=hatch, label=kind, edgecolor=PAPER, linewidth=0.8,
-            )  # fmt: skip
-            left = {label: left[label] + rows[label][kind] for label in rows}
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1)
-        axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(_percent))
-        add_legend(axes, len(shown))
-        return to_svg(figure, name, title, description)
-
-
-def pmi_histogram(name: str, title: str, series: Sequence[Series], bin_bits: float) -> Markup:
-    """Numbers of collocations by PMI. ``x`` of a series is the lower edge of each of its bins, in bits."""
-    description = " ".join(
-        f"{one.label}: {sum(one.y):,} collocations"
-        + (f", most of them around {one.x[max(range(len(one.y)), key=lambda i: one.y[i])]:g} bits." if one.y else ".")
-        for one in series
-    )
-    with drawing(name) as figure:
-        axes = new_panel(figure, "PMI (bits)", f"collocations per {bin_bits:g} bits")
-        for place, one in enumerate(series):
-            colour, _, dashes = STYLES[place % len(STYLES)]
-            heights = dict(zip(one.x, one.y, strict=True))
-            if heights:
-                n_bins = round((one.x[-1] - one.x[0]) / bin_bits) + 1
-                edges = [one.x[0] + bin_bits * i for i in range(n_bins + 1)]
-                axes.stairs(
-                    [heights.get(edge, 0) for edge in edges[:-1]], edges, color=colour, linestyle=dashes, linewidth=2,
-                    label=one.label, zorder=3,
-                )  # fmt: skip
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: formatting.short(value)))
-        add_legend(axes, len(series))
-        return to_svg(figure, name, title, description)
-
-
-def token_lengths(name: str, title: str, shares: Mapping[str, Sequence[float]]) -> Markup:
-    """Share of the tokens of 1, 2 and 3 words, one group of bars per length and one bar per segmentation."""
-    lengths = ["1 word", "2 words", "3 words"]
-    hatches = ["", "////", "..."]
-    description = " ".join(
-        f"{label}: " + ", ".join(f"{length} {value:.1%}" for length, value in zip(lengths, values, strict=True)) + "."
-        for label, values in shares.items()
-    )
-    width = 0.84 / max(len(shares), 1)
-    with drawing(name) as figure:
-        axes = new_panel(figure, "words in a token", "share of the corpus's tokens (%)")
-        for place, (label, values) in enumerate(shares.items()):
-            at = [i - 0.42 + width * (place + 0.5) for i in range(len(lengths))]
-            bars = axes.bar(
-                at, values, width=width * 0.92, color=STYLES[place][0], hatch=hatches[place], label=label,
-                edgecolor=PAPER, linewidth=0.8, zorder=3,
-            )  # fmt: skip
-            axes.bar_label(bars, [_bar_label(value) for value in values], fontsize=10, padding=2)
-        axes.set_xticks(range(len(lengths)), lengths)
-        axes.set_ylim(0, 1.1)
-        axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
-        axes.grid(visible=False, axis="x")
-        axes.yaxis.set_major_formatter(FuncFormatter(_percent))
-        add_legend(axes, len(shares))
-        return to_svg(figure, name, title, description)
-
-
-def word_ranks(name: str, title: str, ranks: Series) -> Markup:
-    """How often the word of each rank occurs, on two logarithmic axes."""
-    description = "A falling line: " + ", ".join(
-        f"rank {rank:,} occurs {n:,} times"
-        for rank, n in zip(ranks.x, ranks.y, strict=True)
-        if math.log10(rank) % 1 == 0
-    )
-    with drawing(name) as figure:
-        axes = new_panel(figure, "rank of the word (log)", "occurrences in the corpus (log)", top=12)
-        axes.plot(ranks.x, ranks.y, color=BLUE, linewidth=2, zorder=3)
-        for scale, axis in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
-            scale("log")
-            axis.set_major_locator(LogLocator(numticks=10))
-            axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(FuncFormatter(lambda value, _: formatting.short(value)))
-        return to_svg(figure, name, title, description + ".")
 
 
 def new_panel(figure: Figure, x_label: str, y_label: str, top: float = 40, left: float = 62) -> Axes:
@@ -423,11 +211,6 @@ def add_legend(axes: Axes, columns: int, first: int | None = None) -> None:
         )  # fmt: skip
 
 
-def _bar_label(value: float) -> str:
-    if not value:
-        return ""
-    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
-
-
-def _percent(value: float, _: int | None = None) -> str:
+def percent_tick(value: float, _: int | None = None) -> str:
+    """A share as the tick of an axis in percent."""
     return f"{100 * value:g}"

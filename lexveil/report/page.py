@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from importlib import resources
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from lexveil.report import formatting
+from lexveil.report.data import ReportData
+from lexveil.report.section import Section
 
-# What a run makes, by where it lies below artifacts/.
-WHERE = {
-    "corpus/": "the sampled corpus, its words, and its sentences as word numbers",
-    "ngrams/": "counts of words, bigrams and trigrams",
-    "collocations/": "bigrams and trigrams that are kept, with counts and PMI",
-    "segmented/": "the corpus cut into tokens, one sentence per line: word, gst, mst",
-    "embeddings/": "the embedding of each segmentation: words, counts, vectors",
-    "neighborhoods/": "the nearest words of every word",
-    "plans/STRATEGY/EPSILON.parquet": "what every text may spend",
-    "private/MECHANISM/STRATEGY/EPSILON/": "the rewritten documents, their token ledger, record.json and metrics.json",
-    "deniability/MECHANISM/SEGMENTATION.json": "plausible deniability statistics of a mechanism",
-    "evaluation/MECHANISM/STRATEGY/EPSILON.json": "scores, cosine, perplexity and membership inference of a run",
-    "checks/": "what the expectations said, as JSON",
-    "data_docs/": "the same as pages; they carry times, so DVC does not keep them",
-    "metrics/": "numbers of the corpus, the segmentations and the embeddings",
-    "report/": "this page, metrics.json, runs.csv, pmi.csv",
-}
+FRAME, MACROS = "page.html.j2", "macros.html.j2"
+USE_MACROS = "{% from '" + MACROS + "' import render_table, render_panel %}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The template and what it is filled with beside the numbers: text of page.html.j2, page.css and page.js."""
-
-    template: str
-    style: str
-    script: str
-
-
-def render(sources: Sources, view: Mapping[str, Any]) -> str:
-    """Fill the template.
-
-    Args:
-        view: tables, figures and plain values, by the names that the template uses.
+def render(report: ReportData, sections: Sequence[Section]) -> str:
+    """The page with some sections, in their order.
 
     Raises:
-        jinja2.UndefinedError: if the template uses a name that ``view`` does not have.
+        jinja2.UndefinedError: if the prose of a section uses a name that its view does not have.
     """
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = _environment({section.name: USE_MACROS + section.prose for section in sections})
+    bodies = [
+        {
+            "name": section.name,
+            "title": section.title,
+            "heading": section.heading,
+            "body": Markup(environment.get_template(section.name).render(section.view(report), params=report.params)),
+        }
+        for section in sections
+    ]
+    # Both files are ours and hold no closing tag of their own.
+    own = {"style": Markup(_text("page.css")), "script": Markup(_text("page.js"))}
+    view = {
+        "version": report.runs[0].record["lexveil"],
+        "n_runs": len(report.runs) - 1,
+        "n_texts": report.runs[-1].metrics["n_texts"],
+        "datasets": sorted(report.coverage),
+    }
+    return environment.get_template(FRAME).render(view, sections=bodies, **own).rstrip() + "\n"
+
+
+def _environment(templates: Mapping[str, str]) -> Environment:
+    environment = Environment(
+        loader=DictLoader({FRAME: _text(FRAME), MACROS: _text(MACROS), **templates}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     environment.filters |= {
         "count": formatting.count,
         "share": formatting.share,
@@ -57,10 +60,12 @@ def render(sources: Sources, view: Mapping[str, Any]) -> str:
         "breakable": _breakable,
         "listed": formatting.listed,
     }
-    page = environment.from_string(sources.template)
-    # Both files are ours and hold no closing tag of their own.
-    own = {"style": Markup(sources.style), "script": Markup(sources.script)}
-    return page.render(view, where=WHERE, **own).rstrip() + "\n"
+    return environment
+
+
+def _text(name: str) -> str:
+    """A file of this package."""
+    return (resources.files("lexveil.report") / name).read_text(encoding="utf-8")
 
 
 def _breakable(token: str) -> Markup:

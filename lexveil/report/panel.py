@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lexveil.report.figures import Series, SpreadSeries
+from lexveil.report.figures import Series
 from lexveil.report.table import Column, Table
 
 
@@ -40,13 +40,3 @@ def series_data(name: str, label: str, x: str, y: str, series: Sequence[Series])
     """
     rows = [(one.label, *point) for one in series for point in zip(one.x, one.y, strict=True)]
     return data(name, [label, x, y], rows)
-
-
-def spread_data(name: str, label: str, x: str, y: str, series: Sequence[SpreadSeries]) -> Table:
-    """The points of some lines with their lower and upper ends, and what they estimate where that is known."""
-    rows = [
-        (one.label, *point, one.exact[place] if one.exact else None)
-        for one in series
-        for place, point in enumerate(zip(one.x, one.y, one.low, one.high, strict=True))
-    ]
-    return data(name, [label, x, f"{y}_mean", f"{y}_q25", f"{y}_q75", f"{y}_computed"], rows)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lexveil.report import formatting
-from lexveil.report.deniability_section import MechanismDeniability
-from lexveil.report.evaluation_section import ADAPTIVE, COSINE, ON_CLEAN_MICRO, STATIC, Key, Values, keys_of
+from lexveil.report.evaluation_values import ADAPTIVE, COSINE, ON_CLEAN_MICRO, STATIC, Key, Values, keys_of
 from lexveil.report.formatting import MeanSd
+from lexveil.report.records import MechanismDeniability
 from lexveil.report.table import Column, Table
 
 Verdict = Literal["holds", "holds within the spread", "does not hold", "cannot be said"]

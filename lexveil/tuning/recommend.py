@@ -16,7 +16,7 @@ from lexveil.evaluation.frontier import Estimate, Point, indistinguishable, shar
 from lexveil.evaluation.frontier import recommend as within_limits
 from lexveil.evaluation.utility import SETTINGS
 from lexveil.report import formatting
-from lexveil.report.evaluation_section import METRIC
+from lexveil.report.evaluation_values import METRIC
 from lexveil.runtime.tables import read_json
 
 ATTACKER = "adaptive"

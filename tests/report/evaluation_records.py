@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lexveil.report.evaluation_section import EvaluatedRun
+from lexveil.report.evaluation_values import EvaluatedRun
 
 SD = 0.0625
 BACK_ENDS = {"classifier": "linear", "encoder": "tfidf_mean", "language_model": "kneser_ney", "shuffles": 3}

@@ -7,8 +7,8 @@ import pytest
 from evaluation_records import dataset, evaluated
 
 from lexveil.errors import CheckFailed
-from lexveil.report import evaluation_section
-from lexveil.report.evaluation_section import (
+from lexveil.report import evaluation_tables, evaluation_values
+from lexveil.report.evaluation_values import (
     ADAPTIVE,
     CLEAN,
     COSINE,
@@ -20,6 +20,7 @@ from lexveil.report.evaluation_section import (
 )
 from lexveil.report.formatting import MeanSd
 from lexveil.report.literature import parse
+from lexveil.report.sections import evaluation, glance
 
 PUBLISHED = parse((resources.files("lexveil.report") / "published.csv").read_text(encoding="utf-8"))
 EVERYTHING = {"utility": 0.5, "adaptive": 0.25, "cosine": 0.75, "perplexity": 1234.5, "auc": 0.625}
@@ -34,8 +35,8 @@ def grid(datasets, mechanisms=("madlib",), strategies=("S1", "S2"), epsilons=(1.
 
 
 def tables_of(clean, runs, name="sst2", gains=None):
-    of = evaluation_section.values(clean, runs, name, gains or {})
-    tables = evaluation_section.dataset_tables(3, name, clean, of, [one.key for one in runs], PUBLISHED)
+    of = evaluation_values.values(clean, runs, name, gains or {})
+    tables = evaluation_tables.dataset_tables(3, name, clean, of, [one.key for one in runs], PUBLISHED)
     return {table.name: table for table in tables}
 
 
@@ -138,8 +139,8 @@ def test_records_before_a_measure_existed_are_not_measured():
     del clean.record["encoder"]  # type: ignore[attr-defined]
     runs = [evaluated("madlib", "S1", 1.0, {"mine": old})]
     assert list(tables_of(clean, runs, "mine")) == ["utility-3", "on-clean-3", "attack-3"]
-    assert evaluation_section.not_measured(clean) == ["cosine similarity", "perplexity", "membership inference"]
-    assert evaluation_section.left_out(clean) == [("mine, attack", "no attack because of attack")]
+    assert evaluation.not_measured(clean) == ["cosine similarity", "perplexity", "membership inference"]
+    assert evaluation.left_out(clean) == [("mine, attack", "no attack because of attack")]
     assert clean.back_end("similarity") == "not recorded"
 
 
@@ -151,7 +152,7 @@ def test_a_run_that_lacks_a_measure_leaves_its_cell_empty():
 
 def test_standard_errors():
     clean, runs = grid(["mine"], strategies=("S1",), epsilons=(1.0,))
-    of = evaluation_section.values(clean, runs, "mine", {})
+    of = evaluation_values.values(clean, runs, "mine", {})
     key = runs[0].key
     # of a score: 0.0625 over trainings, and of 100 (25) documents √(p(1−p)/n)
     assert of[UTILITY.name, key].error == pytest.approx(math.hypot(0.0625, 0.05))
@@ -168,10 +169,10 @@ def test_means_over_data_sets_and_over_those_of_the_papers():
     runs = [*runs, evaluated("madlib", "S2", 5.0, {"cola": dataset(cosine=0.25)} | {n: dataset() for n in names[1:]})]
     less = {"cola": dataset(**(EVERYTHING | {"cosine": 0.25}))}
     runs[0] = evaluated("madlib", "S2", 1.0, runs[0].record["datasets"] | less)
-    values_of = {name: evaluation_section.values(clean, runs, name, {}) for name in names}
+    values_of = {name: evaluation_values.values(clean, runs, name, {}) for name in names}
     tables = {
         one.name: one
-        for one in evaluation_section.average_tables(clean, values_of, [run.key for run in runs], PUBLISHED)
+        for one in evaluation_tables.average_tables(clean, values_of, [run.key for run in runs], PUBLISHED)
     }
     assert list(tables) == [
         "mean-cosine-1", "mean-cosine-2", "mean-cosine-3", "mean-perplexity-1", "mean-perplexity-2", "mean-loss-1",
@@ -196,8 +197,8 @@ def test_glance_names_the_runs_that_stand_out():
         for (s, e), (u, p) in scores.items()
     ]
     gains = {("a", run.key): scores[run.key[1:]][0] - scores[run.key[1:]][1] for run in runs}
-    values_of = {name: evaluation_section.values(clean, runs, name, gains) for name in ("a", "b")}
-    table = evaluation_section.glance_table(values_of, [run.key for run in runs])
+    values_of = {name: evaluation_values.values(clean, runs, name, gains) for name in ("a", "b")}
+    table = glance.glance_table(values_of, [run.key for run in runs])
     assert [row[:8] for row in shown(table)] == [
         ["a", "clean texts", "–", "–", "–", "0.850 ± 0.062", "0.800 ± 0.062", "–"],
         ["a", "majority, no text read", "–", "–", "–", "0.375", "0.125", "–"],
@@ -206,14 +207,14 @@ def test_glance_names_the_runs_that_stand_out():
         ["a", "highest relative gain", "madlib", "S2", "1", "0.600 ± 0.062", "0.100 ± 0.062", "0.500"],
     ]
     assert "The best of 4 runs looks better than it is" in table.note
-    assert evaluation_section.glance_table({"b": values_of["b"]}, [run.key for run in runs]) is None
+    assert glance.glance_table({"b": values_of["b"]}, [run.key for run in runs]) is None
 
 
 def test_what_clean_texts_do_not_show_to_be_learnable_is_named():
     # Utility: 100 documents and majority 0.375; a standard error of √(0.0625² + p(1−p)/100) at 0.5 is 0.080.
     def named(**scores):
         clean = evaluated("none", "none", 0.0, {"a": dataset(**scores)})
-        return evaluation_section.unlearnt({"a": evaluation_section.values(clean, [], "a", {})})
+        return glance.unlearnt({"a": evaluation_values.values(clean, [], "a", {})})
 
     assert named(utility=0.5, adaptive=0.8) == ["a, utility: 0.500 ± 0.157 (95%) on clean texts, majority 0.375"]
     assert named(utility=0.6, adaptive=0.8) == [] == named()
@@ -222,20 +223,20 @@ def test_what_clean_texts_do_not_show_to_be_learnable_is_named():
 
 def test_runs_of_different_back_ends_are_never_compared():
     clean, runs = grid(["mine"])
-    evaluation_section.require_same_back_ends(clean, runs)
+    evaluation_values.require_same_back_ends(clean, runs)
     other = evaluated("madlib", "S1", 99.0, {"mine": dataset(**EVERYTHING)}, encoder="minilm")
     with pytest.raises(CheckFailed, match=r"2 settings of encoder \(minilm, tfidf_mean\)"):
-        evaluation_section.require_same_back_ends(clean, [*runs, other])
+        evaluation_values.require_same_back_ends(clean, [*runs, other])
 
 
 def test_data_of_a_figure_has_every_run_and_the_clean_baseline():
     clean, runs = grid(["mine"], strategies=("S1",), epsilons=(10.0, 1.0))
-    of = evaluation_section.values(clean, runs, "mine", {})
-    table = evaluation_section.figure_data("f", of, [COSINE, UTILITY], "madlib")
+    of = evaluation_values.values(clean, runs, "mine", {})
+    table = evaluation.figure_data("f", of, [COSINE, UTILITY], "madlib")
     assert [column.key for column in table.columns][3:6] == ["cosine_mean", "cosine_sd", "cosine_standard_error"]
     assert [row[:6] for row in table.rows] == [
         ("madlib", "S1", 1.0, 0.75, 0.25, 0.025),
         ("madlib", "S1", 10.0, 0.75, 0.25, 0.025),
         (*CLEAN, 0.75, 0.25, 0.025),
     ]
-    assert evaluation_section.figure_data("f", of, [COSINE], "tem").rows == [(*CLEAN, 0.75, 0.25, 0.025)]
+    assert evaluation.figure_data("f", of, [COSINE], "tem").rows == [(*CLEAN, 0.75, 0.25, 0.025)]

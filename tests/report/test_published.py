@@ -7,7 +7,7 @@ import pytest
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.report.evaluation_section import FORMS
+from lexveil.report.evaluation_tables import FORMS
 from lexveil.report.literature import ANY, NONE, beside, groups, parse
 
 TEXT = (resources.files("lexveil.report") / "published.csv").read_text(encoding="utf-8")

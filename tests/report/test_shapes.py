@@ -5,10 +5,10 @@ from importlib import resources
 import pytest
 
 from lexveil.report import replication_claims
-from lexveil.report.deniability_section import MechanismDeniability
-from lexveil.report.evaluation_section import ADAPTIVE, COSINE, ON_CLEAN_MICRO, STATIC
+from lexveil.report.evaluation_values import ADAPTIVE, COSINE, ON_CLEAN_MICRO, STATIC
 from lexveil.report.formatting import MeanSd
 from lexveil.report.literature import parse
+from lexveil.report.records import MechanismDeniability
 from lexveil.report.replication_claims import Comparison, ReplicationClaim
 
 PUBLISHED = parse((resources.files("lexveil.report") / "published.csv").read_text(encoding="utf-8"))

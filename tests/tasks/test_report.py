@@ -20,8 +20,9 @@ from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units, formatting
-from lexveil.report.corpus_section import choose
-from lexveil.report.figures import Series, over_epsilon, pmi_histogram, side_by_side, spaced
+from lexveil.report.figures import Series, over_epsilon, side_by_side, spaced
+from lexveil.report.sections import neighbours
+from lexveil.report.sections.corpus import pmi_histogram
 from lexveil.report.svg import drawing, to_svg
 from lexveil.report.table import Column, Table
 from lexveil.runtime.stage import stage_main
@@ -654,7 +655,7 @@ def test_neighbours_have_the_form_of_table_7(page):
     ]
     assert page.tables["neighbours-gst"][1] == ["1", "the6.125", "rain1.125", "sun5.125"]
     assert page.tables["neighbours-gst"][5] == ["5", "the_rain6.625", "sun1.625", "city5.625"]
-    assert len(page.tables["neighbours-gst"]) == 1 + report.NEIGHBOURS
+    assert len(page.tables["neighbours-gst"]) == 1 + neighbours.NEIGHBOURS
     assert page.tables["neighbours-word"][0] == ["", "rain1 word, 50×"]
     assert len(page.tables["neighbours-mst"]) == 1 + 4  # five tokens have four neighbours
 
@@ -882,10 +883,10 @@ def test_labels_that_would_touch_are_left_out():
 
 def test_choice_of_tokens():
     tokens = ["the", "a_b", "x", "y", "1", "of_x", "z", "c_d", "u_v"]
-    assert choose(tokens, 1, {"the", "of"}, (1, 2)) == [2, 3]
-    assert choose(tokens, 1, {"the", "of"}, (2, 9)) == [3, 6]
-    assert choose(tokens, 2, {"the", "of"}, (1, 3)) == [1, 8]
-    assert choose(tokens, 3, {"the", "of"}, (1, 3)) == []
+    assert neighbours.choose(tokens, 1, {"the", "of"}, (1, 2)) == [2, 3]
+    assert neighbours.choose(tokens, 1, {"the", "of"}, (2, 9)) == [3, 6]
+    assert neighbours.choose(tokens, 2, {"the", "of"}, (1, 3)) == [1, 8]
+    assert neighbours.choose(tokens, 3, {"the", "of"}, (1, 3)) == []
 
 
 def test_histogram_shows_empty_bins_as_empty():

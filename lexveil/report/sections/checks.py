@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lexveil.errors import CheckFailed
 from lexveil.report import formatting
+from lexveil.report.data import ReportData
+from lexveil.report.records import Check
+from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
 
 ABOUT = {
@@ -17,19 +19,6 @@ ABOUT = {
     "evaluation": "scores of every run, and that they are of the same documents",
     "outputs": "every run against its input, its plan and its ledger",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The record of one suite.
-
-    Attributes:
-        file: where it lies, as messages call it.
-        record: suite, success, expectations with checked and unexpected.
-    """
-
-    file: str
-    record: Mapping[str, Any]
 
 
 def checks_table(checks: Sequence[Check]) -> Table:
@@ -65,3 +54,22 @@ def checks_table(checks: Sequence[Check]) -> Table:
             for name, row in rows.items()
         ],
     )
+
+
+def view(report: ReportData) -> Mapping[str, Any]:
+    """What the section shows."""
+    return {"checks": checks_table(list(report.checks.values()))}
+
+
+SECTION = Section(
+    name="checks",
+    title="Checks",
+    heading="Checks",
+    view=view,
+    prose="""\
+<p>A stage whose expectations do not hold stops the run, so this page exists only if all of them held.
+The <a href="../data_docs/index.html">Data Docs</a> show every expectation; <code>lexveil run</code> writes them beside the checks
+that it runs.</p>
+{{ render_table(checks, csv=false) }}
+""",
+)

@@ -3,64 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.errors import CheckFailed
+from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units, formatting
-from lexveil.report.corpus_section import SEGMENTATIONS
+from lexveil.report.data import ReportData
+from lexveil.report.evaluation_values import EvaluatedRun
 from lexveil.report.literature import ANY, Literature, beside
+from lexveil.report.records import SEGMENTATIONS, PlanTotals, RunResult
+from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
 
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
-
-
-@dataclass(frozen=True, slots=True)
-class PlanTotals:
-    """One plan, one data set.
-
-    Attributes:
-        epsilon: base epsilon, in 1 / distance of the mechanism.
-        n_texts: of its documents; a pair has two.
-        n_words: words of all its texts, punctuation not counted.
-        n_tokens: what the strategy cuts them into.
-        n_perturbed: tokens that get noise.
-        budget: of each of its texts.
-        epsilon_planned: what all its texts together spend.
-    """
-
-    strategy: str
-    epsilon: float
-    dataset: str
-    n_documents: int
-    n_texts: int
-    n_words: int
-    n_tokens: int
-    n_perturbed: int
-    budget: float
-    epsilon_planned: float
-
-    @property
-    def words_per_text(self) -> float:
-        """Average number of words."""
-        return self.n_words / self.n_texts
-
-    @property
-    def per_token(self) -> float | None:
-        """Mean epsilon of a token that gets noise."""
-        return self.epsilon_planned / self.n_perturbed if self.n_perturbed else None
-
-    @property
-    def spent(self) -> float:
-        """Mean epsilon spent per text."""
-        return self.epsilon_planned / self.n_texts
-
-
-def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> float:
-    """Mean budget over all texts, rounded so that the order of additions does not show."""
-    own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
-    n_texts = sum(one.n_texts for one in own)
-    return round(sum(one.budget * one.n_texts for one in own) / n_texts, 9) if n_texts else 0.0
 
 
 def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: Sequence[Literature]) -> Table:
@@ -155,6 +111,19 @@ def datasets_table(totals: Sequence[PlanTotals], classes: Mapping[str, Mapping[s
     )
 
 
+def class_counts(clean: EvaluatedRun) -> dict[str, dict[str, int | None]]:
+    """Classes and documents of label and attribute, by data set; see ``datasets_table``."""
+    return {
+        dataset: {
+            f"n_{name}{end}": entry[key]
+            for part, name in (("utility", "label"), ("attack", "attribute"))
+            if (entry := clean.entry(dataset, part)) is not None
+            for end, key in (("s", "n_classes"), ("_train", "n_train"), ("_test", "n_test"))
+        }
+        for dataset in clean.datasets
+    }
+
+
 def per_token_table(totals: Sequence[PlanTotals]) -> Table:
     """Mean epsilon of a token that gets noise, per strategy and data set."""
     return _by_strategy(
@@ -179,6 +148,13 @@ def spent_table(totals: Sequence[PlanTotals]) -> Table:
         "has a collocation.",
         share=True,
     )
+
+
+def bounded(runs: Sequence[RunResult], metric: str) -> list[str]:
+    """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with them."""
+    unproven = {run.mechanism for run in runs if run.record.get("no_proof")}
+    named = dict.fromkeys(run.mechanism for run in runs if not run.is_baseline)
+    return [name for name in named if MECHANISMS[name].metric == metric and name not in unproven]
 
 
 def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float], mechanisms: Sequence[str]) -> Table:
@@ -260,3 +236,31 @@ def _by_strategy(
 
 def _at(key: str, epsilon: float, group: str) -> Column:
     return Column(key, formatting.epsilon(epsilon), formatting.two, group)
+
+
+def view(report: ReportData) -> Mapping[str, Any]:
+    """What the section shows."""
+    grid, mechanisms = report.params.grid, bounded(report.runs, epsilon_units.EUCLIDEAN)
+    nearest = {str(name): report.nearest[SEGMENTATION_OF[name]] for name in grid.strategies}
+    return {
+        "table_8": table_8(report.plans, grid.mechanisms, report.published),
+        "data_sets": datasets_table(report.plans, class_counts(report.clean)),
+        "per_token": per_token_table(report.plans),
+        "spent": spent_table(report.plans),
+        "bound": bound_table(report.plans, nearest, mechanisms) if mechanisms else None,
+    }
+
+
+SECTION = Section(
+    name="budgets",
+    title="Data sets and budgets",
+    heading="Data sets and budgets",
+    view=view,
+    prose="""\
+{{ render_table(data_sets) }}
+{{ render_table(table_8) }}
+{{ render_table(per_token) }}
+{{ render_table(spent) }}
+{% if bound %}{{ render_table(bound) }}{% endif %}
+""",
+)

@@ -1,4 +1,4 @@
-"""What the runs gave, and what may be said of them."""
+"""What the runs promise, and what is protected of their texts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lexveil.accounting.budgets import ACTIONS, STRATEGIES, Policy
+from markupsafe import Markup
+from matplotlib.ticker import FuncFormatter
+
+from lexveil.accounting.budgets import ACTIONS, Policy
 from lexveil.accounting.record import Guarantee, guarantee
-from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.report import epsilon_units, formatting
-from lexveil.report.figures import Series
+from lexveil.report import formatting
+from lexveil.report.data import ReportData
+from lexveil.report.figures import add_legend, new_panel, percent_tick
+from lexveil.report.panel import Panel, data
+from lexveil.report.records import RunResult
+from lexveil.report.section import Section
+from lexveil.report.svg import BLUE, DIM, GREEN, ORANGE, PAPER, WIDTH, drawing, to_svg
 from lexveil.report.table import Column, Table
 
 STRATEGY_IN_WORDS = {
@@ -22,41 +29,8 @@ STRATEGY_IN_WORDS = {
 }
 CLASS_IN_WORDS = {"word": "words", "stopword": "stop words", "punctuation": "punctuation", "oov": "unknown words"}
 
-_WHICH = [
-    Column("mechanism", "Mechanism"),
-    Column("strategy", "Strategy"),
-    Column("epsilon", "Base ε", formatting.epsilon),
-]
 _IN_RELEASE = "in release mode: "
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """One output of the grid, or the clean baseline (mechanism and strategy "none", epsilon 0).
-
-    Attributes:
-        metrics: its metrics.json.
-        record: its record.json.
-        budget_mean: mean document budget over its texts, in 1 / distance of the mechanism; None for
-            the baseline.
-    """
-
-    mechanism: str
-    strategy: str
-    epsilon: float
-    metrics: Mapping[str, Any]
-    record: Mapping[str, Any]
-    budget_mean: float | None
-
-    @property
-    def key(self) -> tuple[str, str, float]:
-        """What names it."""
-        return self.mechanism, self.strategy, self.epsilon
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether nothing was done to the text."""
-        return self.mechanism == "none"
+_BASELINE = "the clean baseline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,60 +52,6 @@ class Promise:
     conditions: list[str]
     release: Guarantee | None
     release_conditions: list[tuple[str, str]]
-
-
-def results_table(runs: Sequence[RunResult]) -> Table:
-    """What comes back, per run."""
-    mechanisms = list(dict.fromkeys(run.mechanism for run in runs if not run.is_baseline))
-    return Table(
-        "results",
-        "What comes back, per run",
-        [
-            *_WHICH,
-            Column("share_unchanged", "Unchanged", formatting.share, "Of the tokens that got noise"),
-            Column("mean_cosine", "Mean cosine of the replaced", formatting.three, "Of the tokens that got noise"),
-            Column("unprotected_share", "In clear", formatting.share, "Of all tokens"),
-            Column("epsilon_spent_mean", "Spent", formatting.two, "Mean ε per text"),
-            Column("budget_mean", "Budget", formatting.two, "Mean ε per text"),
-        ],
-        [
-            (
-                *run.key,
-                run.metrics["share_unchanged"],
-                run.metrics["mean_cosine"],
-                run.metrics["unprotected_share"],
-                None if run.is_baseline else run.metrics["epsilon_spent_mean"],
-                run.budget_mean,
-            )
-            for run in runs
-        ],
-        "Unchanged: the noise led back to the token itself, which then leaves as it was, though whoever reads it "
-        "cannot be sure. Mean cosine: how near the vector of a replacement is to that of the token it replaces, 1 for "
-        f"the same direction, 0 for an unrelated one. {epsilon_units.in_words(mechanisms)}",
-    )
-
-
-def tokens_table(runs: Sequence[RunResult]) -> Table:
-    """Tokens and words in and out, per run."""
-    keys = {
-        "n_texts": ("Texts", ""),
-        "n_tokens_in": ("in", "Tokens"),
-        "n_tokens_out": ("out", "Tokens"),
-        "n_words_in": ("in", "Words"),
-        "n_words_out": ("out", "Words"),
-        "n_perturbed": ("got noise", "Tokens that"),
-        "n_sampled": ("were drawn at random", "Tokens that"),
-        "n_kept": ("stayed in clear", "Tokens that"),
-        "n_dropped": ("were dropped", "Tokens that"),
-    }
-    return Table(
-        "tokens",
-        "Tokens and words in and out, per run",
-        [*_WHICH, *(Column(key, head, formatting.count, group) for key, (head, group) in keys.items())],
-        [(*run.key, *(run.metrics[key] for key in keys)) for run in runs],
-        "A token is one word, a collocation of two or three, or a punctuation mark; words here include punctuation "
-        "marks. A replacement may have more or fewer words than what it replaces.",
-    )
 
 
 def exposure_table(runs: Sequence[RunResult]) -> Table:
@@ -211,18 +131,38 @@ def outcome_shares(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
     return shares
 
 
-def series(runs: Sequence[RunResult], mechanism: str, metric: str) -> list[Series]:
-    """One line per strategy over epsilon; a run without the number has no point."""
-    lines = []
-    for strategy in STRATEGIES:
-        points = sorted(
-            (run.epsilon, run.metrics[metric])
-            for run in runs
-            if (run.mechanism, run.strategy) == (mechanism, strategy) and run.metrics[metric] is not None
+def outcomes_figure(name: str, title: str, rows: Mapping[str, Mapping[str, float]]) -> Markup:
+    """One horizontal bar per label, made of shares that add up to 1; the shares of all labels have the same names."""
+    kinds = list(next(iter(rows.values()))) if rows else []
+    hatches = [("", BLUE), ("////", GREEN), ("", DIM), ("xxx", ORANGE)]
+    description = " ".join(
+        f"{label}: " + ", ".join(f"{kind} {value:.1%}" for kind, value in shares.items()) + "."
+        for label, shares in rows.items()
+    )
+    with drawing(name) as figure:
+        figure.set_size_inches(WIDTH / 72, (96 + 34 * len(rows)) / 72)
+        longest = max(map(len, rows), default=0)
+        axes = new_panel(
+            figure, "share of the tokens of all texts (%)", "strategy", top=34, left=max(62, 30 + 8 * longest)
         )
-        if points:
-            lines.append(Series(strategy, [x for x, _ in points], [y for _, y in points]))
-    return lines
+        left = dict.fromkeys(rows, 0.0)
+        shown = [
+            (kind, *style)
+            for kind, style in zip(kinds, hatches, strict=True)
+            if any(one[kind] for one in rows.values())
+        ]
+        for kind, hatch, colour in shown:
+            axes.barh(
+                list(rows), [shares[kind] for shares in rows.values()], left=list(left.values()), height=0.62,
+                color=colour, hatch=hatch, label=kind, edgecolor=PAPER, linewidth=0.8,
+            )  # fmt: skip
+            left = {label: left[label] + rows[label][kind] for label in rows}
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False, axis="y")
+        axes.xaxis.set_major_formatter(FuncFormatter(percent_tick))
+        add_legend(axes, len(shown))
+        return to_svg(figure, name, title, description)
 
 
 def promises(runs: Sequence[RunResult]) -> list[Promise]:
@@ -245,9 +185,6 @@ def _release(run: RunResult) -> Guarantee | None:
         return None
     policy, no_proof = Policy(**run.record["policy"]), run.record.get("no_proof")
     return guarantee(run.mechanism, run.strategy, policy, "release", keep_layout=False, no_proof=no_proof)
-
-
-_BASELINE = "the clean baseline"
 
 
 def _promise(mode: str, formula: str, statement: str, members: Sequence[RunResult]) -> Promise:
@@ -288,34 +225,68 @@ def _merged(
     return [(text, which(some)) for text, some in holds.items()]
 
 
-def bounded(runs: Sequence[RunResult], metric: str) -> list[str]:
-    """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with them."""
-    unproven = {run.mechanism for run in runs if run.record.get("no_proof")}
-    named = dict.fromkeys(run.mechanism for run in runs if not run.is_baseline)
-    return [name for name in named if MECHANISMS[name].metric == metric and name not in unproven]
-
-
-CSV_COLUMNS = (
-    "n_texts", "n_tokens_in", "n_tokens_out", "n_words_in", "n_words_out", "n_perturbed", "n_sampled", "n_kept",
-    "n_dropped", "share_unchanged", "mean_cosine", "unprotected_share", "epsilon_spent_mean",
-)  # fmt: skip
-
-
-def csv_rows(runs: Sequence[RunResult]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Header and rows of runs.csv. Without the baseline, which has no epsilon to be plotted over."""
-    header = ["mechanism", "strategy", "epsilon", *CSV_COLUMNS, "budget_mean"]
-    rows = [
-        (*run.key, *(run.metrics[name] for name in CSV_COLUMNS), run.budget_mean) for run in runs if not run.is_baseline
-    ]
-    return header, rows
-
-
-def headline(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
-    """The numbers `dvc metrics diff` compares, by run; a number that does not exist is left out."""
-    names = ("share_unchanged", "mean_cosine", "unprotected_share")
+def view(report: ReportData) -> Mapping[str, Any]:
+    """What the section shows."""
+    outcomes = outcome_shares(report.runs)
     return {
-        f"{run.mechanism}/{run.strategy}/{run.epsilon}": {
-            name: run.metrics[name] for name in names if run.metrics[name] is not None
-        }
-        for run in runs
+        "promises": promises(report.runs),
+        "exposure": exposure_table(report.runs),
+        "outcome_figure": Panel(
+            "What happens to the tokens",
+            outcomes_figure("outcomes", "Share of tokens by what happens to them, per strategy", outcomes),
+            data(
+                "outcomes",
+                ["strategy", "outcome", "share"],
+                [(label, kind, share) for label, shares in outcomes.items() for kind, share in shares.items()],
+            ),
+        ),
+        "strategies": report.params.grid.strategies,
+        "strategy_in_words": STRATEGY_IN_WORDS,
     }
+
+
+SECTION = Section(
+    name="guarantee",
+    title="What this is",
+    heading="What this is, and what it promises",
+    view=view,
+    prose="""\
+<p>Lexveil rewrites texts so that it is hard to tell what stood in them. Each text is cut into tokens: words, or
+collocations of two or three words. The vector of a token is moved by random noise, and the token nearest to where it
+lands takes its place. How much noise there is follows from a budget per text: the smaller ε, the more noise, the more is
+hidden and the less meaning is left. This page shows what the runs of this project gave, to choose a mechanism, a strategy
+and an ε.</p>
+{% for promise in promises %}
+<div class="box {{ 'warn' if promise.release }}">
+<p class="who">The guarantee of {{ promise.runs }}</p>
+<p class="verdict">{{ promise.verdict }}</p>
+<p>{{ promise.statement }}</p>
+{% if promise.release %}
+<p>These runs are experiments: they can be repeated byte for byte, and for the same reason they hide nothing from anybody
+who has params.yaml. They are for comparing settings; their outputs must not be given away.</p>
+<h3>What would hold in release mode</h3>
+<p><code>lexveil privatize --mode release</code> takes its noise from the operating system and keeps no key. Then:</p>
+<p>{{ promise.release.statement }}</p>
+<code class="formula">{{ promise.release.formula }}</code>
+<p>This holds under these conditions:</p>
+<ul>{% for text, which in promise.release_conditions %}<li>{{ text }}{% if which %} ({{ which }} only){% endif %}</li>{% endfor %}</ul>
+{% endif %}
+{% if promise.conditions %}
+<ul>{% for text in promise.conditions %}<li>{{ text }}</li>{% endfor %}</ul>
+{% endif %}
+</div>
+{% endfor %}
+<h3>What is protected, and what is not</h3>
+<p>Noise protects which token stood at a place; a random draw hides it wholly. Not protected are tokens that stay in
+clear (counted here by class), the number of tokens of a text and what was done at each place. Labels, attributes, splits
+and ids of the documents are carried over unchanged.</p>
+{{ render_table(exposure) }}
+<div class="panels">
+{{ render_panel(outcome_figure) }}
+<div>
+<p>The strategies:</p>
+<ul>{% for name in strategies %}<li><strong>{{ name }}</strong>: {{ strategy_in_words[name] }}</li>{% endfor %}</ul>
+</div>
+</div>
+""",
+)

@@ -1,0 +1,228 @@
+"""What the sections of the report are made of, each artifact read once and only if a section asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.config import CLEAN, Params
+from lexveil.report import literature
+from lexveil.report.evaluation_values import EvaluatedRun, Key, Values, relative_gains, require_same_back_ends, values
+from lexveil.report.records import (
+    SEGMENTATIONS,
+    Check,
+    MechanismDeniability,
+    PlanTotals,
+    RunResult,
+    budget_mean,
+    require_same_words,
+)
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.tables import read_json, require
+
+Rows = list[tuple[Any, ...]]
+
+BIN_BITS = 0.5  # the unit stands in dvc.yaml too, in the axis label of pmi.csv
+QUANTILE = 0.9
+TOP = 12  # collocations per list
+
+
+@dataclass(frozen=True, slots=True)
+class CollocationRows:
+    """The collocations, as rows of the queries in sql/report/.
+
+    Attributes:
+        histogram: of pmi_histogram.sql.
+        top: of collocations.sql.
+        ranks: of word_ranks.sql.
+    """
+
+    histogram: Rows
+    top: Rows
+    ranks: Rows
+
+    @property
+    def n_collocations(self) -> dict[str, int]:
+        """How many bigrams and trigrams there are."""
+        return {ngrams: sum(n for name, _, n in self.histogram if name == ngrams) for ngrams in ("bigrams", "trigrams")}
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The artifacts that ``params`` names; what another grid left behind is not looked at.
+
+    Reading one that is not there raises MissingArtifact, which names the stage that makes it.
+    """
+
+    params: Params
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """Mechanism, strategy and epsilon of every run that params.yaml names, in the order of the page."""
+        return replace(self.params.grid, epsilons=sorted(self.params.grid.epsilons)).runs()
+
+    @cached_property
+    def plans(self) -> list[PlanTotals]:
+        """What every plan of the grid grants and spends, per data set."""
+        totals = []
+        with duckdb_session.session(self.params.machine) as con:
+            for strategy in self.params.grid.strategies:
+                for epsilon in self.params.grid.epsilons:
+                    plan = require(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}")
+                    duckdb_session.view(con, "plan", plan)
+                    rows = duckdb_session.run(con, "report/plan").fetchall()
+                    totals += [PlanTotals(strategy, epsilon, *row) for row in rows]
+        return totals
+
+    @cached_property
+    def runs(self) -> list[RunResult]:
+        """The runs of the grid, then the clean baseline."""
+
+        def read(key: Key, stage: str, budget: float | None) -> RunResult:
+            folder = paths.private(*key)
+            metrics, record = (read_json(folder / name, stage) for name in ("metrics.json", "record.json"))
+            return RunResult(*key, metrics, record, budget)
+
+        return [
+            *(
+                read(key, f"privatize@{'-'.join(map(str, key))}", budget_mean(self.plans, *key[1:]))
+                for key in self.keys
+            ),
+            read(CLEAN, "baseline", None),
+        ]
+
+    @cached_property
+    def deniability(self) -> list[MechanismDeniability]:
+        """The plausible deniability statistics of every mechanism, in the segmentations of the grid's strategies.
+
+        Raises:
+            CheckFailed: if they are of different words.
+        """
+        used = {SEGMENTATION_OF[strategy] for strategy in self.params.grid.strategies}
+        files = [
+            (paths.deniability(mechanism) / f"{segmentation}.json", f"measure_deniability@{mechanism}")
+            for segmentation in SEGMENTATIONS
+            if segmentation in used
+            for mechanism in self.params.grid.mechanisms
+        ]
+        statistics = [MechanismDeniability(str(file), read_json(file, stage)) for file, stage in files]
+        require_same_words(statistics)
+        return statistics
+
+    @cached_property
+    def checks(self) -> dict[str, Check]:
+        """The records of all expectations, by file name."""
+        grid = self.params.grid
+        files = [
+            (paths.CHECKS / "corpus.json", "check_corpus"),
+            (paths.CHECKS / "collocations.json", "check_collocations"),
+            (paths.CHECKS / "coverage.json", "check_vocab"),
+            *(
+                (paths.plan_check(strategy, epsilon), f"check_plans@{strategy}")
+                for strategy in grid.strategies
+                for epsilon in sorted(grid.epsilons)
+            ),
+            (paths.CHECKS / "outputs.json", "check_outputs"),
+            (paths.CHECKS / "evaluation.json", "check_evaluation"),
+        ]
+        return {str(file.relative_to(paths.CHECKS)): Check(str(file), read_json(file, stage)) for file, stage in files}
+
+    @property
+    def coverage(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        """How much of each data set each vocabulary knows: counts by data set and segmentation."""
+        coverage: Mapping[str, Mapping[str, Mapping[str, Any]]] = self.checks["coverage.json"].record["summary"][
+            "coverage"
+        ]
+        return coverage
+
+    @cached_property
+    def evaluated(self) -> tuple[EvaluatedRun, list[EvaluatedRun]]:
+        """The evaluation of the clean baseline, and of the runs of the grid.
+
+        Raises:
+            CheckFailed: if they were measured by different models.
+        """
+        clean = EvaluatedRun(read_json(paths.evaluation(*CLEAN), "evaluate_baseline"))
+        runs = [
+            EvaluatedRun(read_json(paths.evaluation(*key), f"evaluate@{'-'.join(map(str, key))}")) for key in self.keys
+        ]
+        require_same_back_ends(clean, runs)
+        return clean, runs
+
+    @property
+    def clean(self) -> EvaluatedRun:
+        """The evaluation of the clean baseline."""
+        return self.evaluated[0]
+
+    @cached_property
+    def gains(self) -> dict[tuple[str, Key], float | None]:
+        """Relative gain against the adaptive attacker, by data set and run."""
+        return relative_gains(*self.evaluated)
+
+    @cached_property
+    def values(self) -> dict[str, Values]:
+        """Every mean of the evaluation, by data set."""
+        return {dataset: values(*self.evaluated, dataset, self.gains) for dataset in self.clean.datasets}
+
+    @cached_property
+    def published(self) -> list[literature.Literature]:
+        """The figures of the papers."""
+        return literature.parse((resources.files("lexveil.report") / "published.csv").read_text(encoding="utf-8"))
+
+    @cached_property
+    def corpus(self) -> Mapping[str, int]:
+        """Totals of the sampled corpus."""
+        totals: Mapping[str, int] = read_json(paths.METRICS / "ngrams.json", "count_ngrams")
+        return totals
+
+    @cached_property
+    def segmented(self) -> dict[str, Mapping[str, Any]]:
+        """Metrics of the segmented corpus, by segmentation."""
+        return {
+            name: read_json(paths.METRICS / "segmented" / f"{name}.json", f"segment_corpus@{name}")
+            for name in SEGMENTATIONS
+        }
+
+    @cached_property
+    def spaces(self) -> dict[str, Mapping[str, Any]]:
+        """Metrics of the embeddings, by segmentation."""
+        return {
+            name: read_json(paths.METRICS / "embeddings" / f"{name}.json", f"train_embeddings@{name}")
+            for name in SEGMENTATIONS
+        }
+
+    @cached_property
+    def nearest(self) -> dict[str, float]:
+        """Median distance of a token to its nearest neighbour, by segmentation."""
+        return {name: float(np.median(self.distances(name)[1][:, 0])) for name in SEGMENTATIONS}
+
+    @cached_property
+    def collocations(self) -> CollocationRows:
+        """The PMI histogram, the collocations to show, and word frequencies by rank."""
+        with duckdb_session.session(self.params.machine) as con:
+            for name in ("bigrams", "trigrams"):
+                duckdb_session.view(con, name, require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations"))
+            duckdb_session.view(con, "words", require(paths.NGRAMS / "words.parquet", "count_ngrams"))
+            return CollocationRows(
+                duckdb_session.run(con, "report/pmi_histogram", bin_bits=BIN_BITS).fetchall(),
+                duckdb_session.run(con, "report/collocations", quantile=QUANTILE, n=TOP).fetchall(),
+                duckdb_session.run(con, "report/word_ranks", per_decade=20).fetchall(),
+            )
+
+    @staticmethod
+    def distances(segmentation: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Nearest words and their distances, (V, k) each, mapped from disk."""
+        folder = paths.neighborhood(segmentation)
+        ids, distances = (
+            np.load(require(folder / name, f"build_neighborhoods@{segmentation}"), mmap_mode="r", allow_pickle=False)
+            for name in ("neighbors.npy", "distances.npy")
+        )
+        return ids, distances

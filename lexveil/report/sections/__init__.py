@@ -1,0 +1,34 @@
+"""The sections of the report, in the order of the page. A new one is its file and its entry here."""
+
+from __future__ import annotations
+
+from lexveil.report.section import Section
+from lexveil.report.sections import (
+    budgets,
+    checks,
+    collocations,
+    corpus,
+    coverage,
+    deniability,
+    evaluation,
+    glance,
+    guarantee,
+    neighbours,
+    reproduce,
+    results,
+)
+
+SECTIONS: tuple[Section, ...] = (
+    guarantee.SECTION,
+    glance.SECTION,
+    results.SECTION,
+    evaluation.SECTION,
+    deniability.SECTION,
+    budgets.SECTION,
+    coverage.SECTION,
+    corpus.SECTION,
+    collocations.SECTION,
+    neighbours.SECTION,
+    checks.SECTION,
+    reproduce.SECTION,
+)

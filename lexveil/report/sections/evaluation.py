@@ -1,0 +1,306 @@
+"""Utility and attack evaluation of rewritten text: tables, figures and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from lexveil.accounting.budgets import STRATEGIES
+from lexveil.report import epsilon_units
+from lexveil.report.data import ReportData
+from lexveil.report.evaluation_tables import average_tables, dataset_tables
+from lexveil.report.evaluation_values import (
+    ADAPTIVE,
+    CLEAN,
+    COSINE,
+    MAJORITY,
+    MEMBERSHIP,
+    ON_CLEAN,
+    PARTS,
+    PERPLEXITY,
+    STATIC,
+    UTILITY,
+    EvaluatedRun,
+    Measure,
+    Values,
+)  # fmt: skip
+from lexveil.report.figures import STYLES, Series, add_legend, draw_bars, new_panel, over_epsilon, place_of
+from lexveil.report.panel import Panel
+from lexveil.report.section import Section
+from lexveil.report.svg import DIM, INK, PAPER, drawing, to_svg
+from lexveil.report.table import Column, Table
+
+# metrics.json: names stay what `dvc metrics diff` compares with older commits.
+_HEADLINE = {
+    "utility_private": UTILITY,
+    "utility_clean": ON_CLEAN,
+    "attack_static": STATIC,
+    "attack_adaptive": ADAPTIVE,
+    "cosine": COSINE,
+    "perplexity": PERPLEXITY,
+    "membership_auc": MEMBERSHIP,
+}
+
+
+def strategy_series(of: Values, measure: Measure, mechanism: str) -> list[Series]:
+    """One line per strategy over epsilon, with standard errors; a run of which nothing is known has no point."""
+    lines = []
+    for strategy in STRATEGIES:
+        own = sorted(key for name, key in of if name == measure.name and key[:2] == (mechanism, strategy))
+        if own:
+            points = [of[measure.name, key] for key in own]
+            lines.append(
+                Series(strategy, [key[2] for key in own], [one.mean for one in points], [one.error for one in points])
+            )
+    return lines
+
+
+def tradeoff_series(of: Values, mechanism: str) -> list[Series]:
+    """One line per strategy, its points by rising epsilon: utility over attack, with standard errors."""
+    lines = []
+    for strategy in STRATEGIES:
+        own = sorted(
+            key
+            for name, key in of
+            if name == UTILITY.name and key[:2] == (mechanism, strategy) and (ADAPTIVE.name, key) in of
+        )
+        if own:
+            x, y = ([of[one.name, key] for key in own] for one in (ADAPTIVE, UTILITY))
+            lines.append(
+                Series(
+                    strategy,
+                    [one.mean for one in x],
+                    [one.mean for one in y],
+                    [one.error for one in y],
+                    [one.error for one in x],
+                )
+            )
+    return lines
+
+
+def figure_data(name: str, of: Values, measures: Sequence[Measure], mechanism: str) -> Table:
+    """What a figure is drawn of: one row per run, and mean, deviation and standard error of each measure."""
+    own = sorted({key for known, key in of if key[0] == mechanism and any(known == one.name for one in measures)})
+    rows = []
+    for key in (*own, CLEAN):
+        found = [of.get((one.name, key)) for one in measures]
+        if any(one is not None for one in found):
+            numbers_of = [(None,) * 3 if one is None else (one.mean, one.sd, one.error) for one in found]
+            rows.append((*key, *(number for three in numbers_of for number in three)))
+    columns = [Column(head, head) for head in ("mechanism", "strategy", "epsilon")]
+    columns += [Column(f"{one.name}_{end}", end) for one in measures for end in ("mean", "sd", "standard_error")]
+    return Table(name, name, columns, rows)
+
+
+def tradeoff(
+    name: str,
+    title: str,
+    series: Sequence[Series],
+    *,
+    clean: tuple[float, float],
+    majority: tuple[float, float],
+) -> Markup:
+    """Utility over attack, one line per strategy by rising epsilon: up is better for the task, left for the people.
+
+    Args:
+        series: points by rising epsilon, drawn larger and larger.
+        clean: where the clean texts stand.
+        majority: attack and utility of who looks at no text, drawn as lines.
+    """
+    description = (
+        "Utility over attack (macro F1), one line per strategy, from the smallest epsilon to the largest. "
+        + " ".join(
+            f"{one.label}: "
+            + ", ".join(f"utility {y:.3f} at attack {x:.3f}" for x, y in zip(one.x, one.y, strict=True))
+            + "."
+            for one in series
+        )
+        + f" Clean texts: utility {clean[1]:.3f} at attack {clean[0]:.3f}."
+    )
+    with drawing(name) as figure:
+        axes = new_panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
+        axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
+        axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
+        for place, one in enumerate(series):
+            colour, marker, dashes = STYLES[place_of(one.label, place) % len(STYLES)]
+            draw_bars(axes, one.x, one, colour)
+            axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
+            for step, at in enumerate(zip(one.x, one.y, strict=True)):
+                axes.plot(
+                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(one.x),
+                    markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
+                )  # fmt: skip
+            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=one.label)
+        axes.plot(
+            *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
+        )
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        add_legend(axes, len(series) + 1)
+        return to_svg(figure, name, title, description)
+
+
+def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> list[Panel]:
+    """What is known of one data set and mechanism: utility, attack and cosine over epsilon, and utility over attack.
+
+    Args:
+        place: of the data set, from 1, for ids.
+    """
+    utility, adaptive, cosine = UTILITY, ADAPTIVE, COSINE
+    forms = (
+        ("utility", utility, "utility", "utility (macro F1, 0 to 1)"),
+        ("attack", adaptive, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),
+        ("similarity", cosine, "cosine of texts", "cosine of texts (1 = same direction)"),
+    )
+    drawn = []
+    for name, measure, words, y_label in forms:
+        series = strategy_series(of, measure, mechanism)
+        if not series:
+            continue
+        anchors = (("clean texts", CLEAN), ("majority", MAJORITY))
+        levels = {
+            label: of[measure.name, key].mean
+            for label, key in anchors
+            if (measure.name, key) in of and measure is not cosine
+        }
+        lowest = min(0.0, *(y for one in series for y in one.y))
+        own = f"{name}-{place}-{mechanism}"
+        svg = over_epsilon(
+            own,
+            f"{dataset}, {mechanism}: {words} over ε",
+            y_label,
+            series,
+            unit=epsilon_units.unit(mechanism),
+            y_limits=(lowest, 1),
+            levels=levels,
+        )
+        data = figure_data(own, of, [measure], mechanism)
+        drawn.append(Panel(f"{dataset}, {mechanism}: {words} over ε", svg, data))
+    lines = tradeoff_series(of, mechanism)
+    ends = [[of.get((one.name, key)) for one in (adaptive, utility)] for key in (CLEAN, MAJORITY)]
+    if lines and all(one is not None for end in ends for one in end):
+        clean, majority = ((x.mean, y.mean) for x, y in ends if x is not None and y is not None)
+        title, own = f"{dataset}, {mechanism}: utility over attack", f"tradeoff-{place}-{mechanism}"
+        svg = tradeoff(own, title, lines, clean=clean, majority=majority)
+        drawn.append(Panel(title, svg, figure_data(own, of, [adaptive, utility], mechanism)))
+    return drawn
+
+
+def evaluated_datasets(report: ReportData) -> list[tuple[str, list[Table], list[Panel]]]:
+    """Tables and figures of every data set of which anything was measured, by its name."""
+    shown = []
+    for number, (dataset, of) in enumerate(report.values.items(), 1):
+        tables = dataset_tables(number, dataset, report.clean, of, report.keys, report.published)
+        panels = [
+            panel
+            for mechanism in report.params.grid.mechanisms
+            for panel in evaluation_figures(number, dataset, of, mechanism)
+        ]
+        if tables:
+            shown.append((dataset, tables, panels))
+    return shown
+
+
+def left_out(clean: EvaluatedRun) -> list[tuple[str, str]]:
+    """What is not scored, and why."""
+    return [
+        (f"{dataset}, {PARTS[part]}", str(entry["left_out"]))
+        for dataset in clean.datasets
+        for part in PARTS
+        if (entry := clean.record["datasets"][dataset].get(part)) is not None and entry["left_out"] is not None
+    ]
+
+
+def not_measured(clean: EvaluatedRun) -> list[str]:
+    """The measures that no data set has an entry of."""
+    return [
+        words
+        for part, words in PARTS.items()
+        if not any(part in clean.record["datasets"][name] for name in clean.datasets)
+    ]
+
+
+def headline(runs: Sequence[EvaluatedRun]) -> dict[str, dict[str, dict[str, float]]]:
+    """The numbers `dvc metrics diff` compares, by run and data set; what is left out is not there."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for run in runs:
+        mechanism, strategy, epsilon = run.key
+        by_dataset = found.setdefault(f"{mechanism}/{strategy}/{epsilon}", {})
+        for dataset in run.datasets:
+            scores = {name: run.value(dataset, measure) for name, measure in _HEADLINE.items()}
+            by_dataset[dataset] = {name: score.mean for name, score in scores.items() if score is not None}
+    return found
+
+
+def view(report: ReportData) -> Mapping[str, Any]:
+    """What the section shows."""
+    return {
+        "average_tables": average_tables(report.clean, report.values, report.keys, report.published),
+        "evaluated": evaluated_datasets(report),
+        "left_out": left_out(report.clean),
+        "not_measured": not_measured(report.clean),
+        "any_gain": any(gain is not None for gain in report.gains.values()),
+    }
+
+
+def metrics(report: ReportData) -> Mapping[str, Any]:
+    """What metrics.json has of the evaluation."""
+    clean, runs = report.evaluated
+    return {"evaluation": headline([clean, *runs])}
+
+
+SECTION = Section(
+    name="evaluation",
+    title="Utility and attacks",
+    heading="Utility and attacks",
+    view=view,
+    metrics=metrics,
+    prose="""\
+<p>What the texts are still good for, and what they still tell. A classifier ({{ params.evaluation.classifier }}) learns
+from the train split of a data set and is scored on documents that it has not seen. <strong>Utility</strong>: it learns
+the label from rewritten texts, and is asked about rewritten texts, and about clean ones. <strong>Attack</strong>: it
+learns the attribute, the author for example; a static attacker learns from clean texts, an adaptive one from texts that
+were rewritten with the same settings, and both are asked about rewritten texts. High utility and a weak attack are what
+is sought. Majority is the score of who always says the most frequent class and looks at no text.</p>
+<p>An attack that fails is no proof: another attacker may do better, and only a guarantee holds against all of them.
+Scores are means over {{ params.evaluation.shuffles|count }}
+{{ "training" if params.evaluation.shuffles == 1 else "trainings" }} on {{ params.evaluation.train_share|share }} of the
+train split{{ ", chosen and ordered anew for each; ± is their standard deviation" if params.evaluation.shuffles > 1 }}.</p>
+<p>Beside that: the <strong>cosine</strong> of the vectors of original and rewritten text, 1 where nothing is lost; the
+<strong>perplexity</strong> that a language model has of the texts; and <strong>membership inference</strong>, which asks a
+classifier that learnt from rewritten texts whether a text was among them: an AUC of 0.5 is guessing.</p>
+{% if any_gain %}
+<p>Relative gain is U<sub>p</sub>/U<sub>o</sub> − P<sub>p</sub>/P<sub>o</sub>: the share of the utility that is left less
+the share of the adaptive attack that is left, against clean texts. Above 0 the attack lost more than the task.</p>
+{% endif %}
+{% if evaluated %}
+<p>In the plots bars are standard errors, of a score both from its trainings and from the number of documents asked about.
+In plots of utility over attack each line goes from the smallest ε (small marker) to the largest; the star stands for the
+clean texts, dotted lines for the majority. Towards the upper left the task gains and the attacker loses.</p>
+{% endif %}
+{% for table in average_tables %}{{ render_table(table) }}{% endfor %}
+{% for dataset, tables, panels in evaluated %}
+<details class="dataset"{{ " open" if evaluated|length <= 2 }}>
+<summary><h3>{{ dataset }}</h3> <span>{{ tables|length }} {{ "table" if tables|length == 1 else "tables" }}, {{ panels|length }} {{ "plot" if panels|length == 1 else "plots" }}</span></summary>
+{% for table in tables %}{{ render_table(table) }}{% endfor %}
+{% if panels %}
+<div class="panels">
+{% for one in panels %}{{ render_panel(one) }}{% endfor %}
+</div>
+{% endif %}
+</details>
+{% endfor %}
+{% if left_out %}
+<p>Left out:</p>
+<ul>{% for which, why in left_out %}<li>{{ which }}: {{ why }}</li>{% endfor %}</ul>
+{% endif %}
+{% if not_measured %}
+<p>Not measured in these runs: {{ not_measured|listed }}.</p>
+{% endif %}
+<p>Of the papers' tables this page leaves out speed and memory (1-Diffractor Table 5, Figures 6 and 7), which are of a
+machine and not of a run, sample texts (CLMLDP Table 9, 1-Diffractor Tables 6 and 7), because no text of the documents may
+stand here, and inference error (Vickrey Figures 2 and 3).</p>
+""",
+)
