@@ -67,10 +67,17 @@ def queries_of(files: set[Path]) -> set[Path]:
     return found
 
 
+def data_of(files: set[Path]) -> set[Path]:
+    """The files beside some modules that these name: templates, styles, tables."""
+    named = re.compile(r'"([\w.]+\.(?:css|csv|j2|js))"')
+    beside = {file.parent / name for file in files for name in named.findall((ROOT / file).read_text(encoding="utf-8"))}
+    return {file for file in beside if (ROOT / file).is_file()}
+
+
 def code_of(graph: grimp.ImportGraph, module: str) -> list[str]:
     """The code dependencies of the stage that runs ``module``, sorted; a package of which all is used is one entry."""
     files = {source_of(name) for name in modules_of(graph, module)}
-    files |= queries_of(files)
+    files |= queries_of(files) | data_of(files)
     for folder in sorted({file.parent for file in files}, key=lambda path: -len(path.parts)):
         every = {file.relative_to(ROOT) for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".sql")}
         if folder.parts[0] == "lexveil" and len(folder.parts) > 1 and every <= files:
