@@ -32,7 +32,7 @@ from distributed.security import Security
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.pool import starting_workers
+from lexveil.runtime.executor import starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")

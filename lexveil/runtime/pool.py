@@ -5,30 +5,24 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
-import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO, TypeVar
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.executor import Executor, starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 ALIGNMENT = 64  # bytes; of every array in a shared file, as NumPy and the processor's caches like it
-
-# N workers share the machine as N processes; threads of a library inside each would only fight over the cores.
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 
 
 def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachineParams | int) -> Generator[B, None, None]:
@@ -46,15 +40,22 @@ def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachinePa
     """
     if isinstance(where, int):
         return process_map(function, items, where)
-    if where.executor == "local":
-        return process_map(function, items, where.workers)
+    executor = _dask() if where.executor == "dask" else _processes
+    return executor(function, items, where)
+
+
+def _dask() -> Executor:
     try:
         from lexveil.runtime.dask_cluster import cluster_map
     except ModuleNotFoundError:
         raise RequestError(
             "params.yaml: machine.executor is dask, which is not installed; `uv sync --extra dask` brings it"
         ) from None
-    return cluster_map(function, items, where)
+    return cluster_map
+
+
+def _processes(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
+    return process_map(function, items, machine.workers)
 
 
 def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
@@ -148,32 +149,3 @@ def _begin(function: Any, watched: Connection) -> None:
 
 def _call(item: Any) -> Any:
     return _function(item)
-
-
-@contextmanager
-def starting_workers() -> Iterator[None]:
-    """Let processes that start in here inherit one thread for linear algebra, and deafness to Ctrl-C.
-
-    The terminal sends that to all of them. It is for this process to hear, which then ends the others; but not in the
-    midst of starting one, which would be left without its instructions and complain. That takes more than the mask that
-    they inherit: another thread of this process may be the one that hears.
-    """
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    heard: list[int] = []
-    in_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if in_main else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ.update(ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        if in_main:
-            signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if heard:
-            signal.raise_signal(signal.SIGINT)
