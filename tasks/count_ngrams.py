@@ -208,7 +208,7 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     used = countable(table, min_count)
     memory = duckdb_session.memory_bytes(machine if machine.executor == "local" else duckdb_session.share(machine))
     size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
-    code = ["tasks/count_ngrams.py", *(f"sql/{name}.sql" for name in QUERIES)]
+    code = ["tasks.count_ngrams", *QUERIES]
     with (
         kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work,
         duckdb_session.session(machine) as con,

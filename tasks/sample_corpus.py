@@ -285,7 +285,7 @@ def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) 
     """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return the sentences."""
     text = pq.ParquetFile(sample_file).metadata
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
-    code = ["tasks/sample_corpus.py", "lexveil/text"]
+    code = ["tasks.sample_corpus", "lexveil.text"]
     with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES) as work:
         # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
         check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")

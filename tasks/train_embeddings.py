@@ -29,10 +29,7 @@ from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
-CODE = (
-    "lexveil/embeddings/training.py",
-    "lexveil/embeddings/training_loss.py",
-)  # on which the state of a training depends
+CODE = ("lexveil.embeddings.training", "lexveil.embeddings.training_loss")  # on which the state of a training depends
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 
 

@@ -1,13 +1,14 @@
-"""Work under way: parts that are finished outlive an interruption, and the disk is looked at before it fills.
+"""Checkpoints of long stages: finished parts survive an interruption, and disk space is checked in advance.
 
-DVC deletes the outputs of a stage before it runs it, so what an interrupted stage has finished must lie elsewhere: in
-``machine.temp_directory``, in a folder named by a hash of all it depends on. Another corpus, another parameter or
-other code therefore finds nothing there, and starts afresh.
+DVC deletes the outputs of a stage before it runs it, so finished parts of an interrupted stage must lie elsewhere: in
+``machine.temp_directory``, in a folder named by a hash of all they depend on. Another corpus, another parameter or
+other code therefore finds nothing there and starts from the beginning.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import platform
 import shutil
 import tempfile
@@ -16,13 +17,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lexveil import paths
 from lexveil.config import MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime.hashes import sha256
 
 SHOWN = 30.0  # seconds in which shared storage shows a file everywhere
-
-CODE = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
@@ -36,12 +36,13 @@ def kept_work(
     Args:
         machine: where temporary work lies.
         stage: name of the stage.
-        code: modules and rooms that decide the content of the parts, as paths from the root of the code.
+        code: what decides the content of the parts: modules (``tasks.count_ngrams``), packages (``lexveil.text``) and
+            queries (``collocations/shard_totals``).
         inputs: files the parts are made from, hashed by content.
-        settings: whatever else decides their content.
+        settings: all other values that decide their content.
     """
     key = hashlib.sha256()
-    for source in sorted(file for name in code for file in _sources(CODE / name)):
+    for source in sorted(file for name in code for file in _sources(name)):
         key.update(source.read_bytes())
     for file in inputs:
         key.update(sha256(file).encode())
@@ -61,14 +62,14 @@ def kept_work(
 def own_folder(parent: Path) -> Iterator[Path]:
     """Give a folder beside the finished parts that no other process writes to; it is removed after the block.
 
-    A part is made in it and then renamed. Several workers may try the same part, and one of them after it was given up.
+    A part is written there and then renamed: several workers may try the same part, one of them after it was given up.
     """
     with tempfile.TemporaryDirectory(prefix=".own-", dir=parent) as folder:
         yield Path(folder)
 
 
 def expect_file(file: Path, who: str) -> None:
-    """Wait until ``who`` sees a file that exists, for storage that is shared may be late in showing it.
+    """Wait until ``who`` sees a file that exists: shared storage may show it late.
 
     Raises:
         RequestError: if it does not show within ``SHOWN`` seconds.
@@ -85,12 +86,18 @@ def expect_file(file: Path, who: str) -> None:
         time.sleep(0.1)
 
 
-def _sources(path: Path) -> list[Path]:
-    return list(path.glob("*.py")) if path.is_dir() else [path]
+def _sources(name: str) -> list[Path]:
+    """The files of a module, package or query, wherever the library is installed."""
+    if "/" in name:
+        return [paths.SQL / f"{name}.sql"]
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.origin is not None, name
+    file = Path(spec.origin)
+    return list(file.parent.glob("*.py")) if spec.submodule_search_locations else [file]
 
 
 def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
-    """Say how much disk some work takes, and refuse it where it cannot fit.
+    """Print how much disk space some work takes; refuse it if it cannot fit.
 
     Args:
         folder: where the work lies; it exists.
@@ -102,13 +109,13 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
         RequestError: if less than ``expected`` is free.
     """
     free = shutil.disk_usage(folder).free
-    said = f"{what} takes about {size(expected)} in {folder} (seldom above {size(most)}); {size(free)} are free"
+    needs = f"{what} takes about {size(expected)} in {folder} (seldom above {size(most)}); {size(free)} are free"
     if free < expected:
         raise RequestError(
-            f"{said}. Free some, point machine.temp_directory of params.yaml to a larger disk, "
+            f"{needs}. Free some, point machine.temp_directory of params.yaml to a larger disk, "
             "or lower sample.max_documents"
         )
-    print(f"caution: {said}" if free < most else said, flush=True)
+    print(f"caution: {needs}" if free < most else needs, flush=True)
 
 
 def size(n_bytes: float) -> str:

@@ -1,13 +1,12 @@
-"""The parts of a stage on a Dask cluster: of this machine, or of many that a scheduler speaks for.
+"""The executor on a Dask cluster: of this machine, or of several behind a scheduler.
 
-What travels is pickled by this process and its own workers, and nobody else. A scheduler runs whatever code it is
-sent, and texts pass through it: docs/clusters.md says what it takes to be trusted with that.
+Values are pickled by this process and its own workers only. A scheduler runs whatever code it is sent, and texts pass
+through it: docs/clusters.md says how to secure one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 import platform
@@ -21,7 +20,6 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any, TypeVar
 
 import dask
@@ -33,18 +31,18 @@ from distributed.security import Security
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.executor import starting_workers
+from lexveil.runtime.hashes import code_hash
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-# What Dask says where this code is not installed, of a scheduler and of a worker.
+# Dask's messages where this code is not installed, of a scheduler and of a worker.
 FOREIGN = re.compile(r"deserialization of the task graph|No module named '(lexveil|tasks)\b")
-CODE = Path(__file__).resolve().parents[1]
 ANSWER = 10.0  # seconds that a scheduler may take to answer
 WORKERS = 60.0  # seconds without any worker, at the start or later, after which none is waited for
-LOOK = 5.0  # seconds after which one who waits looks whether there are workers
+LOOK = 5.0  # seconds between two checks for workers while a result is awaited
 
-# Items may be large: they are batches of texts. Dask takes that for a mistake, and says so.
+# Items may be large: they are batches of texts. Dask would warn that this is a mistake.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
 # No web pages, whatever their address.
@@ -52,9 +50,9 @@ NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "dist
 
 
 class PickledPayload:
-    """A value as bytes, which only a worker opens: Dask neither looks into it nor prints it.
+    """A value as bytes, which only a worker opens.
 
-    Its log of a task that failed shows what the task was given, and its scheduler unpickles what it passes on.
+    Dask prints the arguments of a failed task, and its scheduler unpickles what it passes on: both see only bytes.
     """
 
     __slots__ = ("buffers", "pickled")
@@ -73,14 +71,14 @@ _opened: dict[str, Callable[[Any], Any]] = {}
 
 
 class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
-    """Brings a function to every worker, also to those that come later. A task that needs it can then go to any."""
+    """Sends a function to every worker, later ones too, so that a task can run on any of them."""
 
     def __init__(self, name: str, function: PickledPayload) -> None:
         self.name = name
         self.function = function
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
-        """Keep it. It is opened by the first task, where an error is one that people see."""
+        """Keep it. The first task opens it, where an error reaches the user."""
         _functions[self.name] = self.function
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
@@ -90,16 +88,13 @@ class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
 
 
 @cache
-def code_hash() -> str:
+def build_hash() -> str:
     """What must be the same on every worker, or results could depend on who made them: code, Python and NumPy."""
-    found = hashlib.sha256(f"{platform.python_version()} {np.__version__}".encode())
-    for file in sorted(CODE.rglob("*.py")):
-        found.update(file.read_bytes())
-    return found.hexdigest()
+    return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
 
-def _call(name: str, item: PickledPayload, code: str) -> Any:
-    if code_hash() != code:
+def _call(name: str, item: PickledPayload, build: str) -> Any:
+    if build_hash() != build:
         raise RequestError(
             f"a Dask worker on {platform.node()} has another version of Lexveil, Python or NumPy than this process; "
             "install the same on all machines and start the workers again"
@@ -112,7 +107,7 @@ def _call(name: str, item: PickledPayload, code: str) -> Any:
 def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
     """Yield ``function(item)`` in order, at most two items more under way than the cluster has threads.
 
-    ``function`` is sent to each worker once. What a worker had done or was doing when it died is done again by another.
+    ``function`` is sent to each worker once. Results of a worker that died, and its items under way, are made again.
 
     Raises:
         RequestError: if the scheduler does not answer or has no workers, or a worker has other code.
@@ -125,16 +120,16 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
         try:
             client.register_plugin(FunctionPlugin(name, PickledPayload(function)), name=name)
             for item in items:
-                pending.append(client.submit(_call, name, PickledPayload(item), code_hash(), pure=False))
+                pending.append(client.submit(_call, name, PickledPayload(item), build_hash(), pure=False))
                 if len(pending) > sum(client.nthreads().values()) + 1:
                     yield _result(pending.popleft(), client)
             while pending:
                 yield _result(pending.popleft(), client)
         except Exception as error:
-            raise _said(error, client, machine) from None
+            raise _explained(error, client, machine) from None
         finally:
-            # A cluster of this process ends with it. Another keeps what it was sent until it is taken back; not for
-            # this does anybody wait who has pressed Ctrl-C, nor does it hide another error.
+            # A cluster of this process ends with it. Another keeps what it was sent until that is cancelled, which
+            # must neither delay Ctrl-C nor hide another error.
             if machine.dask_scheduler is not None and client.status == "running":
                 with suppress(Exception):
                     client.cancel(list(pending), force=True)
@@ -142,7 +137,7 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
 
 
 def _result(future: Future, client: Client) -> Any:
-    """What comes of it, waited for as long as there is a worker who might bring it, or one may soon be back.
+    """The result of ``future``, awaited as long as there are workers or one may soon be back.
 
     Raises:
         LexveilError: if there was none for ``WORKERS`` seconds.
@@ -161,8 +156,8 @@ def _result(future: Future, client: Client) -> Any:
     )
 
 
-def _said(error: Exception, client: Client, machine: MachineParams) -> Exception:
-    """The error that people are told."""
+def _explained(error: Exception, client: Client, machine: MachineParams) -> Exception:
+    """The error to raise: one with advice where the cause is known."""
     if isinstance(error, KilledWorker):
         return LexveilError(
             "a Dask worker was killed, and so were those that tried the same again; if memory ran out, give fewer "
@@ -181,14 +176,14 @@ def _said(error: Exception, client: Client, machine: MachineParams) -> Exception
 
 
 async def _identity(address: str) -> str:
-    """What listens at an address says that it is.
+    """The type that the server at an address reports of itself.
 
-    Dask's client would wait without end for one that accepts a connection and then says nothing, as one that expects
-    TLS does. Whether and how TLS is spoken is for Dask's own configuration to say.
+    Dask's client would wait forever for a server that accepts a connection and then stays silent, as one that expects
+    TLS does. Whether and how TLS is used is set in Dask's own configuration.
     """
     with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
-        async with rpc(address, connection_args=Security().get_connection_args("client")) as other:
-            return str((await asyncio.wait_for(other.identity(), ANSWER))["type"])
+        async with rpc(address, connection_args=Security().get_connection_args("client")) as server:
+            return str((await asyncio.wait_for(server.identity(), ANSWER))["type"])
 
 
 @contextmanager
@@ -225,22 +220,22 @@ def _connected(machine: MachineParams) -> Iterator[Client]:
         yield client
 
 
-# Who does not answer on the loopback is dead; but a worker that was killed may take long to be back on a busy machine,
-# and Dask would give it up for good.
-HERE = {"distributed.comm.timeouts.connect": ANSWER, "distributed.deploy.lost-worker-timeout": "1 hour"}
+# What does not answer on the loopback is dead; but a killed worker may take long to restart on a busy machine, and Dask
+# would give it up for good.
+LOOPBACK = {"distributed.comm.timeouts.connect": ANSWER, "distributed.deploy.lost-worker-timeout": "1 hour"}
 
 
 @contextmanager
 def _local_cluster(machine: MachineParams) -> Iterator[Any]:
-    """Workers of one thread each. They listen on the loopback only, and by TLS: other users of this machine are others.
+    """Workers of one thread each. They listen on the loopback only, and by TLS: the machine may have other users.
 
     Their memory is not limited by Dask, which would write texts to disk before it killed them.
     """
-    # Starting it makes a thread hear Ctrl-C again, which those that start workers below are not to do.
+    # Starting it unblocks SIGINT in its thread, which must not happen while workers are started below.
     resource_tracker.ensure_running()
     with (
         tempfile.TemporaryDirectory(prefix="lexveil-dask-") as folder,
-        dask.config.set(NO_PAGES | HERE),
+        dask.config.set(NO_PAGES | LOOPBACK),
     ):
         with starting_workers():
             cluster = LocalCluster(
@@ -252,14 +247,14 @@ def _local_cluster(machine: MachineParams) -> Iterator[Any]:
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
                 local_directory=folder,
-                silence_logs=logging.CRITICAL,  # an error is raised here, and said once
+                silence_logs=logging.CRITICAL,  # errors are raised here, once
             )
-        logging.getLogger("distributed.nanny").setLevel(logging.WARNING)  # says when a worker is replaced
+        logging.getLogger("distributed.nanny").setLevel(logging.WARNING)  # reports that a worker is replaced
         with cluster:
             try:
                 yield cluster
             except BaseException:
-                for nanny in cluster.workers.values():  # which would wait some seconds for work that nobody waits for
+                for nanny in cluster.workers.values():  # which would wait seconds for work nobody needs
                     nanny.auto_restart = False
                     if nanny.pid:
                         os.kill(nanny.pid, signal.SIGKILL)

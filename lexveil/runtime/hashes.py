@@ -1,10 +1,14 @@
-"""What an output was made with: file hashes and the version of the code."""
+"""Hashes of files, and the version and hash of the code that makes an output."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+from functools import cache
 from importlib.metadata import version as installed
 from pathlib import Path
+
+from lexveil import paths
 
 
 def sha256(file: Path) -> str:
@@ -18,11 +22,17 @@ def version() -> str:
     return installed("lexveil")
 
 
+@cache
 def code_hash() -> str:
-    """The sha256 of all code that makes an output: of ``lexveil`` and ``sql``, names and contents."""
-    root = Path(__file__).resolve().parents[2]
-    files = [*root.glob("lexveil/**/*.py"), *root.glob("sql/*/*.sql")]
+    """The sha256 of all code that makes an output: of ``lexveil``, ``tasks`` and ``sql``, names and contents."""
     hashed = hashlib.sha256()
-    for file in sorted(files):
-        hashed.update(f"{file.relative_to(root).as_posix()}\0{sha256(file)}\n".encode())
+    for folder in (*map(_package, ("lexveil", "tasks")), paths.SQL):
+        for file in sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".sql")):
+            hashed.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0{sha256(file)}\n".encode())
     return hashed.hexdigest()
+
+
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.origin is not None, name
+    return Path(spec.origin).parent

@@ -101,7 +101,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: Machin
 
 
 def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "code_hash", lambda: "another")
+    monkeypatch.setattr(cluster, "build_hash", lambda: "another")
     with pytest.raises(RequestError, match="another version of Lexveil"):
         list(ordered_map(negative, [1], there))
 
@@ -182,7 +182,7 @@ def test_a_failure_is_logged_without_what_failed(apart: Apart) -> None:
 
 
 @pytest.mark.parametrize("apart", ["scheduler", "worker"], indirect=True)
-def test_who_lacks_the_code_is_said(apart: Apart) -> None:
+def test_missing_code_on_the_other_side_is_explained(apart: Apart) -> None:
     with pytest.raises(RequestError, match="does not find the code of Lexveil"):
         list(ordered_map(negative, [1], apart.where))
 

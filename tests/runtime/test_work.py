@@ -21,7 +21,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path:
-    with pytest.raises(KeyboardInterrupt), kept_work(machine, "stage", ["lexveil/text"], [source], *settings) as folder:
+    with pytest.raises(KeyboardInterrupt), kept_work(machine, "stage", ["lexveil.text"], [source], *settings) as folder:
         (folder / "part").touch()
         raise KeyboardInterrupt
     return folder
@@ -29,7 +29,7 @@ def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path
 
 def test_an_interruption_keeps_what_is_finished(machine: MachineParams, source: Path) -> None:
     before = interrupted(machine, source, 1)
-    with kept_work(machine, "stage", ["lexveil/text"], [source], 1) as folder:
+    with kept_work(machine, "stage", ["lexveil.text"], [source], 1) as folder:
         assert folder == before
         assert (folder / "part").exists()
     assert list(Path(machine.temp_directory).iterdir()) == []
@@ -40,7 +40,7 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
     before = interrupted(machine, source, 1)
     if change == "input":
         source.write_text("b", encoding="utf-8")
-    code = ["lexveil/text", "lexveil/errors.py"] if change == "code" else ["lexveil/text"]
+    code = ["lexveil.text", "collocations/bigram_counts"] if change == "code" else ["lexveil.text"]
     with kept_work(machine, "stage", code, [source], 2 if change == "setting" else 1) as folder:
         assert folder != before
         assert list(folder.iterdir()) == []
@@ -49,7 +49,7 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
 
 def test_stages_leave_each_other_alone(machine: MachineParams, source: Path) -> None:
     before = interrupted(machine, source)
-    with kept_work(machine, "other", ["lexveil/text"], [source]):
+    with kept_work(machine, "other", ["lexveil.text"], [source]):
         pass
     assert (before / "part").exists()
 
