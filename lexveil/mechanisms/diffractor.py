@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import decimal
-import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import ClassVar
 
-import numba
 import numpy as np
 
 from lexveil.errors import ParameterError
+from lexveil.mechanisms.kernels.diffractor import geometric, truncated_exponential
 from lexveil.mechanisms.noise.keystream import Words, draw_words, expand
 from lexveil.mechanisms.preconditions import check_epsilon, check_range
 from lexveil.mechanisms.tem import truncation
-from lexveil.types import Flags, Floats, Ids, Orders
+from lexveil.types import Floats, Ids, Orders
 
 CHUNK = 16_384  # tokens at a time, so that what belongs to them stays in the cache
-ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
 DIGITS = 70  # decimal digits beyond those of the uniform number
 GUARD = 40  # of them given away to rounding
-SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic
 
 
 class _OnLists:
@@ -129,7 +126,7 @@ class DiffractorGeometric(_OnLists):
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
         """Add the noise and clip."""
         moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-        _geometric(index, epsilon, words, self.size, moved, doubt)
+        geometric(index, epsilon, words, self.size, moved, doubt)
         for token in np.flatnonzero(doubt):
             size = geometric_size(words[token], float(epsilon[token]), self.size)
             moved[token] = index[token] - size if int(words[token, 0]) & 1 else index[token] + size
@@ -144,34 +141,6 @@ def geometric_size(words: Words, epsilon: float, limit: int) -> int:
     word is the sign and no part of it.
     """
     return settle(partial(_geometric_at, epsilon=epsilon, limit=limit), words, shift=1)
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _geometric(
-    index: Ids, epsilon: Floats, words: Words, limit: int, moved: Ids, doubt: Flags
-) -> None:  # pragma: no cover - compiled
-    """Add the noise, in float64; where its rounding could change the result, say so."""
-    last, start = -1.0, 0.0
-    for token in range(len(index)):
-        e = epsilon[token]
-        if e != last:  # the tokens of a text have the same
-            last = e
-            start = math.log(2.0) - math.log1p(math.exp(-e))
-        upper = words[token, 0] >> np.uint64(1)
-        uniform = (np.float64(upper) + 0.5) * 2.0**-63
-        log_u = math.log(uniform)
-        level = (start - log_u) / e
-        error = (ROUNDING * (1.0 - log_u) + 2.0**-62 / uniform) / e + ROUNDING * level
-        size = limit  # beyond it, all sizes clip alike
-        if level < limit:
-            size = int(level)
-        if upper < np.uint64(SMALLEST):
-            doubt[token] = True
-        elif level - error <= limit:
-            part = level - math.floor(level)
-            # There is no boundary at 0.
-            doubt[token] = (part <= error and level >= 0.5) or 1.0 - part <= error
-        moved[token] = index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
 
 
 def _geometric_at(uniform: Decimal, epsilon: float, limit: int) -> int:
@@ -217,7 +186,7 @@ class DiffractorTem(_OnLists):
         gamma = truncation(epsilon, self.beta, self.size)
         far = min(1.0, self.beta / ((1 - self.beta) * max(self.size - 1, 1)))
         moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-        _tem(index, epsilon, gamma, far, self.size, words, moved, doubt)
+        truncated_exponential(index, epsilon, gamma, far, self.size, words, moved, doubt)
         for token in np.flatnonzero(doubt):
             radius = int(min(gamma[token], float(self.size)))
             at, e = int(index[token]), float(epsilon[token])
@@ -225,7 +194,7 @@ class DiffractorTem(_OnLists):
         return moved
 
     def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
-        """The new index at a uniform number in [0, 1]; the indexes run as in ``_tem``."""
+        """The new index at a uniform number in [0, 1]; the indexes run as in the kernel."""
         left, right = min(index, radius), min(self.size - 1 - index, radius)
         half, beta = Decimal(epsilon) / 2, Decimal(self.beta)
         q = (-half).exp()
@@ -246,53 +215,6 @@ class DiffractorTem(_OnLists):
             return index - left if left else index + right  # only the upper end of the last interval
         step = min(int(place / far), outside - 1)
         return int(step if step < index - left else step + left + right + 1)
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _tem(
-    index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words, moved: Ids, doubt: Flags
-) -> None:  # pragma: no cover - compiled
-    """Draw the new index, in float64; where its rounding could change the result, say so.
-
-    The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2}; the same to its
-    left; then ``far`` for each index outside, from the lowest.
-    """
-    last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
-    for token in range(len(index)):
-        if epsilon[token] != last:  # the tokens of a text have the same
-            last = epsilon[token]
-            half = last / 2
-            radius = int(min(gamma[token], np.float64(size)))
-            ratio = math.exp(-half) / -math.expm1(-half)
-            full = -math.expm1(-half * radius) * ratio
-        at = index[token]
-        left, right = min(at, radius), min(size - 1 - at, radius)
-        on_right = full if right == radius else -math.expm1(-half * right) * ratio
-        on_left = full if left == radius else -math.expm1(-half * left) * ratio
-        inside = 1.0 + on_right + on_left
-        total = inside + (size - 1 - left - right) * far
-        error = 2 * ROUNDING * total
-        place = (np.float64(words[token, 0]) + 0.5) * 2.0**-64 * total
-        if place < 1.0:
-            moved[token] = at
-            doubt[token] = place >= 1.0 - error
-            continue
-        edge = abs(place - 1.0) <= error or abs(place - 1.0 - on_right) <= error or abs(place - inside) <= error
-        if place < inside:
-            sign = 1 if place < 1.0 + on_right else -1
-            side = place - 1.0 if sign == 1 else place - 1.0 - on_right
-            rest = max(1.0 - side / ratio, 2.0**-60)
-            level = -math.log1p(rest - 1.0) / half if side / ratio < 0.5 else -math.log(rest) / half
-            spread = error / (ratio * half * rest) + ROUNDING * (level + 1 / half)
-            step = int(min(level, np.float64(size)))
-            moved[token] = at + sign * (1 + step)
-        else:
-            level = (place - inside) / far
-            spread = error / far + ROUNDING * level
-            step = int(min(level, np.float64(size)))
-            moved[token] = step if step < at - left else step + left + right + 1
-        part = level - math.floor(level)
-        doubt[token] = edge or part <= spread or 1.0 - part <= spread
 
 
 def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> int:

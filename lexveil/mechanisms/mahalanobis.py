@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numba
 import numpy as np
 
+from lexveil.mechanisms.kernels.mahalanobis import multiply
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.preconditions import check_range
 from lexveil.types import Floats, Ids, Vectors
 
 BLOCK = 8192  # rows whose products are summed at a time
-ROWS = 8  # of noise that share a pass over the root
 
 
 class Mahalanobis(Madlib):
@@ -55,7 +54,7 @@ class Mahalanobis(Madlib):
         if self.lambda_ == 0:
             return ball
         shaped = np.zeros_like(ball)
-        _multiply(ball, self.root, shaped)
+        multiply(ball, self.root, shaped)
         return shaped
 
     def distance(self, first: Ids, second: Ids) -> Floats:
@@ -77,15 +76,3 @@ def scaled_covariance(vectors: Vectors) -> Floats:
         summed += centred.T @ centred
     trace = float(np.trace(summed))
     return summed * (p / trace) if trace > 0 else np.eye(p)
-
-
-@numba.njit(cache=True)
-def _multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
-    """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on threads and shapes."""
-    for first in range(0, len(left), ROWS):
-        last = min(first + ROWS, len(left))
-        for inner in range(right.shape[0]):
-            for row in range(first, last):
-                factor = left[row, inner]
-                for column in range(right.shape[1]):
-                    out[row, column] += factor * right[inner, column]

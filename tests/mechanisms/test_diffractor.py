@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import diffractor as module
 from lexveil.mechanisms.diffractor import DiffractorGeometric, DiffractorTem, geometric_size
+from lexveil.mechanisms.kernels import diffractor as kernels
 from lexveil.mechanisms.noise.streams import stream
 from tests.mechanisms.toys import FALSE_ALARM, draw, fits, largest_loss
 
@@ -121,7 +122,7 @@ def test_float64_says_where_it_cannot_tell() -> None:
     words = np.random.default_rng(3).integers(0, 2**64 - 1, size=(300, 2), dtype=np.uint64)
     epsilon, index = np.geomspace(0.01, 20, 300), np.full(300, 500)
     moved, doubt = np.empty(300, dtype=np.int64), np.zeros(300, dtype=bool)
-    module._geometric(index, epsilon, words, 1000, moved, doubt)
+    kernels.geometric(index, epsilon, words, 1000, moved, doubt)
     assert not doubt.any()
     for token in range(300):
         assert abs(moved[token] - 500) == geometric_size(words[token], float(epsilon[token]), 1000)

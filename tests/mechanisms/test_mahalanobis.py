@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms import mahalanobis as module
+from lexveil.mechanisms.kernels import mahalanobis as kernels
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from lexveil.mechanisms.noise.streams import stream
@@ -73,10 +73,10 @@ def test_noise_is_the_same_alone_and_among_others() -> None:
     rng = np.random.default_rng(1)
     ball, root = rng.standard_normal((37, 60)), rng.standard_normal((60, 60))
     together = np.zeros_like(ball)
-    module._multiply(ball, root, together)
+    kernels.multiply(ball, root, together)
     assert together == pytest.approx(ball @ root)
     for size in (1, 5, 8):
         parts = np.zeros_like(ball)
         for start in range(0, len(ball), size):
-            module._multiply(ball[start : start + size], root, parts[start : start + size])
+            kernels.multiply(ball[start : start + size], root, parts[start : start + size])
         assert (parts == together).all()

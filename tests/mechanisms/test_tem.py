@@ -8,6 +8,7 @@ from lexveil.embeddings.exact_search import pair_distances
 from lexveil.embeddings.sketch import sketch_bounds
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import tem as module
+from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem
 from tests.mechanisms.toys import FALSE_ALARM, SAMPLES, draw, fits, largest_loss, vectors
@@ -60,7 +61,7 @@ def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
         closest = sketch_bounds(sketch.rows, sketch.step, sketch.place[word], sketch.place[proposed])
         for limit in (rng.exponential(4), edge * (1 - 1e-13), edge * (1 + 1e-13), edge, np.inf, -np.inf):
             for bounds in (closest, (distance, distance), (0.0, np.inf)):
-                got = module._accepted(some, word, proposed, radius, limit, *bounds)
+                got = kernels.accepted(some, word, proposed, radius, limit, *bounds)
                 assert got == (edge < limit)
             decided += got
     assert decided > 1000

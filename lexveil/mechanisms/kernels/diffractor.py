@@ -1,0 +1,89 @@
+"""Samplers of 1-Diffractor in float64, which flag the tokens that rounding could change."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from lexveil.mechanisms.noise.keystream import Words
+from lexveil.types import Flags, Floats, Ids
+
+ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
+SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic
+
+
+@numba.njit(cache=True, error_model="numpy")
+def geometric(
+    index: Ids, epsilon: Floats, words: Words, limit: int, moved: Ids, doubt: Flags
+) -> None:  # pragma: no cover - compiled
+    """Add the noise, in float64; where its rounding could change the result, say so."""
+    last, start = -1.0, 0.0
+    for token in range(len(index)):
+        e = epsilon[token]
+        if e != last:  # the tokens of a text have the same
+            last = e
+            start = math.log(2.0) - math.log1p(math.exp(-e))
+        upper = words[token, 0] >> np.uint64(1)
+        uniform = (np.float64(upper) + 0.5) * 2.0**-63
+        log_u = math.log(uniform)
+        level = (start - log_u) / e
+        error = (ROUNDING * (1.0 - log_u) + 2.0**-62 / uniform) / e + ROUNDING * level
+        size = limit  # beyond it, all sizes clip alike
+        if level < limit:
+            size = int(level)
+        if upper < np.uint64(SMALLEST):
+            doubt[token] = True
+        elif level - error <= limit:
+            part = level - math.floor(level)
+            # There is no boundary at 0.
+            doubt[token] = (part <= error and level >= 0.5) or 1.0 - part <= error
+        moved[token] = index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
+
+
+@numba.njit(cache=True, error_model="numpy")
+def truncated_exponential(
+    index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words, moved: Ids, doubt: Flags
+) -> None:  # pragma: no cover - compiled
+    """Draw the new index, in float64; where its rounding could change the result, say so.
+
+    The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2}; the same to its
+    left; then ``far`` for each index outside, from the lowest.
+    """
+    last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
+    for token in range(len(index)):
+        if epsilon[token] != last:  # the tokens of a text have the same
+            last = epsilon[token]
+            half = last / 2
+            radius = int(min(gamma[token], np.float64(size)))
+            ratio = math.exp(-half) / -math.expm1(-half)
+            full = -math.expm1(-half * radius) * ratio
+        at = index[token]
+        left, right = min(at, radius), min(size - 1 - at, radius)
+        on_right = full if right == radius else -math.expm1(-half * right) * ratio
+        on_left = full if left == radius else -math.expm1(-half * left) * ratio
+        inside = 1.0 + on_right + on_left
+        total = inside + (size - 1 - left - right) * far
+        error = 2 * ROUNDING * total
+        place = (np.float64(words[token, 0]) + 0.5) * 2.0**-64 * total
+        if place < 1.0:
+            moved[token] = at
+            doubt[token] = place >= 1.0 - error
+            continue
+        edge = abs(place - 1.0) <= error or abs(place - 1.0 - on_right) <= error or abs(place - inside) <= error
+        if place < inside:
+            sign = 1 if place < 1.0 + on_right else -1
+            side = place - 1.0 if sign == 1 else place - 1.0 - on_right
+            rest = max(1.0 - side / ratio, 2.0**-60)
+            level = -math.log1p(rest - 1.0) / half if side / ratio < 0.5 else -math.log(rest) / half
+            spread = error / (ratio * half * rest) + ROUNDING * (level + 1 / half)
+            step = int(min(level, np.float64(size)))
+            moved[token] = at + sign * (1 + step)
+        else:
+            level = (place - inside) / far
+            spread = error / far + ROUNDING * level
+            step = int(min(level, np.float64(size)))
+            moved[token] = step if step < at - left else step + left + right + 1
+        part = level - math.floor(level)
+        doubt[token] = edge or part <= spread or 1.0 - part <= spread

@@ -1,0 +1,21 @@
+"""A matrix product whose result depends on neither threads nor shapes."""
+
+from __future__ import annotations
+
+import numba
+
+from lexveil.types import Floats
+
+ROWS = 8  # of noise that share a pass over the root
+
+
+@numba.njit(cache=True)
+def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
+    """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on threads and shapes."""
+    for first in range(0, len(left), ROWS):
+        last = min(first + ROWS, len(left))
+        for inner in range(right.shape[0]):
+            for row in range(first, last):
+                factor = left[row, inner]
+                for column in range(right.shape[1]):
+                    out[row, column] += factor * right[inner, column]
