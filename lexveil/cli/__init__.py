@@ -1,3 +1,3 @@
-"""The command line: one parser, one call per verb."""
+"""The command line: one module per verb, whose options are its signature."""
 
 import lexveil.runtime.telemetry  # noqa: F401  # before Prefect, DVC and Great Expectations

@@ -20,8 +20,8 @@ import pytest
 from far_files import Far, packed, put
 from intake_files import parquet, tree
 
-from lexveil.cli.main import _corpus
-from lexveil.cli.options import make_parser
+from lexveil.cli.data import sources_of
+from lexveil.cli.main import parse
 from lexveil.config import SampleParams, load_params
 from lexveil.data import corpus_sampling, data_store, remote
 from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
@@ -477,14 +477,13 @@ def test_what_is_an_address() -> None:
 
 
 def test_the_command_line_of_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    parse = make_parser().parse_args
-    given = parse("data use --corpus hf://allenai/c4/en --shards 3-5 --share 0.25".split())
-    assert (given.max_documents, given.share, given.shards) == (None, 0.25, (3, 5))
-    assert _corpus(given.corpus) == "hf://allenai/c4/en"
-    given = parse("data use --corpus web=hf://a/b/x=1 own=crawl --shards 7 --max-documents 9".split())
-    assert (given.max_documents, given.share, given.shards) == (9, None, (7, 7))
-    assert _corpus(given.corpus) == {"web": "hf://a/b/x=1", "own": Path("crawl").absolute()}
-    assert _corpus(["https://h.example/a?b=c"]) == "https://h.example/a?b=c"
+    given = parse("data use --corpus hf://allenai/c4/en --shards 3-5 --share 0.25".split())[1].arguments
+    assert (given.get("max_documents"), given["share"], given["shards"]) == (None, 0.25, (3, 5))
+    assert sources_of(given["corpus"]) == "hf://allenai/c4/en"
+    given = parse("data use --corpus web=hf://a/b/x=1 own=crawl --shards 7 --max-documents 9".split())[1].arguments
+    assert (given["max_documents"], given.get("share"), given["shards"]) == (9, None, (7, 7))
+    assert sources_of(given["corpus"]) == {"web": "hf://a/b/x=1", "own": Path("crawl").absolute()}
+    assert sources_of(["https://h.example/a?b=c"]) == "https://h.example/a?b=c"
     for wrong in (
         "--share 1.5",
         "--share 0",

@@ -165,10 +165,10 @@ def test_an_audit_that_takes_too_long_is_ended(stand_in: None, in_a_moment: None
 
 
 def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> None:
-    from lexveil.cli.options import make_parser
+    from lexveil.cli.main import parse
 
     argv = audit_flow.audit_command("tem", "S3", 10.0, 20, 400, project.root / "out.json")
     assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]
-    asked = make_parser().parse_args(argv[3:])
-    assert (asked.mechanism, asked.strategy, asked.epsilon) == ("tem", "S3", 10.0)
-    assert (asked.words, asked.samples, asked.out) == (20, 400, project.root / "out.json")
+    asked = parse(argv[3:])[1].arguments
+    assert (asked["mechanism"], asked["strategy"], asked["epsilon"]) == ("tem", "S3", 10.0)
+    assert (asked["words"], asked["samples"], asked["out"]) == (20, 400, project.root / "out.json")

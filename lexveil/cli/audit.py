@@ -1,0 +1,56 @@
+"""`lexveil audit`: test a mechanism's claim."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, Positive, Strategy
+from lexveil.cli.output import in_project, show
+
+
+def audit(
+    *,
+    mechanism: Annotated[str, Parameter(metavar="M", help="which mechanism")],
+    epsilon: Annotated[Positive, Parameter(metavar="E", help="the claim: per token; in texts, base epsilon")],
+    words: Annotated[int, Parameter(metavar="N", help="seeded words to test")] = 300,
+    samples: Annotated[int, Parameter(metavar="N", help="draws per word or text, half tested")] = 20_000,
+    strategy: Annotated[Strategy, Parameter(help="S1, S2, S3 or S4")] = "S1",
+    mode: Annotated[
+        Literal["experiment", "release"],
+        Parameter(help="where the noise comes from: the seed in params.yaml, or the operating system"),
+    ] = "experiment",
+    confidence: Annotated[Positive, Parameter(metavar="C", help="that no bound is too high")] = 0.999,
+    json: Json = False,
+    out: Annotated[Path | None, Parameter(metavar="FILE", help="write the result to FILE as JSON")] = None,
+) -> int:
+    """Test the privacy that a mechanism claims.
+
+    Exact where a mechanism's distribution has a closed form; for the rest lower confidence bounds from samples of
+    the mechanism and of whole texts. Ends with exit code 1 if the claimed epsilon is violated. Needs the artifacts
+    of `lexveil run`.
+
+      lexveil audit --mechanism madlib --epsilon 10
+      lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --mode release --out audit.json
+    """
+    out = out and out.absolute()
+    in_project()
+    from lexveil.auditing import command
+
+    with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
+        result = command.audit(
+            mechanism,
+            epsilon,
+            words=words,
+            samples=samples,
+            strategy=strategy,
+            mode=mode,
+            confidence=confidence,
+            out=out,
+        )
+    show(command.as_json(result) if json else result, json, command.as_table)
+    return 1 if result["violation"] else 0

@@ -1,0 +1,155 @@
+"""`lexveil data`: choose the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import Count, Json, Wait, actions, exclusive, positive, reads
+from lexveil.cli.output import in_project, show
+from lexveil.errors import RequestError
+from lexveil.runtime.project import build_lock
+
+data = actions(
+    "data",
+    """Choose the data: the embedded default, or your own.
+
+    Fills data/ (corpus/: public text to learn from; documents/: texts to privatize), tracked by data.dvc.
+
+      lexveil data default
+      lexveil data use --corpus crawl/ --documents letters.csv --text-column body
+      lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
+      lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (after `uv sync --extra hf`)
+      lexveil data status --json
+    """,
+)
+AMOUNT = exclusive("amount")
+
+
+@data.command
+def default(*, json: Json = False, wait: Wait = False) -> int:
+    """The embedded default data."""
+    root = in_project()
+    from lexveil.data import data_store
+
+    with build_lock(wait):
+        show(data_store.use_default(root), json)
+    return 0
+
+
+def _part(text: str) -> float:
+    value = positive(text)
+    if value > 1:
+        raise ValueError(f"{text} is more than all, which is 1")
+    return value
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not all(part.isascii() and part.isdigit() for part in (first, last if dash else "0")):
+        raise ValueError(f"{text!r} is not a range of numbers, such as 0-9")
+    return int(first), int(last if dash else first)
+
+
+@data.command
+def use(
+    *,
+    corpus: Annotated[
+        tuple[str, ...],
+        Parameter(
+            metavar="[NAME=]PATH …",
+            consume_multiple=(1, None),
+            help="file or folder to learn from, or an address that is read through without being fetched "
+            "(hf://allenai/c4/en, s3://…), or several, each with a name; left as it is if not given",
+        ),
+    ] = (),
+    max_documents: Annotated[
+        Count | None,
+        Parameter(
+            group=AMOUNT,
+            help="of an address: keep about so many documents, a little more (default: sample.max_documents)",
+        ),
+    ] = None,
+    share: Annotated[
+        float | None,
+        Parameter(
+            metavar="S",
+            converter=reads(_part),
+            group=AMOUNT,
+            help="of an address: keep this share of the documents, above 0 up to 1",
+        ),
+    ] = None,
+    shards: Annotated[
+        tuple[int, int] | None,
+        Parameter(
+            metavar="A-B",
+            converter=reads(_range),
+            n_tokens=1,
+            allow_leading_hyphen=True,
+            help="of an address: read only these shards, by number from 0",
+        ),
+    ] = None,
+    documents: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            metavar="PATH …", consume_multiple=(1, None), help="files or folders to privatize, each file one set"
+        ),
+    ] = (),
+    text_column: Annotated[str, Parameter(metavar="NAME", help="the column that holds the text")] = "text",
+    json: Json = False,
+    wait: Wait = False,
+) -> int:
+    """Your own files: json.gz, jsonl, csv, tsv, parquet or txt, files or folders."""
+    sources = sources_of(corpus)
+    document_files = [path.absolute() for path in documents]
+    root = in_project()
+    from lexveil.data import data_store
+    from lexveil.data.corpus_sampling import SampleRequest
+
+    with build_lock(wait):
+        request = SampleRequest(max_documents, share, shards)
+        show(data_store.use(sources, document_files, text_column, root, request), json)
+    return 0
+
+
+@data.command
+def status(*, json: Json = False) -> int:
+    """What is in data/ and whether DVC has it."""
+    root = in_project()
+    from lexveil.data import data_store
+
+    show(data_store.status(root), json)
+    return 0
+
+
+def _source(text: str) -> Path | str:
+    """A path, made absolute because the command works in the project's folder; or an address, as it is."""
+    from lexveil.data.remote import is_address
+
+    return text if is_address(text) else Path(text).absolute()
+
+
+def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | None:
+    """One file, folder or address, or several by name, as --corpus [NAME=]PATH gives them.
+
+    Raises:
+        RequestError: if one of several has no name, or two have the same.
+    """
+    if not corpus:
+        return None
+    if len(corpus) == 1 and ("=" not in corpus[0] or isinstance(_source(corpus[0]), str) or Path(corpus[0]).exists()):
+        return _source(corpus[0])
+    sources: dict[str, Path | str] = {}
+    for given in corpus:
+        name, equals, path = given.partition("=")
+        if not equals or not name or not path:
+            raise RequestError(f"--corpus {given}: several need a name each: --corpus web=PATH tickets=PATH")
+        if name in sources:
+            raise RequestError(
+                f"--corpus {given}: the name {name} is there twice; give files of one source as a folder"
+            )
+        sources[name] = _source(path)
+    return sources

@@ -1,0 +1,54 @@
+"""`lexveil inspect`: what rewriting a file would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, Stream
+from lexveil.cli.output import in_project, show
+from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
+from lexveil.errors import RequestError
+
+
+def inspect(
+    source: Annotated[Stream, Parameter(name="IN", help="file or folder to look at; - is standard input")],
+    /,
+    *,
+    mechanism: Mechanism | None = None,
+    strategy: StrategyOption | None = None,
+    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
+    show_examples: Annotated[
+        bool,
+        Parameter(
+            help="name the most frequent words that would leave in clear, and unknown ones: they are source text"
+        ),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """What `lexveil privatize` would do with a file, without doing it.
+
+    Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
+    the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
+    Mechanism, strategy and epsilon default to those in the middle of the grid of params.yaml.
+
+      lexveil inspect letters.jsonl
+      lexveil inspect tickets.csv --text-column body --mechanism tem --strategy S3 --epsilon 5 --show-examples
+    """
+    file = source if source == "-" else Path(source).absolute()
+    in_project()
+    from lexveil.config import load_params
+    from lexveil.privatization import inspection
+
+    grid, request = load_params().grid, how.keywords()
+    mechanism = mechanism or grid.mechanisms[0]
+    strategy = strategy or ("S3" if "S3" in grid.strategies else grid.strategies[0])
+    if request["epsilon"] is None and request["document_budget"] is None:
+        request["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
+    if "none" in (mechanism, strategy):
+        raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
+    result = inspection.inspect(file, show_examples=show_examples, mechanism=mechanism, strategy=strategy, **request)
+    show(result, json, inspection.as_text)
+    return 0

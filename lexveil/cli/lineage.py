@@ -1,0 +1,71 @@
+"""`lexveil lineage`: what an artifact was made from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import exclusive
+from lexveil.cli.output import in_project
+from lexveil.errors import RequestError
+
+FORM = exclusive("form")
+
+
+def lineage(
+    artifact: Annotated[
+        str,
+        Parameter(
+            name="ARTIFACT",
+            help="a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote",
+        ),
+    ],
+    /,
+    *,
+    verify: Annotated[
+        bool,
+        Parameter(
+            help="read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded"
+        ),
+    ] = False,
+    at: Annotated[
+        str | None, Parameter(metavar="REV", help="as of a git commit, tag or branch; the work tree stays as it is")
+    ] = None,
+    format: Annotated[Literal["text", "json", "mermaid"], Parameter(group=FORM, help="how it is written")] = "text",
+    json: Annotated[bool, Parameter(group=FORM, help="the same as --format json")] = False,
+) -> int:
+    """What an artifact was made from: commands, parameters, hashes, commit.
+
+    Prints the chain from an artifact down to the files of the data, as DVC recorded it: commands, parameters,
+    hashes, and the runs, commits and libraries that made each. Of a file that `lexveil privatize` wrote, by the
+    record beside it. docs/lineage.md says more.
+
+      lexveil lineage artifacts/private/madlib/S3/10.0
+      lexveil lineage letters.out.jsonl --verify
+      lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid
+    """
+    # Not resolve(): a link into DVC's cache is not followed.
+    asked = Path(os.path.abspath(artifact))  # noqa: PTH100
+    root = in_project()
+    form = "json" if json else format
+    from lexveil.lineage import release_lineage, trace
+    from lexveil.lineage import verify as verification
+
+    record = release_lineage.record_beside(asked)
+    if record is None and not asked.is_relative_to(root):
+        raise RequestError(
+            f"{artifact} is outside the project {root}, and no record of `lexveil privatize` is beside it"
+        )
+    path = asked.relative_to(root) if record is None else asked
+    if verify:
+        if form == "mermaid":
+            raise RequestError("--verify has no --format mermaid; give text or json")
+        checked = verification.verify(path, at) if record is None else verification.verify_released(path, record, at)
+        print("\n".join(verification.as_text(checked) if form == "text" else trace.as_json(checked)))
+        return 0 if checked["holds"] else 1
+    chain = trace.lineage(path, at) if record is None else release_lineage.released(path, record, at)
+    print("\n".join(trace.FORMS[form](chain)))
+    return 0

@@ -1,0 +1,55 @@
+"""What every verb needs around its call: the project's folder, and results on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+from lexveil.runtime.project import find_root, prepare
+
+
+def in_project() -> Path:
+    """Work in the project's folder from here on, and return it.
+
+    Raises:
+        RequestError: if the current folder is in no project.
+    """
+    root = find_root(Path.cwd())
+    prepare(root)
+    return root
+
+
+def show(
+    value: Any,
+    as_json: bool,
+    as_text: Callable[[Any], Iterable[str]] | None = None,
+    *,
+    stream: TextIO | None = None,
+) -> None:
+    """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as `key: value`."""
+    if as_json:
+        print(json.dumps(value, indent=2, ensure_ascii=False), file=stream or sys.stdout)
+    else:
+        for line in (as_text or _lines)(value):
+            print(line, file=stream or sys.stdout)
+
+
+def _lines(value: Any, indent: str = "") -> list[str]:
+    """Write nested values as indented `key: value` lines."""
+    lines = []
+    items = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+    for key, inner in items:
+        if inner is None or inner in ({}, []):
+            continue
+        if isinstance(inner, dict | list):
+            lines += [f"{indent}{key}:", *_lines(inner, indent + "  ")]
+        else:
+            if isinstance(inner, bool):
+                shown = "yes" if inner else "no"
+            else:
+                shown = f"{inner:,}" if isinstance(inner, int) else str(inner)
+            lines.append(f"{indent}{key}{'' if key == '-' else ':'} {shown}")
+    return lines

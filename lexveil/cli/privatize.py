@@ -1,0 +1,82 @@
+"""`lexveil privatize`: rewrite files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, Stream
+from lexveil.cli.output import in_project, show
+from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
+
+
+def privatize(
+    source: Annotated[Stream, Parameter(name="IN", help="file or folder to rewrite; - is standard input")],
+    /,
+    *,
+    mechanism: Mechanism,
+    strategy: StrategyOption,
+    output: Annotated[
+        Stream,
+        Parameter(
+            alias="-o",
+            metavar="OUT",
+            help="file or folder to write, in the form of IN; - is standard output, without record and ledger files",
+        ),
+    ],
+    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
+    on_exhausted: Annotated[
+        Literal["withhold", "refuse"] | None,
+        Parameter(
+            help="rows of subjects whose budget is exhausted: leave them out and list them, or release nothing "
+            "(default: params.yaml: release.on_exhausted)"
+        ),
+    ] = None,
+    formulas: Annotated[
+        Literal["keep", "quote", "refuse"],
+        Parameter(
+            help="rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count "
+            "them, put an apostrophe before them, or release nothing"
+        ),
+    ] = "keep",
+    json: Annotated[Json, Parameter(help="machine-readable summary")] = False,
+) -> int:
+    r"""Rewrite a file or a folder of texts with the artifacts that a run made.
+
+    Reads JSONL, CSV, TSV, text (each also .gz or .zst) or Parquet, rewrites the text columns, and leaves the
+    rest as it is. A record of what was protected, what was not and what was spent goes with the output, and the
+    ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Needs what `lexveil run` makes.
+    `lexveil inspect IN` says beforehand what would happen.
+
+      lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
+      lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
+          --subject-column customer --mechanism tem --strategy S3 --document-budget 200
+      lexveil privatize archive/ -o private/ --mechanism tem --strategy S3 --epsilon 10 --workers 8
+      cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl
+    """
+    in_file, out_file = (path if path == "-" else Path(path).absolute() for path in (source, output))
+    in_project()
+    from lexveil.accounting.record import statement
+    from lexveil.privatization.file_adapter import privatize_file
+    from lexveil.privatization.two_passes import said_of
+
+    record = privatize_file(
+        in_file,
+        out_file,
+        mechanism=mechanism,
+        strategy=strategy,
+        formulas=formulas,
+        on_exhausted=on_exhausted,
+        **how.keywords(),
+    )
+    stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
+    if json:
+        show(record, True, stream=stream)
+        return 0
+    print("\n".join([*statement(record), *said_of(record)]), file=stream)
+    if output != "-":
+        print(f"record: {output}.record.json", file=stream)
+    return 0

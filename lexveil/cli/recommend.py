@@ -1,0 +1,41 @@
+"""`lexveil recommend`: which runs of the grid keep a limit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, Share
+from lexveil.cli.output import in_project, show
+
+
+def recommend(
+    *,
+    min_utility: Annotated[Share | None, Parameter(metavar="U", help="the smallest utility, macro F1")] = None,
+    max_attack: Annotated[
+        Share | None, Parameter(metavar="A", help="the largest success of the adaptive attacker, macro F1")
+    ] = None,
+    dataset: Annotated[
+        str | None, Parameter(metavar="NAME", help="only this data set (default: all that have both scores)")
+    ] = None,
+    setting: Annotated[
+        Literal["private", "clean"], Parameter(help="utility on rewritten texts or on clean ones")
+    ] = "private",
+    json: Json = False,
+) -> int:
+    """Which runs of the grid keep a limit of utility or attack.
+
+    Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the
+    limits, how sure that is, and which of them cannot be told apart. Ends with exit code 1 if none keeps them.
+    Needs the artifacts of `lexveil run` with documents that have a label and an attribute.
+
+      lexveil recommend --min-utility 0.8
+      lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
+    """
+    in_project()
+    from lexveil.tuning import recommend as recommendation
+
+    result = recommendation.recommend(min_utility=min_utility, max_attack=max_attack, dataset=dataset, setting=setting)
+    show(result, json, recommendation.as_text)
+    return 0 if any(found["fitting"] for found in result["datasets"].values()) else 1

@@ -1,0 +1,82 @@
+"""`lexveil run`: bring everything up to date."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lexveil import paths
+from lexveil.cli.main import fail
+from lexveil.cli.options import Wait
+from lexveil.cli.output import in_project
+from lexveil.runtime.project import build_lock
+
+
+def run(
+    *,
+    params: Annotated[
+        Path | None, Parameter(metavar="FILE", help="replace params.yaml by FILE (after checking it) and run")
+    ] = None,
+    wait: Annotated[Wait, Parameter(help="if another run is at work here, wait for its end")] = False,
+    keep_going: Annotated[
+        bool, Parameter(alias="-k", help="after a failure go on with what does not depend on it")
+    ] = False,
+    verbose: Annotated[bool, Parameter(alias="-v", help="show what the stages print")] = False,
+) -> int:
+    """Bring everything up to date: sample, count, train, privatize, check, report.
+
+    Runs the graph in dvc.yaml as a Prefect flow. Only what changed data, code or parameters make stale is run
+    again; a run that was stopped or killed continues where it was. Makes the embedded default data if data/ is
+    absent.
+
+      lexveil run                          with params.yaml as it is
+      lexveil run --params bigger.yaml     checks bigger.yaml, puts it in the place of params.yaml, and runs
+      PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
+    """
+    started = time.monotonic()
+    params = params and params.resolve()
+    in_project()
+    from lexveil.config import load_params
+
+    load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run
+    from flows.prefect_server import ServerLost
+
+    try:
+        with build_lock(wait):
+            if params:
+                _replace(paths.PARAMS, params.read_bytes())
+            return _build(verbose, keep_going, started)
+    except ServerLost as error:
+        code = fail("lexveil run", error)
+        os._exit(code)  # else Prefect's threads would try for minutes to reach it
+
+
+def _build(verbose: bool, keep_going: bool, started: float) -> int:
+    from flows.data_bootstrap import ensure_data
+    from flows.display import watcher
+    from flows.prefect_server import api
+
+    # Prefect's own log goes to its server; the console belongs to the display.
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
+    logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
+    view = watcher(verbose)
+    try:
+        ensure_data(view)
+        with api(meanwhile=lambda: import_module("flows.build")) as url:
+            return int(import_module("flows.build").run(url, view, keep_going, started))
+    finally:
+        view.close()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    if not path.exists() or path.read_bytes() != content:
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_bytes(content)
+        os.replace(partial, path)

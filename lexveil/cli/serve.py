@@ -1,0 +1,29 @@
+"""`lexveil serve`: the schedules of prefect.yaml."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import Port
+from lexveil.cli.output import in_project
+
+
+def serve(*, port: Annotated[Port, Parameter(help="of the server, if one is started")] = 4200) -> int:
+    """Run build and audit on the schedules of prefect.yaml.
+
+    Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start
+    them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses that server; else it
+    starts one on 127.0.0.1, reachable from this machine only. docs/operation.md says how to keep it alive.
+
+      lexveil serve
+      lexveil serve --port 4201
+    """
+    in_project()
+    from flows import deployments
+    from flows.prefect_server import lasting_api
+
+    served = deployments.read_deployments()  # before anything is started
+    with lasting_api(port) as (url, server):
+        return deployments.serve(url, server, served)

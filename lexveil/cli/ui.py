@@ -1,0 +1,23 @@
+"""`lexveil ui`: Prefect's pages."""
+
+from __future__ import annotations
+
+from lexveil.cli.options import Port
+from lexveil.cli.output import in_project
+
+
+def ui(*, port: Port = 4200) -> int:
+    """Prefect's pages on this machine, with the runs of this project.
+
+    Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. Runs made
+    without it show there too. Ctrl-C ends it.
+
+      lexveil ui --port 4201
+    """
+    in_project()
+    from flows.prefect_server import serve
+
+    try:
+        return serve(port)
+    except KeyboardInterrupt:
+        return 0  # that is how one ends it
