@@ -22,12 +22,12 @@ from intake_files import parquet, tree
 
 from lexveil.cli.data import sources_of
 from lexveil.cli.main import parse
+from lexveil.collocations.sampling import sample
 from lexveil.config import SampleParams, load_params
 from lexveil.data import corpus_sampling, data_store, remote
 from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
 from lexveil.data.remote import RemoteFile, Shard, find_remote, is_address, is_transient, shown_address
 from lexveil.errors import LexveilError, RequestError
-from tasks.sample_corpus import sample
 
 ROOT = Path(__file__).parents[2]
 PARAMS = load_params(ROOT / "params.yaml")

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lexveil.collocations import counting
+from lexveil.collocations.counting import count
+from lexveil.collocations.sampling import TOKENS, kind_of
 from lexveil.config import CollocationParams, MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 from lexveil.text.function_words import CONNECTORS
 from lexveil.text.tokenize import has_letters, sentences
-from tasks import count_ngrams
 from tasks.build_collocations import build
-from tasks.count_ngrams import count
-from tasks.sample_corpus import TOKENS, kind_of
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
@@ -133,7 +133,7 @@ def test_where_nothing_is_filtered_bigrams_sum_to_tokens_minus_sentences(
 @given(lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), min_size=1, max_size=8), rows=st.integers(1, 8))
 def test_a_corpus_cut_anywhere_has_the_same_totals(lines: list[list[str]], rows: int, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)  # every row group is a shard of its own
+        patch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)  # every row group is a shard of its own
         assert counted(lines, tmp_path, min_count=2, rows=rows)[0] == brute_force(lines, 2)
 
 
@@ -163,7 +163,7 @@ def test_counts_of_one_shard_by_hand() -> None:
 
 
 def test_the_largest_numbers_stand_in_a_key() -> None:
-    last = count_ngrams.MAX_WORDS - 1
+    last = counting.MAX_WORDS - 1
     assert rows_of("collocations/trigram_counts", [[last] * 3, [last + 1] * 3], first_id=0, end_id=last + 1) == [
         (2**63 - 1, 1)
     ]
@@ -191,10 +191,10 @@ def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeyp
     for folder in (whole, cut):
         folder.mkdir()
     expected = counted(LINES, whole)
-    monkeypatch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)  # every row group is a shard of its own
+    monkeypatch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)  # every row group is a shard of its own
     assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
-    monkeypatch.setattr("tasks.count_ngrams.RANGE_BYTES", 2**60)  # and every key a range of its own
-    monkeypatch.setattr("tasks.count_ngrams.SHARD_ROWS", 1)
+    monkeypatch.setattr("lexveil.collocations.counting.RANGE_BYTES", 2**60)  # and every key a range of its own
+    monkeypatch.setattr("lexveil.collocations.counting.SHARD_ROWS", 1)
     assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
     for name in ("bigrams", "trigrams"):
         written = [(folder / "ngrams" / f"{name}.parquet").read_bytes() for folder in (whole, cut)]
@@ -208,19 +208,19 @@ def test_ranges_hold_every_key_once_and_about_as_many_rows_as_asked_for(tmp_path
         table = pa.table({"key": pa.array(keys, pa.int64()), "count": pa.array([1] * len(keys), pa.int32())})
         pq.write_table(table, file, row_group_size=2)
     end = 2**63 - 1
-    assert list(count_ngrams.key_ranges(files, 100)) == [(0, end)]
+    assert list(counting.key_ranges(files, 100)) == [(0, end)]
     # Row groups end at 2, 2, 4, 7 and at the last key.
-    assert list(count_ngrams.key_ranges(files, 4)) == [(0, 2), (3, 7), (8, end)]
-    assert list(count_ngrams.key_ranges(files, 1)) == [(0, 2), (3, 4), (5, 7), (8, end)]
-    assert list(count_ngrams.key_ranges(files[2:], 1)) == [(0, end)]
+    assert list(counting.key_ranges(files, 4)) == [(0, 2), (3, 7), (8, end)]
+    assert list(counting.key_ranges(files, 1)) == [(0, 2), (3, 4), (5, 7), (8, end)]
+    assert list(counting.key_ranges(files[2:], 1)) == [(0, end)]
 
 
 def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.count_ngrams.SHARD_TOKENS", 1)
+    monkeypatch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)
     done: list[str] = []
-    counts = count_ngrams.count_shard
+    counts = counting.count_shard
 
-    def failing(con: duckdb.DuckDBPyConnection, shard: count_ngrams.Shard, words: count_ngrams.Range) -> dict[str, int]:
+    def failing(con: duckdb.DuckDBPyConnection, shard: counting.Shard, words: counting.Range) -> dict[str, int]:
         if len(done) == 3:
             raise KeyboardInterrupt
         done.append(shard.base.name)
@@ -228,13 +228,13 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
 
     files = write_tokens(LINES, tmp_path, rows=1)
     one = machine(tmp_path)
-    monkeypatch.setattr("tasks.count_ngrams.count_shard", failing)
+    monkeypatch.setattr("lexveil.collocations.counting.count_shard", failing)
     with pytest.raises(KeyboardInterrupt):
         count(*files, tmp_path / "ngrams", 1, one)
     assert not (tmp_path / "ngrams").exists()
     again: list[str] = []
     monkeypatch.setattr(
-        "tasks.count_ngrams.count_shard",
+        "lexveil.collocations.counting.count_shard",
         lambda con, shard, words: (again.append(shard.base.name), counts(con, shard, words))[1],
     )
     totals = count(*files, tmp_path / "ngrams", 1, one)
@@ -245,7 +245,7 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
 
 def test_more_words_than_a_key_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rare words do not count towards the limit: no n-gram is more frequent than its rarest word."""
-    monkeypatch.setattr("tasks.count_ngrams.MAX_WORDS", 3)
+    monkeypatch.setattr("lexveil.collocations.counting.MAX_WORDS", 3)
     lines = ["a a b b c c d e f".split()]
     assert counted(lines, tmp_path, min_count=2)[1]["n_words"] == 6
     with pytest.raises(RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"):

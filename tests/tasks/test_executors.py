@@ -25,14 +25,15 @@ from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import prepare
+from lexveil.collocations import counting, sampling
+from lexveil.collocations.counting import count
+from lexveil.collocations.sampling import tokenize
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
 from lexveil.privatization.rewriter import Batch, Rewriter
 from lexveil.runtime import checkpoints
 from lexveil.runtime.pool import ordered_map
-from tasks import count_ngrams, evaluate, privatize, sample_corpus
-from tasks.count_ngrams import count
-from tasks.sample_corpus import tokenize
+from tasks import evaluate, privatize
 from tasks.segment_corpus import segment_file
 from tests.conftest import ROOT, run_stage
 
@@ -94,8 +95,8 @@ def of_bytes(folder: Path) -> dict[str, str]:
 
 
 def test_tokens(built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_corpus, "SMALL", 1)
-    monkeypatch.setattr(sample_corpus, "BATCH", 100)
+    monkeypatch.setattr(sampling, "SMALL", 1)
+    monkeypatch.setattr(sampling, "BATCH", 100)
     found = []
     for who, machine in machines(tmp_path, used.workers).items():
         if who == "two":  # as tests/tasks/test_sample_corpus.py does
@@ -109,16 +110,16 @@ def test_tokens(built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.Mon
 def test_counts(built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
     """In shards so small that there are several, which needs row groups that small. A worker is killed."""
     used.kill = True
-    monkeypatch.setattr(count_ngrams, "SHARD_TOKENS", 10_000)
+    monkeypatch.setattr(counting, "SHARD_TOKENS", 10_000)
     pq.write_table(pq.read_table(paths.TOKENS), tmp_path / "tokens.parquet", row_group_size=500)
-    assert len(count_ngrams.shards_of(tmp_path / "tokens.parquet", tmp_path, 10_000)) > 5
+    assert len(counting.shards_of(tmp_path / "tokens.parquet", tmp_path, 10_000)) > 5
     found, totals = [], []
     for who, machine in machines(tmp_path, used.workers).items():
         totals.append(count(tmp_path / "tokens.parquet", paths.WORDS, tmp_path / who, 2, machine))
         found.append(of_bytes(tmp_path / who))
     assert totals[0] == totals[1] == totals[2]
     assert len(found[0]) == 3 and found[0] == found[1] == found[2]
-    assert used.counts == [len(count_ngrams.shards_of(tmp_path / "tokens.parquet", tmp_path, 10_000))]
+    assert used.counts == [len(counting.shards_of(tmp_path / "tokens.parquet", tmp_path, 10_000))]
 
 
 def test_counts_that_are_nowhere_to_be_seen(
@@ -126,9 +127,9 @@ def test_counts_that_are_nowhere_to_be_seen(
 ) -> None:
     """As where machine.temp_directory is each machine's own."""
     monkeypatch.setattr(checkpoints, "SHOWN", 0.2)
-    monkeypatch.setattr(count_ngrams, "SHARD_TOKENS", 10_000)
+    monkeypatch.setattr(counting, "SHARD_TOKENS", 10_000)
     pq.write_table(pq.read_table(paths.TOKENS), tmp_path / "tokens.parquet", row_group_size=500)
-    monkeypatch.setattr(count_ngrams, "ordered_map", lambda function, items, machine: ({} for _ in items))
+    monkeypatch.setattr(counting, "ordered_map", lambda function, items, machine: ({} for _ in items))
     with pytest.raises(RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"):
         count(tmp_path / "tokens.parquet", paths.WORDS, tmp_path / "out", 2, machines(tmp_path, used.workers)["dask"])
     assert not (tmp_path / "out").exists()

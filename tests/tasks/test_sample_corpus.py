@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil.collocations import sampling
+from lexveil.collocations.sampling import sample, tokenize
 from lexveil.config import MachineParams, Params, SampleParams, load_params
 from lexveil.errors import MissingArtifact, ParameterError
-from tasks import sample_corpus
-from tasks.sample_corpus import sample, tokenize
 
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
 TEXTS = [f"Document {i} says hello. It ends." for i in range(60)]
@@ -133,8 +133,8 @@ def test_bad_weights(tmp_path: Path, weights: dict[str, float], message: str) ->
 
 
 def test_tokens_do_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.sample_corpus.SMALL", 1)
-    monkeypatch.setattr("tasks.sample_corpus.BATCH", 7)
+    monkeypatch.setattr("lexveil.collocations.sampling.SMALL", 1)
+    monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 7)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
     written = set()
     for workers in (1, 2):
@@ -151,8 +151,8 @@ def test_the_vocabulary_does_not_depend_on_shards(tmp_path: Path, monkeypatch: p
     sample(shards(tmp_path / "c", ["b a the a, b c.", "the c d. A b"]), tmp_path / "sample.parquet", params(60))
     found = []
     for batch, most in ((5000, 10**9), (1, 10**9), (5000, 1)):
-        monkeypatch.setattr("tasks.sample_corpus.BATCH", batch)
-        monkeypatch.setattr("tasks.sample_corpus.BATCH_BYTES", most)
+        monkeypatch.setattr("lexveil.collocations.sampling.BATCH", batch)
+        monkeypatch.setattr("lexveil.collocations.sampling.BATCH_BYTES", most)
         files = tmp_path / f"tokens-{batch}-{most}", tmp_path / f"words-{batch}-{most}"
         tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path))
         found.append([pq.read_table(file).to_pydict() for file in files])
@@ -166,20 +166,20 @@ def test_the_vocabulary_does_not_depend_on_shards(tmp_path: Path, monkeypatch: p
 
 
 def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.sample_corpus.BATCH", 10)
+    monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 10)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
     one = machine(tmp_path)
     tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-1", tmp_path / "words-1", one)
     done: list[int] = []
-    cut = sample_corpus.tokenize_shard
+    cut = sampling.tokenize_shard
 
-    def failing(shard: sample_corpus.Shard) -> sample_corpus.Done:
+    def failing(shard: sampling.Shard) -> sampling.Done:
         if len(done) == 4:
             raise KeyboardInterrupt
         done.append(shard.number)
         return cut(shard)
 
-    monkeypatch.setattr("tasks.sample_corpus.tokenize_shard", failing)
+    monkeypatch.setattr("lexveil.collocations.sampling.tokenize_shard", failing)
     with pytest.raises(KeyboardInterrupt):
         tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-2", tmp_path / "words-2", one)
     assert not (tmp_path / "tokens-2").exists()
@@ -193,7 +193,7 @@ def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path: Path, monkey
 
 
 def test_a_document_without_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.sample_corpus.BATCH", 1)
+    monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 1)
     pq.write_table(pa.table({"doc_id": ["a", "b", "c"], "text": ["x y", "\u3000", "y"]}), tmp_path / "sample")
     tokenize(tmp_path / "sample", tmp_path / "tokens", tmp_path / "words", machine(tmp_path))
     assert pq.read_table(tmp_path / "tokens").to_pydict() == {

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil.collocations.sampling import TOKENS
 from lexveil.text.segment import Collocations
-from tasks.sample_corpus import TOKENS
 from tasks.segment_corpus import segment_file
 
 WORDS = ["é", ",", "new", "york", "city", "😀"]

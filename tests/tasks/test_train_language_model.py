@@ -11,11 +11,11 @@ import yaml
 
 from lexveil import paths
 from lexveil.artifacts.language_models import load_language_model
+from lexveil.collocations.sampling import TOKENS
 from lexveil.errors import MissingArtifact, ParameterError
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from tasks import train_language_model as stage
-from tasks.sample_corpus import TOKENS
 from tests.conftest import run_stage
 
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,239 @@
+"""Counts of words, bigrams and trigrams.
+
+DuckDB counts the corpus shard by shard: an n-gram is one integer, and the counts of a shard are written to a file. A
+shard that is done is kept if the stage is interrupted. At the end the files are added up, one range of keys after
+another, so that memory does not grow with the corpus. Where shards and ranges are cut changes no byte.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.config import MachineParams
+from lexveil.errors import RequestError
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import Progress
+from lexveil.runtime.tables import atomic_directory, read_json, read_table, write_json
+
+COUNTED_BY = {"bigrams": "collocations/bigram_counts", "trigrams": "collocations/trigram_counts"}
+NAMES = tuple(COUNTED_BY)
+QUERIES = ("collocations/shard_totals", *COUNTED_BY.values())  # what decides the files of a shard
+MAX_WORDS = 2**21  # a trigram's key packs three word numbers into 63 bits
+LAST_KEY = 2**63 - 1
+SHARD_TOKENS = 2**22  # tokens of a shard, about; fewer if the memory limit asks for it
+TOKEN_BYTES = 128  # memory that counting a token takes, at most
+ROWS = 2**18  # of a row group of the output; also what is scored at a time
+SHARD_ROWS = 2**15  # of a row group of a shard's counts: whoever wants a range of keys reads about one too many of each
+ROW_BYTES = 6  # of a counted n-gram in the file of a shard
+RANGE_BYTES = 1024  # memory that adding up a counted n-gram takes, at most
+
+
+class Shard(NamedTuple):
+    """Consecutive row groups of tokens.parquet, and where their counts are written."""
+
+    tokens: Path
+    groups: list[int]
+    n_tokens: int
+    base: Path
+
+    def counts(self, name: str) -> Path:
+        """(key, count) of the bigrams or trigrams, Parquet."""
+        return self.base.with_suffix(f".{name}.parquet")
+
+    def totals(self) -> Path:
+        """JSON, written last, so that it stands for the whole shard."""
+        return self.base.with_suffix(".json")
+
+
+class Range(NamedTuple):
+    """The words that n-grams are made of: neither punctuation, nor connectors, nor rarer than an n-gram may be."""
+
+    first_id: int
+    end_id: int
+
+
+def countable(words: pa.Table, min_count: int) -> Range:
+    """The range of word numbers of which n-grams are counted.
+
+    No n-gram is more frequent than its rarest word, so words below ``min_count`` need not be looked at.
+
+    Raises:
+        RequestError: if there are more of them than a key can hold.
+    """
+    kinds = words.column("kind")
+    first = pc.sum(pc.not_equal(kinds, "word")).as_py() or 0
+    counts = words.column("count").to_numpy()[first:]
+    end = first + int(np.searchsorted(-counts, -min_count, side="right"))
+    if end > MAX_WORDS:
+        raise RequestError(
+            f"{paths.WORDS}: {end:,} different words occur at least {min_count} times; n-grams of at most "
+            f"{MAX_WORDS:,} can be counted. Raise count.min_count in params.yaml (collocations.min_count is at least "
+            "as high), or lower sample.max_documents"
+        )
+    return Range(first, end)
+
+
+def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
+    """Cut the corpus at row groups into shards of about ``size`` tokens; an empty corpus is one empty shard."""
+    meta = pq.read_metadata(tokens)
+    shards: list[Shard] = []
+    groups: list[int] = []
+    n = 0
+    for number in range(meta.num_row_groups):
+        group = meta.row_group(number)
+        columns = (group.column(at) for at in range(group.num_columns))
+        groups.append(number)
+        n += sum(column.num_values for column in columns if column.path_in_schema.startswith("ids."))
+        if n >= size or number + 1 == meta.num_row_groups:
+            shards.append(Shard(tokens, groups, n, folder / f"{len(shards):06}"))
+            groups, n = [], 0
+    return shards or [Shard(tokens, [], 0, folder / "000000")]
+
+
+def count_shard(con: duckdb.DuckDBPyConnection, shard: Shard, words: Range) -> dict[str, int]:
+    """Write the counts of one shard and return its totals."""
+    con.register("shard", pq.ParquetFile(shard.tokens).read_row_groups(shard.groups, columns=["sentence_id", "ids"]))
+    totals: dict[str, int] = con.sql(duckdb_session.text("collocations/shard_totals")).to_arrow_table().to_pylist()[0]
+    for name in NAMES:
+        duckdb_session.materialize(con, COUNTED_BY[name], shard.counts(name), group_rows=SHARD_ROWS, **words._asdict())
+    con.unregister("shard")
+    write_json(totals, shard.totals())
+    return totals
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCounter:
+    """Counts a shard wherever it finds itself, in memory of its own, and leaves the files where all can see them."""
+
+    words: Range
+    machine: MachineParams
+
+    def __call__(self, shard: Shard) -> dict[str, int]:
+        """Count; what was killed, or is late and no longer waited for, leaves no half file in the way of another."""
+        expect_file(shard.tokens, "this worker")
+        with own_folder(shard.base.parent) as folder, duckdb_session.session(self.machine) as con:
+            mine = shard._replace(base=folder / shard.base.name)
+            totals = count_shard(con, mine, self.words)
+            for name in NAMES:
+                mine.counts(name).replace(shard.counts(name))
+            mine.totals().replace(shard.totals())
+        return totals
+
+
+def counted_shards(
+    con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
+) -> Iterator[dict[str, int]]:
+    """Count shards and give the totals of each: here, where DuckDB has threads of its own, or on a cluster."""
+    if machine.executor == "local" or len(shards) < 2:
+        yield from (count_shard(con, shard, words) for shard in shards)
+        return
+    counter = ShardCounter(words, duckdb_session.share(machine))
+    # Where workers are elsewhere, so is their current folder.
+    shards = [shard._replace(tokens=shard.tokens.resolve(), base=shard.base.resolve()) for shard in shards]
+    for shard, totals in zip(shards, ordered_map(counter, shards, machine), strict=True):
+        expect_file(shard.totals(), "this process")
+        yield totals
+
+
+def count_shards(
+    con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
+) -> dict[str, int]:
+    """Count every shard that is not counted yet; return the totals of all."""
+    missing = [shard for shard in shards if not shard.totals().exists()]
+    known = [read_json(shard.totals(), "count_ngrams") for shard in shards if shard.totals().exists()]
+    if known:
+        print(f"count: {len(known)} of {len(shards)} shards were counted by an interrupted run", flush=True)
+    totals = dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0)
+    for one in known:
+        totals = {key: n + one[key] for key, n in totals.items()}
+    progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
+    for one in counted_shards(con, missing, words, machine):
+        totals = {key: n + one[key] for key, n in totals.items()}
+        progress.advance(one["n_tokens"], one["n_tokens"], f"{totals['n_documents']:,} documents")
+    progress.finish()
+    return totals
+
+
+def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
+    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files together.
+
+    They are cut where row groups end, by the statistics of the files; each file may add a row group to a range.
+    """
+    ends: list[tuple[int, int]] = []
+    for file in files:
+        meta = pq.read_metadata(file)
+        groups = (meta.row_group(number) for number in range(meta.num_row_groups))
+        ends += [(group.column(0).statistics.max, group.num_rows) for group in groups if group.num_rows]
+    first = n = 0
+    for last, group_rows in sorted(ends):
+        n += group_rows
+        if n >= rows and first <= last < LAST_KEY:
+            yield first, last
+            first, n = last + 1, 0
+    yield first, LAST_KEY
+
+
+def disk(words: pa.Table, used: Range) -> tuple[float, float]:
+    """Bytes that the counts of shards take on disk: expected, and at most.
+
+    As if words were independent, a pair counts with probability p^2 and a triple with p^3, p the share of tokens that
+    count; neither can exceed p. Every one is taken to be different from all others in its shard.
+    """
+    n_tokens = pc.sum(words.column("count")).as_py() or 0
+    n_used = pc.sum(words.column("count").slice(used.first_id, used.end_id - used.first_id)).as_py() or 0
+    share = n_used / max(n_tokens, 1)
+    return ROW_BYTES * n_used * (share + share**2), 2 * ROW_BYTES * n_used
+
+
+def count(tokens: Path, words: Path, out: Path, min_count: int, machine: MachineParams) -> dict[str, int]:
+    """Write the three tables of counts into folder ``out`` and return the totals.
+
+    Raises:
+        RequestError: if there are too many different words, too little disk, or the two files are of different corpora.
+    """
+    table = read_table(words, "sample_corpus", columns=["count", "kind"])
+    used = countable(table, min_count)
+    memory = duckdb_session.memory_bytes(machine if machine.executor == "local" else duckdb_session.share(machine))
+    size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
+    code = ["lexveil.collocations.counting", *QUERIES]
+    with (
+        kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work,
+        duckdb_session.session(machine) as con,
+        atomic_directory(out) as folder,
+    ):
+        check_disk(work, *disk(table, used), "counting")
+        shards = shards_of(tokens, work, size)
+        totals = count_shards(con, shards, used, machine)
+        if totals["n_tokens"] != (pc.sum(table.column("count")).as_py() or 0):
+            raise RequestError(
+                f"{words} counts another number of tokens than {tokens} holds; `dvc repro --force sample_corpus` makes "
+                "both from the same documents"
+            )
+        shutil.copyfile(words, folder / "words.parquet")  # the numbers below mean nothing without it
+        for name in NAMES:
+            print(f"adding up the {name} of {len(shards)} shards", flush=True)
+            files = [shard.counts(name) for shard in shards]
+            duckdb_session.view(con, "counted", *files)
+            ranges = [
+                {"first_key": first, "last_key": last, "min_count": min_count}
+                for first, last in key_ranges(files, duckdb_session.memory_bytes(machine) // RANGE_BYTES)
+            ]
+            rows = duckdb_session.materialize_parts(
+                con, f"collocations/merge_{name}", folder / f"{name}.parquet", ranges, group_rows=ROWS
+            )
+            totals[f"n_{name}"] = rows
+            print(f"counted {name}: {rows:,} occur at least {min_count} times", flush=True)
+    return totals | {"n_words": table.num_rows}

@@ -1,0 +1,295 @@
+"""Sampling of the corpus, and its tokens as word numbers.
+
+Each word becomes a number here, and nothing after this reads text again. The sample is cut into shards of whole
+documents. A shard's words are numbered by themselves, so shards need not wait for each other and a finished one is
+kept if the stage is interrupted; when all are there, the vocabulary is numbered once and every shard renumbered.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexveil.config import MachineParams, Params
+from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
+from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.stage import Progress
+from lexveil.runtime.tables import atomic_file
+from lexveil.text.fast_tokenize import tokenize_texts
+from lexveil.text.function_words import CONNECTORS
+from lexveil.text.tokenize import has_letters
+
+TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
+SHARD_WORDS = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("local_id", pa.int32()),
+        ("word", pa.string()),
+        ("count", pa.int64()),
+        ("kind", pa.int8()),
+    ]
+)
+# Smaller than a dictionary and four times as fast to write: word numbers seldom use their upper bytes.
+ENCODING = {
+    "compression": "zstd",
+    "compression_level": 1,
+    "use_dictionary": ["doc_id"],
+    "column_encoding": {"ids.list.element": "BYTE_STREAM_SPLIT"},
+}
+
+GROUP = 10_240  # documents of a row group of sample.parquet: what is read at a time
+BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
+BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
+OBJECT_BYTES = (2**24, 2**27)  # of a document's line in a shard: DuckDB's own limit, and what is allowed at most
+SMALL = 300_000  # documents below which starting worker processes costs more than it saves
+
+
+def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
+    """The shards of each source: a folder in the corpus folder is a source of its name, the shards beside have none.
+
+    Raises:
+        MissingArtifact: if there are no shards.
+        ParameterError: if a weight is of no source, or all are 0.
+    """
+    sources = {"": sorted(corpus.glob("*.json.gz"))}
+    sources |= {folder.name: sorted(folder.glob("*.json.gz")) for folder in sorted(corpus.glob("*/"))}
+    sources = {name: shards for name, shards in sources.items() if shards}
+    if not sources:
+        raise MissingArtifact(
+            f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use --corpus PATH` brings some"
+        )
+    for name in weights:
+        if name not in sources or not name:
+            named = ", ".join(filter(None, sources)) or "none, its shards have no name"
+            raise ParameterError(
+                f"params.yaml: sample.weights.{name} is of no source in {corpus} (there are: {named}); remove it, or "
+                "bring the source by `lexveil data use --corpus NAME=PATH`"
+            )
+    if not any(weights.get(name, 1.0) for name in sources):
+        raise ParameterError("params.yaml: sample.weights: all are 0, so there is nothing to learn from; raise one")
+    return sources
+
+
+def object_size(shards: Iterable[Path]) -> int:
+    """Bytes that a document's line may have: those of the largest shard, unpacked, within ``OBJECT_BYTES``.
+
+    DuckDB begins many shards at once, each with a buffer of twice this size, so that small shards with the largest
+    allowed one would fill the memory. A gzip file ends with its size (RFC 1952, ISIZE).
+    """
+    sizes = []
+    for shard in shards:
+        with shard.open("rb") as file:
+            if file.seek(0, io.SEEK_END) >= 4:
+                file.seek(-4, io.SEEK_END)
+                sizes.append(int.from_bytes(file.read(4), "little"))
+    least, most = OBJECT_BYTES
+    return min(max(least, *sizes), most)
+
+
+def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
+    """Write the sampled documents (doc_id, text, source) and return how many there are of each source.
+
+    Raises:
+        MissingArtifact, ParameterError: as ``sources_of``.
+    """
+    weights = params.sample.weights
+    sources = {name: shards for name, shards in sources_of(corpus, weights).items() if weights.get(name, 1.0)}
+    with duckdb_session.session(params.machine) as con:
+        largest = object_size(shard for shards in sources.values() for shard in shards)
+        packed = sum(shard.stat().st_size for shards in sources.values() for shard in shards)
+        # The sample is about as large as the shards; rows that do not fit into memory are spilled unpacked.
+        check_disk(Path(params.machine.temp_directory), packed, 5 * packed, "sampling")
+        con.execute(
+            "create temp view corpus as "
+            + " union all ".join(
+                f"select text, '{name}' as source, {weights.get(name, 1.0)!r}::double as weight "
+                f"from read_json({duckdb_session.file_list(shards)}, "
+                f"columns = {{text: 'varchar'}}, format = 'newline_delimited', maximum_object_size = {largest})"
+                for name, shards in sources.items()
+            )
+        )
+        chosen = {"seed": params.seed, "max_documents": params.sample.max_documents}
+        duckdb_session.materialize(con, "corpus/sample", out, group_rows=GROUP, **chosen)
+        duckdb_session.view(con, "sample", out)
+        return dict(con.execute("select source, count(*) from sample group by all order by all").fetchall())
+
+
+class Shard(NamedTuple):
+    """Some documents of the sample: its number, where its tokens and words are written, the rows (doc_id, text)."""
+
+    number: int
+    folder: Path
+    documents: pa.RecordBatch
+
+    def tokens(self) -> Path:
+        """(doc_id, sentence_id, ids), Arrow; written last, so that it stands for the whole shard."""
+        return self.folder / f"{self.number:06}.tokens.arrow"
+
+    def words(self) -> Path:
+        """The distinct words, Parquet."""
+        return self.folder / f"{self.number:06}.words.parquet"
+
+
+class Done(NamedTuple):
+    """What a shard holds."""
+
+    n_documents: int
+    n_sentences: int
+    n_tokens: int
+
+
+def kind_of(word: str) -> int:
+    """0 punctuation, 1 connector, 2 word: what may take part in a collocation comes last."""
+    return 0 if not has_letters(word) else 1 if word in CONNECTORS else 2
+
+
+def tokenize_shard(shard: Shard) -> Done:
+    """Write the tokens and words of one shard, in whatever process."""
+    expect_file(shard.folder, "this worker")
+    with own_folder(shard.folder) as folder:
+        mine = shard._replace(folder=folder)
+        done = write_shard(mine)
+        mine.words().replace(shard.words())
+        mine.tokens().replace(shard.tokens())
+    return done
+
+
+def write_shard(shard: Shard) -> Done:
+    """Write the tokens and words of one shard."""
+    documents = shard.documents
+    found = tokenize_texts(documents.column("text"))
+    n_sentences = len(found.sentence_sizes)
+    n_words = len(found.words)
+    counts = np.bincount(found.ids, minlength=n_words)
+    kinds = np.fromiter(map(kind_of, found.words.to_pylist()), dtype=np.int8, count=n_words)
+    words = [np.full(n_words, shard.number, np.int32), np.arange(n_words, dtype=np.int32), found.words, counts, kinds]
+    with atomic_file(shard.words()) as file:
+        pq.write_table(pa.table(words, SHARD_WORDS), file, compression="zstd", compression_level=1)
+
+    offsets = np.concatenate([[0], np.cumsum(found.sentence_sizes)]).astype(np.int32)
+    ids = pa.ListArray.from_arrays(offsets, pa.array(found.ids))
+    per_text = found.sentences_per_text
+    document = np.repeat(np.arange(len(per_text)), per_text)
+    first = np.cumsum(per_text) - per_text
+    numbers = (np.arange(n_sentences) - first[document]).astype(np.int32)
+    table = pa.table([documents.column("doc_id").take(pa.array(document)), pa.array(numbers), ids], TOKENS)
+    with atomic_file(shard.tokens()) as file, pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, TOKENS) as out:
+        out.write_table(table)
+    return Done(documents.num_rows, n_sentences, len(found.ids))
+
+
+def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
+    """Cut the sample into shards. Where they are cut depends on the sample alone."""
+    number = 0
+    for batch in pq.ParquetFile(sample_file).iter_batches(batch_size=BATCH, columns=["doc_id", "text"]):
+        # BATCH rows may come as several batches, at the edge of a row group; that is no harm, it repeats.
+        ends = np.cumsum(pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False))
+        start = 0
+        while start < batch.num_rows:
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
+            yield Shard(number, folder, batch.slice(start, stop - start))
+            number, start = number + 1, stop
+
+
+def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams) -> list[Shard]:
+    """Tokenize every shard that is not there yet; return all of them, without their documents."""
+    total = pq.ParquetFile(sample_file).metadata.num_rows
+    shards: list[Shard] = []
+    kept = 0
+
+    def missing() -> Iterator[Shard]:
+        nonlocal kept
+        for shard in shards_of(sample_file, folder):
+            shards.append(shard._replace(documents=None))
+            if shard.tokens().exists():
+                kept += shard.documents.num_rows
+            else:
+                yield shard
+
+    progress = Progress("tokenize", total, "documents")
+    for done in ordered_map(tokenize_shard, missing(), machine if total > SMALL else machine.alone()):
+        progress.advance(done.n_documents, done.n_tokens)
+    if kept:
+        print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
+        progress.advance(kept)
+    progress.finish()
+    for shard in shards:
+        expect_file(shard.tokens(), "this process")
+    pa.default_memory_pool().release_unused()  # what follows is DuckDB's, with memory of its own
+    return shards
+
+
+def number_words(shards: list[Shard], out: Path, work: Path, machine: MachineParams) -> int:
+    """Write the vocabulary, and the number of each shard's words into ``work``; return the number of words."""
+    with duckdb_session.session(machine) as con:
+        duckdb_session.view(con, "shard_words", *(shard.words() for shard in shards))
+        n_words = duckdb_session.materialize(con, "corpus/words", out)
+        duckdb_session.view(con, "words", out)
+        duckdb_session.materialize(con, "corpus/word_ids", work)
+    return n_words
+
+
+class Column:
+    """A column of a Parquet file, read from front to back in stretches of any length."""
+
+    def __init__(self, file: Path, name: str) -> None:
+        self.batches = (batch.column(0).to_numpy() for batch in pq.ParquetFile(file).iter_batches(columns=[name]))
+        self.left = np.zeros(0, dtype=np.int32)
+
+    def take(self, n: int) -> npt.NDArray[np.int32]:
+        """The next ``n`` values."""
+        taken = [self.left]
+        have = len(self.left)
+        while have < n:
+            taken.append(next(self.batches))
+            have += len(taken[-1])
+        values = np.concatenate(taken)
+        self.left = values[n:]
+        return values[:n]
+
+
+def renumber(shards: list[Shard], word_ids: Path, out: Path) -> int:
+    """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return the sentences."""
+    rows = 0
+    numbers = Column(word_ids, "word_id")
+    with atomic_file(out) as file, pq.ParquetWriter(file, TOKENS, **ENCODING) as writer:
+        for shard in shards:
+            global_ids = numbers.take(pq.read_metadata(shard.words()).num_rows)
+            with pa.OSFile(str(shard.tokens())) as source:
+                table = pa.ipc.open_file(source).read_all().combine_chunks()
+            if not table.num_rows:
+                continue
+            ids = table.column("ids").chunk(0)
+            renumbered = pa.ListArray.from_arrays(ids.offsets, pa.array(global_ids[ids.values.to_numpy()]))
+            writer.write_table(
+                pa.table([table.column("doc_id"), table.column("sentence_id"), renumbered], TOKENS),
+                row_group_size=table.num_rows,
+            )
+            rows += table.num_rows
+    return rows
+
+
+def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) -> int:
+    """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return the sentences."""
+    text = pq.ParquetFile(sample_file).metadata
+    n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
+    code = ["lexveil.collocations.sampling", "lexveil.text"]
+    with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES) as work:
+        # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
+        check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")
+        shards = tokenize_shards(sample_file, work.resolve(), machine)
+        n_words = number_words(shards, words, work / "word_ids.parquet", machine)
+        n_sentences = renumber(shards, work / "word_ids.parquet", out)
+    print(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words", flush=True)
+    return n_sentences
