@@ -19,7 +19,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.privatization.two_passes import TwoPassRun
 
-DOCS = Path(__file__).parents[2] / "docs" / "bad-input.md"
+DOCS = Path(__file__).parents[2] / "docs/reference/bad-input.md"
 HOW = ("--mechanism", "madlib", "--strategy", "S1")
 
 
