@@ -101,7 +101,7 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
     except FileNotFoundError:
         raise RequestError(
-            f"{path}: there is no such file; it names what is to be served, see docs/operation.md"
+            f"{path}: there is no such file; it names what is to be served, see docs/how-to/operation.md"
         ) from None
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         raise RequestError(f"{path}: not valid YAML with a list `deployments`") from None

@@ -20,7 +20,7 @@ ledger = actions(
 
     The ledger of epsilon: every release is charged to the subjects of its documents, and none gets beyond the
     cap of params.yaml: release. Its folder is named there. Subjects are salted hashes, found by their keys.
-    docs/ledger.md says what it guarantees, and what to keep copies of.
+    docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
 
       lexveil ledger show --top 10
       lexveil ledger show --subject user-1234

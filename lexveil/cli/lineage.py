@@ -41,7 +41,7 @@ def lineage(
 
     Prints the chain from an artifact down to the files of the data, as DVC recorded it: commands, parameters,
     hashes, and the runs, commits and libraries that made each. Of a file that `lexveil privatize` wrote, by the
-    record beside it. docs/lineage.md says more.
+    record beside it. docs/how-to/lineage.md says more.
 
       lexveil lineage artifacts/private/madlib/S3/10.0
       lexveil lineage letters.out.jsonl --verify

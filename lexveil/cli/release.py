@@ -22,7 +22,7 @@ def release(
 
     Reads the source that params.yaml names (release), releases documents that are new or changed, skips those
     it knows, takes out those that are withdrawn, and archives nothing that its checks do not pass. Documents
-    are known again by salted hashes of their ids. docs/release.md says more.
+    are known again by salted hashes of their ids. docs/how-to/release.md says more.
 
       lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs
       lexveil release

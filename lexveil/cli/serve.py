@@ -15,7 +15,7 @@ def serve(*, port: Annotated[Port, Parameter(help="of the server, if one is star
 
     Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start
     them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses that server; else it
-    starts one on 127.0.0.1, reachable from this machine only. docs/operation.md says how to keep it alive.
+    starts one on 127.0.0.1, reachable from this machine only. docs/how-to/operation.md says how to keep it alive.
 
       lexveil serve
       lexveil serve --port 4201

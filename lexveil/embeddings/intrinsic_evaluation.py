@@ -1,7 +1,8 @@
 """How good an embedding is: neighbours, human similarity judgements, analogies, and which vectors training moved.
 
-What ``train_embeddings`` writes to artifacts/metrics/embeddings/SEGMENTATION.json under "quality"; docs/embeddings.md
-lists the keys. Cosines throughout, so the length of vectors has no part in the first three.
+What ``train_embeddings`` writes to artifacts/metrics/embeddings/SEGMENTATION.json under "quality";
+docs/reference/embeddings.md lists the keys. Cosines throughout, so the length of vectors has no part in the first
+three.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See docs/lineage.md.
+"""Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See docs/how-to/lineage.md.
 
 .provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes nothing stale and
 changes no artifact. Each of its entries names by a hash the entry of dvc.lock that it belongs to: an entry that some

@@ -147,7 +147,7 @@ def publish(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseRepor
     if terms.source is None and terms.sql is None:
         raise RequestError(
             "params.yaml: release.source and release.sql are null, so there is nothing to release; name an inbox "
-            "folder, files or a SELECT (docs/release.md)"
+            "folder, files or a SELECT (docs/how-to/release.md)"
         )
     require_checks(terms.strategy)
     published = _open(params, make=not dry_run)

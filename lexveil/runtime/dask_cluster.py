@@ -1,7 +1,7 @@
 """The executor on a Dask cluster: of this machine, or of several behind a scheduler.
 
 Values are pickled by this process and its own workers only. A scheduler runs whatever code it is sent, and texts pass
-through it: docs/clusters.md says how to secure one.
+through it: docs/how-to/clusters.md says how to secure one.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _connected(machine: MachineParams) -> Iterator[Client]:
     if address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
         raise RequestError(
             f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration names no certificates; "
-            "set distributed.comm.tls.ca-file and client.cert there, as docs/clusters.md says"
+            "set distributed.comm.tls.ca-file and client.cert there, as docs/how-to/clusters.md says"
         )
     try:
         if (what := asyncio.run(_identity(address))) != "Scheduler":

@@ -135,7 +135,7 @@ def recommend(
     if not found:
         raise RequestError(
             f"no data set has both a utility and an attack to weigh: {', '.join(missing)}; documents need a label, an "
-            "attribute and splits (docs/evaluation.md)"
+            "attribute and splits (docs/explanation/evaluation.md)"
         )
     limits = {"min_utility": min_utility, "max_attack": max_attack}
     return {"limits": limits, "setting": setting, "attacker": ATTACKER, "datasets": found, "left_out": missing}

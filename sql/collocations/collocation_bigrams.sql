@@ -5,7 +5,7 @@
 -- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits; $min_npmi, $min_llr, $min_t_score:
 --          further thresholds, null for none
 -- key      (first_id, second_id)
--- source   docs/collocations.md. With e = c(x) c(y) / N, what c(xy) would be if x and y were independent:
+-- source   docs/reference/collocations.md. With e = c(x) c(y) / N, what c(xy) would be if x and y were independent:
 --          PMI = log2( c(xy) / e ), CLMLDP section 4.1; NPMI = PMI / -log2( c(xy) / N ), Bouma 2009;
 --          LLR = 2 sum over the 2 x 2 table of o ln( o / e ), Dunning 1993; t = ( c(xy) - e ) / sqrt( c(xy) ), Church et al. 1991
 -- ordered  by key, because row order is part of the file hash that DVC compares

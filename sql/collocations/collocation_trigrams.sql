@@ -3,7 +3,7 @@
 -- reads    trigrams (first_id, second_id, third_id, count, first_count, second_count, third_count), as there
 -- params   as in collocation_bigrams.sql
 -- key      (first_id, second_id, third_id)
--- source   docs/collocations.md. With e = c(x) c(y) c(z) / N^2, what c(xyz) would be if x, y and z were independent:
+-- source   docs/reference/collocations.md. With e = c(x) c(y) c(z) / N^2, what c(xyz) would be if x, y and z were independent:
 --          PMI = log2( c(xyz) / e ), CLMLDP section 4.1; NPMI = PMI / -2 log2( c(xyz) / N ), after Bouma 2009;
 --          LLR = 2 ( c ln( c / e ) + ( N - c ) ln( ( N - c ) / ( N - e ) ) ), after Dunning 1993, of one binomial:
 --          the full 2 x 2 x 2 table needs pairs with a gap, x ? z, which are not counted;

@@ -1,4 +1,4 @@
-"""Every kind of input that is refused; what is said of each stands in docs/bad-input.md."""
+"""Every kind of input that is refused; what is said of each stands in docs/reference/bad-input.md."""
 
 from __future__ import annotations
 

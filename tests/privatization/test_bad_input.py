@@ -25,7 +25,7 @@ HOW = ("--mechanism", "madlib", "--strategy", "S1")
 
 @cache
 def documented() -> dict[str, tuple[int, str]]:
-    """Exit code and message of every case, as docs/bad-input.md has them."""
+    """Exit code and message of every case, as docs/reference/bad-input.md has them."""
     rows = re.findall(r"^\| ([^|]+?) \| ([12]) \| ``? ?(.+?) ?``? \|$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == len({case for case, _, _ in rows})
     return {case: (int(code), message) for case, code, message in rows}
@@ -103,7 +103,7 @@ def test_what_is_refused(
 
 
 def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source: str, out: str) -> None:
-    """Rewrite ``source`` to ``out``, which must fail as docs/bad-input.md says of ``case``."""
+    """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of ``case``."""
     before, spent = files(inputs), spends()
     assert privatize(str(inputs / source), "-o", str(inputs / out), *HOW, "--epsilon", "10") == documented()[case][0]
     printed, err = capsys.readouterr()
