@@ -29,8 +29,9 @@ from benchmarks.material import draw_tokens
 from benchmarks.per_sentence import PUBLISHED, TIDY
 from benchmarks.table import print_table, show
 from lexveil.runtime.tables import write_json
+from lexveil.text.collocation_index import Collocations
 from lexveil.text.function_words import CONNECTORS
-from lexveil.text.segment import Collocations, segment, write_lines
+from lexveil.text.segment import segment, write_lines
 from lexveil.text.tokenize import has_letters, sentences
 from lexveil.types import Floats, Ids
 

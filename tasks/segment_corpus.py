@@ -22,7 +22,8 @@ from lexveil.runtime.checkpoints import expect_file
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_file, read_table, require, write_json
-from lexveil.text.segment import SEGMENTATIONS, Collocations, segment, write_lines
+from lexveil.text.collocation_index import Collocations
+from lexveil.text.segment import SEGMENTATIONS, segment, write_lines
 from lexveil.types import Bytes, Ids
 
 BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else

@@ -14,7 +14,9 @@ from collections.abc import Callable
 import atheris
 
 # numba compiles only what is not instrumented.
-with atheris.instrument_imports(include=["lexveil.formats", "lexveil.text"], exclude=["lexveil.text.fast_tokenize"]):
+with atheris.instrument_imports(
+    include=["lexveil.formats", "lexveil.text"], exclude=["lexveil.text.fast_tokenize", "lexveil.text.scanner"]
+):
     from benchmarks.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
 
 

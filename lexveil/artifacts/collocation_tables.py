@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.runtime.tables import require
-from lexveil.text.segment import Collocations
+from lexveil.text.collocation_index import Collocations
 
 _WORDS = ("first_word", "second_word", "third_word")
 

@@ -53,8 +53,8 @@ from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.privatization.rewrite import Rewritten, rewrite
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
+from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import PUNCTUATION, Lexicon, encode
-from lexveil.text.segment import Collocations
 from lexveil.types import Floats, Ids, Vectors
 
 MODES = ("experiment", "release")

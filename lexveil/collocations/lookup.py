@@ -142,7 +142,8 @@ def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> li
     """
     import numpy as np
 
-    from lexveil.text.segment import SEGMENTATIONS, Collocations, segment  # compiled code: loaded only for a text
+    from lexveil.text.collocation_index import Collocations  # compiled code: loaded only for a text
+    from lexveil.text.segment import SEGMENTATIONS, segment
 
     columns: list[Any] = []
     for size in NGRAMS:

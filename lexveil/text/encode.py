@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lexveil.text.collocation_index import Collocations
 from lexveil.text.fast_tokenize import spans_of_texts
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.pieces import Bounded, Pieces
-from lexveil.text.segment import Collocations, segment
+from lexveil.text.segment import segment
 from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
 from lexveil.types import Int32
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
-from lexveil.text.segment import Collocations
 from tasks import check_vocab
 from tests.checks.conftest import SECRET
 

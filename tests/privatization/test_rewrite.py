@@ -9,8 +9,8 @@ from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization import rewrite as module
 from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
-from lexveil.text.segment import Collocations
 
 TOKENS = ["the", ",", "new_york", "cat", "dog", "is", ".", "ran_away_again"]
 VECTORS = np.random.default_rng(2).standard_normal((len(TOKENS), 3)).astype(np.float32)

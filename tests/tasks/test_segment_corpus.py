@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil.collocations.sampling import TOKENS
-from lexveil.text.segment import Collocations
+from lexveil.text.collocation_index import Collocations
 from tasks.segment_corpus import segment_file
 
 WORDS = ["é", ",", "new", "york", "city", "😀"]

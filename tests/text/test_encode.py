@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import KINDS, Lexicon, encode
-from lexveil.text.segment import Collocations
 from lexveil.text.tokenize import normal_form, token_spans
 
 TOKENS = ["the", "new_york", "is", "big", ",", "york", "new"]

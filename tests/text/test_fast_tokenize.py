@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchmarks import tokenizing
 from lexveil.data.default import articles, polarity, write_default_corpus
 from lexveil.errors import RequestError
-from lexveil.text import fast_tokenize, tokenize
+from lexveil.text import fast_tokenize, scanner, tokenize
 from lexveil.text.fast_tokenize import spans_of_texts, tokenize_texts
 from lexveil.text.tokenize import normal_form, sentences, token_spans
 
@@ -270,7 +270,7 @@ def test_words_are_compared_and_not_only_their_hashes() -> None:
     places = np.array([[0, 2], [2, 4], [0, 0], [0, 0]], np.int32)
     slots[5], slots[6] = 0, 1
     hashes[:2] = 5  # as if ab and cd had the same
-    find = fast_tokenize._slot
+    find = scanner.find_slot
     assert find(data, 2, 4, np.uint64(5), slots, hashes, places) == 6
     assert find(data, 0, 2, np.uint64(5), slots, hashes, places) == 5
     assert find(data, 4, 6, np.uint64(5), slots, hashes, places) == 5
@@ -281,7 +281,7 @@ def test_words_are_compared_and_not_only_their_hashes() -> None:
 def test_a_larger_table_keeps_every_surface() -> None:
     """Also those that want the same slot, the first surface among them."""
     slots = np.full(8, -1, np.int32)
-    fast_tokenize._refill(slots, np.array([5, 13, 5, 7], np.uint64))
+    scanner.refill(slots, np.array([5, 13, 5, 7], np.uint64))
     assert slots.tolist() == [3, -1, -1, -1, -1, 0, 1, 2]
 
 
