@@ -25,14 +25,21 @@ CUT = {
     ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
 }
 
+# Modules that find others by listing their folder: those of them that register something.
+DISCOVERED = {"lexveil.mechanisms.registry": "@register"}
+
 STAGE = re.compile(r"^  (\w+):$")
 CODE = re.compile(r"^      - (?:(?:tasks|lexveil|sql)/\S*)$")
 COMMAND = re.compile(r"^    cmd: python -m ([\w.]+)")
 
 
 def import_graph() -> grimp.ImportGraph:
-    """The imports of the library and the stages, lazy ones too, without those in ``CUT``."""
+    """The imports of the library and the stages, lazy ones too, without those in ``CUT``, with ``DISCOVERED``."""
     graph = grimp.build_graph(*ROOTS, cache_dir=None)
+    for importer, mark in DISCOVERED.items():
+        for module in graph.find_children(importer.rpartition(".")[0]):
+            if mark in (ROOT / source_of(module)).read_text(encoding="utf-8").splitlines():
+                graph.add_import(importer=importer, imported=module)
     for importer, imported in CUT:
         graph.remove_import(importer=importer, imported=imported)
     return graph

@@ -15,6 +15,7 @@ Flags = npt.NDArray[np.bool_]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]  # random 64-bit words
 Steps = npt.NDArray[np.int16]  # quantized coordinates
 
 Vectors = npt.NDArray[np.float32]  # (V, p), one row per word

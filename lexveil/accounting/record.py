@@ -31,13 +31,6 @@ class Guarantee:
     because: list[str]
 
 
-EXACT = {
-    "diffractor_geometric": "the new index is drawn exactly, on integers",
-    "diffractor_tem": "the new index is drawn exactly, on integers; its radius γ is a float64",
-    "tem": "words are drawn from 53-bit uniform numbers, every probability right to a relative 1e-7",
-}
-
-
 def guarantee(
     mechanism: str,
     strategy: str,
@@ -69,7 +62,7 @@ def guarantee(
         *([f"what is kept ({', '.join(kept)}) leaves in clear and is the same in both texts"] if kept else []),
         "the document budget is public"
         + (": it tells nothing" if given_budget else ": it follows from the average length of the data set"),
-        EXACT.get(mechanism, "continuous noise is drawn in float64, exact up to its rounding"),
+        MECHANISMS[mechanism].exactness,
     ]
     if n_columns > 1:
         conditions.append(f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden")

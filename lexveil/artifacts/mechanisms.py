@@ -16,7 +16,7 @@ from lexveil.config import MechanismParams
 from lexveil.embeddings.word_orders import SETS, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
-from lexveil.mechanisms.registry import ON_LISTS, Kernel, build_mechanism
+from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
 from lexveil.types import Orders, Vectors
 
 
@@ -47,12 +47,12 @@ def prepare(name: str, segmentation: str, space: WordSpace, policy: Policy, para
     own = dict(given.get(name, {}))
     shown = {key.rstrip("_"): value for key, value in own.items()}
     vocabulary, orders, files = Vocabulary.of(space.tokens, space.vectors, policy), None, {}
-    if name in ON_LISTS:
+    if MECHANISMS[name].on_lists:
         chosen = own.pop("lists")
         vocabulary, orders = over_lists(segmentation, chosen, space, vocabulary)
         folder = paths.word_orders(segmentation, chosen)
         files = {f"word_orders/{segmentation}/{chosen}/{file}": folder / file for file in ("words.txt", "orders.npy")}
-    elif given["rank_remap"]["enabled"] and name in ("madlib", "mahalanobis", "vickrey"):
+    elif given["rank_remap"]["enabled"] and MECHANISMS[name].rank_remap:
         shown["rank_remap"] = {key: value for key, value in given["rank_remap"].items() if key != "enabled"}
     if not len(vocabulary.rows):
         raise RequestError(f"{paths.embedding(segmentation)} holds no word to replace words by; enlarge the corpus")
@@ -64,7 +64,7 @@ def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
     """The mechanism as params.yaml describes it over any words, (W, p); its lists are built on their vectors."""
     given = asdict(params)
     own, orders = dict(given.get(name, {})), None
-    if name in ON_LISTS:
+    if MECHANISMS[name].on_lists:
         per_model, _ = SETS[own.pop("lists")]
         orders = greedy_orders(vectors, [start % len(vectors) for start in range(0, -per_model, -1)])
     return build_mechanism(name, vectors, given | {name: own}, orders)

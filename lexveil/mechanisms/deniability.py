@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.mechanisms.registry import ClosedForm, Mechanism
+from lexveil.mechanisms.base import ClosedForm, Mechanism
 from lexveil.types import Floats, Ids
 
 WORDS = 100

@@ -6,23 +6,36 @@ import decimal
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.kernels.diffractor import geometric, truncated_exponential
-from lexveil.mechanisms.noise.keystream import Words, draw_words, expand
-from lexveil.mechanisms.preconditions import check_epsilon, check_range
+from lexveil.mechanisms.base import BaseMechanism, register
+from lexveil.mechanisms.preconditions import check_epsilon
 from lexveil.mechanisms.tem import truncation
-from lexveil.types import Floats, Ids, Orders
+from lexveil.parameters import Section
+from lexveil.types import Floats, Ids, Orders, Words
 
 CHUNK = 16_384  # tokens at a time, so that what belongs to them stays in the cache
 DIGITS = 70  # decimal digits beyond those of the uniform number
 GUARD = 40  # of them given away to rounding
 
 
-class _OnLists:
+class DiffractorGeometricParameters(Section):
+    """Parameters of diffractor_geometric; the lists are those that it is built over."""
+
+    lists: Literal["L0", "L1", "L2"] = Field("L0", description="one of word_orders.sets")
+
+
+class DiffractorTemParameters(DiffractorGeometricParameters):
+    """Parameters of diffractor_tem."""
+
+    beta: float = Field(0.001, ge=1e-12, lt=1, description="as of tem")
+
+
+class _OnLists(BaseMechanism):
     """What both mechanisms share: lists, and the choice among them.
 
     One list is drawn uniformly, independent of the word, and the word is perturbed in it, once. That has the law of
@@ -36,13 +49,14 @@ class _OnLists:
 
     metric: ClassVar[str] = "largest difference of the words' indexes over the lists"
     guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·max_l|i_l(w)-i_l(w')|)·Pr[M(w')=y]"
+    unit: ClassVar[str] = "list position"
+    on_lists: ClassVar[bool] = True
 
     def __init__(self, orders: Sequence[Orders] | Orders) -> None:
         self.orders = np.ascontiguousarray(np.atleast_2d(np.asarray(orders)), dtype=np.int32)
         if not self.orders.size:
             raise ParameterError("a list needs at least one word")
         self.size = self.orders.shape[1]
-        self.no_guarantee: str | None = None
         every = np.arange(self.size, dtype=np.int32)
         if not (np.sort(self.orders, axis=1) == every).all():
             raise ParameterError("each list must hold every word of the working vocabulary exactly once")
@@ -74,6 +88,8 @@ class _OnLists:
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
         """
+        from lexveil.mechanisms.noise.keystream import draw_words
+
         check_epsilon(epsilon)
         return draw_words(len(epsilon), 2, rng)
 
@@ -99,6 +115,7 @@ class _OnLists:
         raise NotImplementedError
 
 
+@register
 class DiffractorGeometric(_OnLists):
     """Add two-sided geometric noise to the index, Pr[X=x] = (e^ε-1)/(e^ε+1)·e^{-ε|x|}, and clip to [0, W-1].
 
@@ -111,6 +128,12 @@ class DiffractorGeometric(_OnLists):
     """
 
     name: ClassVar[str] = "diffractor_geometric"
+    exactness: ClassVar[str] = "the new index is drawn exactly, on integers"
+    Parameters: ClassVar[type[Section]] = DiffractorGeometricParameters
+
+    def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
+        self.checked(DiffractorGeometricParameters, parameters)
+        super().__init__(orders)
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
         """The law on the indexes of one list, shape (n, W)."""
@@ -125,6 +148,8 @@ class DiffractorGeometric(_OnLists):
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
         """Add the noise and clip."""
+        from lexveil.mechanisms.kernels.diffractor import geometric
+
         moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
         geometric(index, epsilon, words, self.size, moved, doubt)
         for token in np.flatnonzero(doubt):
@@ -152,6 +177,7 @@ def _geometric_at(uniform: Decimal, epsilon: float, limit: int) -> int:
     return int(min(max(level, Decimal(0)), Decimal(limit)))
 
 
+@register
 class DiffractorTem(_OnLists):
     """TEM on the index: replace index i by j with probability proportional to exp(-ε·min(|i-j|, γ)/2).
 
@@ -167,11 +193,12 @@ class DiffractorTem(_OnLists):
     """
 
     name: ClassVar[str] = "diffractor_tem"
+    exactness: ClassVar[str] = "the new index is drawn exactly, on integers; its radius γ is a float64"
+    Parameters: ClassVar[type[Section]] = DiffractorTemParameters
 
-    def __init__(self, orders: Sequence[Orders] | Orders, beta: float = 0.001) -> None:
-        check_range("diffractor_tem.beta", beta, 0.0, 1.0, open_ends=True)
+    def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
+        self.beta = self.checked(DiffractorTemParameters, parameters).beta
         super().__init__(orders)
-        self.beta = beta
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
         """The law on the indexes of one list, shape (n, W)."""
@@ -183,6 +210,8 @@ class DiffractorTem(_OnLists):
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
         """Draw the new index."""
+        from lexveil.mechanisms.kernels.diffractor import truncated_exponential
+
         gamma = truncation(epsilon, self.beta, self.size)
         far = min(1.0, self.beta / ((1 - self.beta) * max(self.size - 1, 1)))
         moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
@@ -224,6 +253,8 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
     stream keyed by both words. ``answer`` is a step function; both ends of the interval that is left are tried, at a
     precision far beyond its length, until they agree.
     """
+    from lexveil.mechanisms.noise.keystream import expand
+
     bits, known = 64 - shift, int(words[0]) >> shift
     key = np.array([words[0], words[1], 0, 0], dtype=np.uint64)
     more = 0

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from lexveil.embeddings.exact_search import ExactSearch, pair_distances
+from lexveil.mechanisms.base import EuclideanMechanism, register
 from lexveil.mechanisms.preconditions import check_epsilon
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Floats, Ids
 
 
-class Madlib:
+@register
+class Madlib(EuclideanMechanism):
     """Replace w by the word nearest to φ(w) + z, where z has density proportional to exp(-ε|z|).
 
     Source: Feyisetan et al. (2020); CLMLDP Algorithm 3.
@@ -25,14 +26,7 @@ class Madlib:
     """
 
     name: ClassVar[str] = "madlib"
-    metric: ClassVar[str] = "Euclidean distance of the embedding"
-    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
-
-    def __init__(self, vectors: Vectors) -> None:
-        self.search = ExactSearch(vectors)
-        self.vectors = self.search.vectors
-        self.size = len(self.vectors)
-        self.no_guarantee: str | None = None
+    rank_remap: ClassVar[bool] = True
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw n vectors with density proportional to exp(-ε|z|).
@@ -59,7 +53,3 @@ class Madlib:
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
         """Return the word nearest to each noisy vector."""
         return self.search.nearest(self.vectors[ids] + noise)
-
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        """The distance d of n pairs of ids, shape (n,)."""
-        return pair_distances(self.vectors, first, second)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from lexveil.mechanisms.kernels.mahalanobis import multiply
+from lexveil.mechanisms.base import register
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.preconditions import check_range
+from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
 BLOCK = 8192  # rows whose products are summed at a time
 
 
+class MahalanobisParameters(Section):
+    """Parameters of mahalanobis."""
+
+    # At λ = 1 a direction in which the embedding has no spread would get no noise at all.
+    lambda_: float = Field(0.2, alias="lambda", ge=0, lt=1, description="share of the covariance; 0 is madlib")
+
+
+@register
 class Mahalanobis(Madlib):
     """Replace w by the word nearest (Euclidean) to φ(w) + z, z = r·(λΣ + (1-λ)I)^{1/2}·u.
 
@@ -36,13 +45,12 @@ class Mahalanobis(Madlib):
         "regularized Mahalanobis distance of the embedding, sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')), Σ its covariance "
         "scaled to trace p"
     )
+    unit: ClassVar[str] = "Mahalanobis distance"
+    Parameters: ClassVar[type[Section]] = MahalanobisParameters
 
-    def __init__(self, vectors: Vectors, lambda_: float = 0.2) -> None:
-        # At λ = 1 a direction in which the embedding has no spread would get no noise at all.
-        if not 0 <= lambda_ < 1:
-            check_range("mahalanobis.lambda", lambda_, 0.0, np.nextafter(1.0, 0.0))
+    def __init__(self, vectors: Vectors, **parameters: Any) -> None:
+        self.lambda_ = lambda_ = self.checked(MahalanobisParameters, parameters).lambda_
         super().__init__(vectors)
-        self.lambda_ = lambda_
         spread = lambda_ * scaled_covariance(self.vectors) + (1 - lambda_) * np.eye(self.vectors.shape[1])
         values, axes = np.linalg.eigh(spread)
         self.root: Floats = (axes * np.sqrt(values)) @ axes.T
@@ -53,6 +61,8 @@ class Mahalanobis(Madlib):
         ball = super().noise(epsilon, rng)
         if self.lambda_ == 0:
             return ball
+        from lexveil.mechanisms.kernels.mahalanobis import multiply
+
         shaped = np.zeros_like(ball)
         multiply(ball, self.root, shaped)
         return shaped

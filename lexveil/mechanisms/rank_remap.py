@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from lexveil.errors import ParameterError
+import numpy as np
+from pydantic import Field
+
 from lexveil.mechanisms.madlib import Madlib
+from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids
 
 BLOCK = 4096  # words whose neighbours are found at a time
+
+
+class RankRemapParameters(Section):
+    """Post-processing of the mechanisms whose output is read off a noisy vector: madlib, mahalanobis, vickrey."""
+
+    enabled: bool = Field(False, description="move each output to one of its neighbours")
+    c: float = Field(0.5, ge=1e-6, le=1e6, description="the i-th neighbour has probability ∝ exp(-c·epsilon·i)")
+    ranks: int = Field(32, ge=1, le=1000, description="neighbours of a word that it may become, itself included")
 
 
 class RankRemap:
@@ -28,16 +39,13 @@ class RankRemap:
         ranks: R, at most V.
     """
 
-    def __init__(self, inner: Madlib, c: float, ranks: int) -> None:
-        if not (np.isfinite(c) and c > 0):
-            raise ParameterError(f"rank_remap.c is {c}; it must be finite and greater than 0")
-        if ranks < 1:
-            raise ParameterError(f"rank_remap.ranks is {ranks}; it must be 1 or more")
-        self.inner, self.c = inner, c
+    def __init__(self, inner: Madlib, **parameters: Any) -> None:
+        given = validated(RankRemapParameters, parameters, "", "rank_remap.")
+        self.inner, self.c = inner, given.c
         self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
         self.no_guarantee, self.size = inner.no_guarantee, inner.size
         self.vectors, self.search = inner.vectors, inner.search
-        self.ranks = min(ranks, self.size)
+        self.ranks = min(given.ranks, self.size)
         self.members = np.empty((self.size, self.ranks), dtype=np.int32)
         self.listed = np.zeros(self.size, dtype=np.bool_)
 

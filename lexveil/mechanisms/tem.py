@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from lexveil.embeddings.exact_search import ExactSearch, distance_rows, pair_distances
-from lexveil.embeddings.sketch import Sketch
-from lexveil.mechanisms.kernels.tem import draw_by_sketch, draw_from_lists
-from lexveil.mechanisms.noise.keystream import KEY_WORDS, Words, draw_words
-from lexveil.mechanisms.preconditions import check_epsilon, check_range
-from lexveil.types import Flags, Floats, Ids, Vectors
+from lexveil.mechanisms.base import EuclideanMechanism, register
+from lexveil.mechanisms.preconditions import check_epsilon
+from lexveil.parameters import Section
+from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
 LARGEST = 256  # near words listed of each word
 MEMBERS = 32_000_000  # places in the lists of all words together: 128 MB at most
@@ -26,7 +25,14 @@ ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on
 SAMPLE = 32  # words that say how far a word is from all others, on average
 
 
-class Tem:
+class TemParameters(Section):
+    """Parameters of tem."""
+
+    beta: float = Field(0.001, ge=1e-12, lt=1, description="largest chance of a word beyond the radius γ")
+
+
+@register
+class Tem(EuclideanMechanism):
     """Replace w by u with probability proportional to exp(-ε·min(d(w,u), γ)/2), γ = (2/ε)·ln((1-β)(V-1)/β).
 
     Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor taken from the data.
@@ -50,16 +56,15 @@ class Tem:
     """
 
     name: ClassVar[str] = "tem"
-    metric: ClassVar[str] = "Euclidean distance of the embedding"
-    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
+    exactness: ClassVar[str] = "words are drawn from 53-bit uniform numbers, every probability right to a relative 1e-7"
+    Parameters: ClassVar[type[Section]] = TemParameters
 
-    def __init__(self, vectors: Vectors, beta: float = 0.001) -> None:
-        check_range("tem.beta", beta, 0.0, 1.0, open_ends=True)
-        self.search = ExactSearch(vectors)
-        self.vectors = self.search.vectors
-        self.beta = beta
-        self.no_guarantee: str | None = None
-        self.size = n = len(self.vectors)
+    def __init__(self, vectors: Vectors, **parameters: Any) -> None:
+        from lexveil.embeddings.sketch import Sketch
+
+        self.beta = self.checked(TemParameters, parameters).beta
+        super().__init__(vectors)
+        n = self.size
         self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         self.sketch = Sketch(self.vectors, self.norms)
         # A power of two, so that the shells fill the list; a small vocabulary is listed whole.
@@ -84,12 +89,10 @@ class Tem:
         """The radius beyond which all words weigh the same, in embedding units."""
         return truncation(epsilon, self.beta, len(self.vectors))
 
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        """The distance d of n pairs of ids, shape (n,)."""
-        return pair_distances(self.vectors, first, second)
-
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
         """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, V)."""
+        from lexveil.embeddings.exact_search import distance_rows
+
         check_epsilon(epsilon)
         score = np.minimum(distance_rows(self.vectors, ids), self.gamma(epsilon)[:, None])
         log_weight: Floats = -epsilon[:, None] / 2 * score
@@ -102,11 +105,15 @@ class Tem:
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
         """
+        from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
+
         check_epsilon(epsilon)
         return draw_words(len(epsilon), KEY_WORDS, rng)
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the law with each token's own stream."""
+        from lexveil.mechanisms.kernels.tem import draw_by_sketch, draw_from_lists
+
         gamma = self.gamma(epsilon)
         plain = self.plain(ids, epsilon)
         sketch = self.sketch
@@ -151,6 +158,8 @@ class Tem:
 
         By the weight at the mean distance: those for which clusters would take longer.
         """
+        from lexveil.embeddings.exact_search import pair_distances
+
         new = np.unique(ids)
         new = new[np.isnan(self._mean_distance[new])]
         pairs = np.repeat(new, len(self._sample)), np.tile(self._sample, len(new))

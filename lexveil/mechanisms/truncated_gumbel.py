@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import lambertw
-from scipy.stats import poisson
+from pydantic import Field
 
-from lexveil.embeddings.exact_search import ExactSearch, pair_distances
-from lexveil.embeddings.extent import largest_distance, smallest_distance
 from lexveil.errors import ParameterError
+from lexveil.mechanisms.base import EuclideanMechanism, register
 from lexveil.mechanisms.preconditions import check_epsilon
+from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
 FLAT = 1000.0  # largest scale of the noise, in units of its range 2Δmax
 BLOCK = 2048  # words whose neighbours are found at a time
 
 
-class TruncatedGumbel:
+class TruncatedGumbelParameters(Section):
+    """Parameters of truncated_gumbel."""
+
+    calibration: Literal["theorem", "paper"] = Field(
+        "theorem", description="refuses an epsilon that the paper's theorem does not cover; paper takes every one"
+    )
+
+
+@register
+class TruncatedGumbel(EuclideanMechanism):
     """Among the k nearest words of w (itself included) take the one with the smallest distance plus Gumbel noise.
 
     k ~ Poisson(ln V) truncated to [1, V]. The noise is Gumbel of scale b truncated to [-Δmax, Δmax]:
@@ -41,18 +49,18 @@ class TruncatedGumbel:
     """
 
     name: ClassVar[str] = "truncated_gumbel"
-    metric: ClassVar[str] = "Euclidean distance of the embedding"
-    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
+    Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
-    def __init__(self, vectors: Vectors, calibration: Literal["theorem", "paper"] = "theorem") -> None:
-        if calibration not in ("theorem", "paper"):
-            raise ParameterError(f"truncated_gumbel.calibration is {calibration!r}; it must be theorem or paper")
-        self.search = ExactSearch(vectors)
-        self.vectors = self.search.vectors
-        self.size = n = len(self.vectors)
+    def __init__(self, vectors: Vectors, **parameters: Any) -> None:
+        from scipy.stats import poisson
+
+        from lexveil.embeddings.extent import largest_distance, smallest_distance
+
+        self.calibration = self.checked(TruncatedGumbelParameters, parameters).calibration
+        super().__init__(vectors)
+        n = self.size
         if n < 2:
             raise ParameterError("truncated_gumbel needs at least two words")
-        self.calibration = calibration
         self.no_guarantee: str | None = (
             "truncated_gumbel: the published bound does not hold, the number of neighbours alone breaks it"
         )
@@ -84,6 +92,8 @@ class TruncatedGumbel:
         Raises:
             ParameterError: if the calibration does not exist at one of them; names the smallest epsilon that works.
         """
+        from scipy.special import lambertw
+
         check_epsilon(epsilon)
         a = (epsilon - 2 * (1 + np.log(len(self.vectors))) / self.smallest) / 3
         uncovered = ~(a * self.smallest > 1)
@@ -100,10 +110,6 @@ class TruncatedGumbel:
         divisor = np.minimum(lambertw(2 * a * self.largest).real, np.log(a * self.smallest))
         b[~uncovered] = np.minimum(2 * self.largest / divisor, FLAT * 2 * self.largest)
         return b
-
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        """The distance d of n pairs of ids, shape (n,)."""
-        return pair_distances(self.vectors, first, second)
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw (n, 1 + k_most) uniform numbers: one for k, one for the noise of each neighbour.

@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from pydantic import Field, field_validator, model_validator
 
-from lexveil.embeddings.exact_search import FEW
 from lexveil.errors import ParameterError
+from lexveil.mechanisms.base import register
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.preconditions import check_range
+from lexveil.parameters import Section, refused
 from lexveil.types import Floats, Ids, Vectors
 
 
+class VickreyParameters(Section):
+    """Parameters of vickrey."""
+
+    t: float | list[float] = Field(
+        0.75, description="0 is madlib, 1 always the second nearest word; for k above 2 a list of k numbers"
+    )
+    k: int = Field(2, ge=2, le=7, description="candidates")  # below FEW of the exact search
+    exclude_input: bool = Field(False, description="true as in the papers' code: voids the guarantee")
+
+    @field_validator("t")
+    @classmethod
+    def _within(cls, t: float | list[float]) -> float | list[float]:
+        several = t if isinstance(t, list) else [t]
+        if len(several) == 1 and not 0 <= several[0] <= 1:
+            raise refused("it must lie between 0 and 1")
+        if min(several, default=0.0) < 0:
+            raise refused("it must be a list of numbers that are not negative")
+        return t
+
+    @model_validator(mode="after")
+    def _one_for_each(self) -> Self:
+        n = len(self.t) if isinstance(self.t, list) else 1
+        if n not in (1 if self.k == 2 else self.k, self.k):
+            raise ValueError(
+                f"vickrey.t is {self.t}; it must be one number from 0 to 1 if vickrey.k is 2, or a list of {self.k} "
+                "numbers that are not negative"
+            )
+        return self
+
+
+@register
 class Vickrey(Madlib):
     """Replace w by one of the k words nearest to φ̂ = φ(w) + z, z as in MADLIB.
 
@@ -31,31 +62,23 @@ class Vickrey(Madlib):
         t: in [0, 1] for k = 2; k numbers, not negative, for k > 2.
         k: 2 to 7.
         exclude_input: leave the input out of the candidates.
-        no_guarantee: why there is none; None where there is one.
     """
 
     name: ClassVar[str] = "vickrey"
 
-    def __init__(
-        self, vectors: Vectors, t: float | Sequence[float] = 0.75, k: int = 2, exclude_input: bool = False
-    ) -> None:
-        if not 2 <= k < FEW:
-            raise ParameterError(f"vickrey.k is {k}; it must lie between 2 and {FEW - 1}")
-        self.weights = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        if k == 2 and self.weights.shape == (1,):
-            check_range("vickrey.t", float(self.weights[0]), 0.0, 1.0)
-        elif self.weights.shape != (k,) or not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
-            raise ParameterError(
-                f"vickrey.t is {t}; it must be one number from 0 to 1 if vickrey.k is 2, or a list of {k} numbers "
-                "that are not negative"
-            )
+    Parameters: ClassVar[type[Section]] = VickreyParameters
+
+    def __init__(self, vectors: Vectors, **parameters: Any) -> None:
+        given = self.checked(VickreyParameters, parameters)
+        self.t, self.k, self.exclude_input = given.t, given.k, given.exclude_input
+        self.weights = np.atleast_1d(np.asarray(given.t, dtype=np.float64))
         super().__init__(vectors)
-        self.t, self.k, self.exclude_input = t, k, exclude_input
-        if len(self.vectors) < k + exclude_input:
-            raise ParameterError(f"vickrey needs {k + exclude_input} words; the vocabulary holds {len(self.vectors)}")
+        needed = self.k + self.exclude_input
+        if len(self.vectors) < needed:
+            raise ParameterError(f"vickrey needs {needed} words; the vocabulary holds {len(self.vectors)}")
         self.no_guarantee = (
             "vickrey.exclude_input leaves the input out of the candidates, so it never comes out itself and no ε holds"
-            if exclude_input
+            if self.exclude_input
             else None
         )
 

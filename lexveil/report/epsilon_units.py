@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lexveil.mechanisms.diffractor import DiffractorGeometric
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis
+from lexveil.mechanisms.base import EuclideanMechanism
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import formatting
 
-EUCLIDEAN = Madlib.metric
-_IN_SHORT = {
-    EUCLIDEAN: "embedding distance",
-    Mahalanobis.metric: "Mahalanobis distance",
-    DiffractorGeometric.metric: "list position",
-}
+EUCLIDEAN = EuclideanMechanism.metric
 
 
 def unit(mechanism: str) -> str:
     """The unit of a mechanism's ε: "1 / embedding distance"."""
-    return f"1 / {_IN_SHORT[MECHANISMS[mechanism].metric]}"
+    return f"1 / {MECHANISMS[mechanism].unit}"
 
 
 def shared_unit(mechanisms: Sequence[str]) -> str:
@@ -34,5 +27,7 @@ def in_words(mechanisms: Sequence[str]) -> str:
     units = list(dict.fromkeys(unit(name) for name in mechanisms))
     if len(units) == 1:
         return f"ε is in {units[0]}."
-    named = [f"{one} for {formatting.listed([name for name in mechanisms if unit(name) == one])}" for one in units]
+    named = [
+        f"{shared} for {formatting.listed([name for name in mechanisms if unit(name) == shared])}" for shared in units
+    ]
     return f"ε is in {'; '.join(named)}."

@@ -39,7 +39,7 @@ def w0(x: float) -> float:
 
 
 def test_paper_takes_every_epsilon_and_says_so() -> None:
-    mechanism = TruncatedGumbel(LINE, "paper")
+    mechanism = TruncatedGumbel(LINE, calibration="paper")
     assert mechanism.no_guarantee is not None and TruncatedGumbel(LINE).no_guarantee is not None
     assert np.isfinite(mechanism.scale(np.array([0.01, 1.0, 7.8, 1e6]))).all()
     draw(mechanism, 1, 0.5, samples=100)
@@ -94,6 +94,6 @@ def test_draws_follow_the_integral(budget_error: float, follows: bool) -> None:
 
 def test_bad_parameters() -> None:
     with pytest.raises(ParameterError, match="calibration"):
-        TruncatedGumbel(LINE, "other")
+        TruncatedGumbel(LINE, calibration="other")
     with pytest.raises(ParameterError, match="two words"):
         TruncatedGumbel(LINE[:1])

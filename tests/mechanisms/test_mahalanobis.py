@@ -17,7 +17,7 @@ def stretched() -> np.ndarray:
 
 def test_lambda_0_is_madlib_bit_for_bit() -> None:
     some, budgets, ids = stretched(), np.geomspace(0.1, 50, 60), np.arange(60)
-    plain, other = Madlib(some), Mahalanobis(some, 0.0)
+    plain, other = Madlib(some), Mahalanobis(some, lambda_=0.0)
     noise = plain.noise(budgets, stream(1, "x"))
     assert (other.noise(budgets, stream(1, "x")) == noise).all()
     assert (other.replace(ids, budgets, noise) == plain.replace(ids, budgets, noise)).all()
@@ -35,7 +35,7 @@ def test_covariance_has_trace_p() -> None:
 def test_noise_has_the_covariance(wrong: float, fits: bool) -> None:
     """E[zzᵀ] = (λΣ+(1-λ)I)·E[r²]/p, E[r²] = p(p+1)/ε². Two wrong λ show that this can say no."""
     epsilon = 3.0
-    noise = Mahalanobis(stretched(), 0.6).noise(np.full(SAMPLES, epsilon), stream(2, "covariance"))
+    noise = Mahalanobis(stretched(), lambda_=0.6).noise(np.full(SAMPLES, epsilon), stream(2, "covariance"))
     found = noise.T @ noise / SAMPLES * epsilon**2 / 6
     expected = wrong * scaled_covariance(stretched()) + (1 - wrong) * np.eye(5)
     assert (np.abs(found - expected).max() < 0.1) == fits
@@ -43,7 +43,7 @@ def test_noise_has_the_covariance(wrong: float, fits: bool) -> None:
 
 def test_the_metric_by_its_formula() -> None:
     some = stretched()
-    mechanism = Mahalanobis(some, 0.6)
+    mechanism = Mahalanobis(some, lambda_=0.6)
     inverse = np.linalg.inv(0.6 * scaled_covariance(some) + 0.4 * np.eye(5))
     gap = some[3].astype(float) - some[9]
     assert mechanism.distance(np.array([3]), np.array([9]))[0] == pytest.approx(np.sqrt(gap @ inverse @ gap))
@@ -53,7 +53,7 @@ def test_the_metric_by_its_formula() -> None:
 def test_density_moves_by_at_most_epsilon_times_distance(strength: float) -> None:
     """The exponent |A⁻¹(x - φ)| at any point, for two words: within d_RM of each other (triangle inequality)."""
     some = stretched()
-    mechanism = Mahalanobis(some, strength)
+    mechanism = Mahalanobis(some, lambda_=strength)
     points = np.random.default_rng(1).standard_normal((200, 5)) * 10
     inverse = np.linalg.inv(mechanism.root)
     exponent = np.linalg.norm((points[:, None] - some[None]) @ inverse, axis=2)
@@ -65,7 +65,7 @@ def test_density_moves_by_at_most_epsilon_times_distance(strength: float) -> Non
 @pytest.mark.parametrize("strength", [-0.1, 1.0, float("nan")])
 def test_bad_lambda(strength: float) -> None:
     with pytest.raises(ParameterError, match=r"mahalanobis\.lambda"):
-        Mahalanobis(vectors(), strength)
+        Mahalanobis(vectors(), lambda_=strength)
 
 
 def test_noise_is_the_same_alone_and_among_others() -> None:

@@ -115,7 +115,7 @@ def spread(strength: float, trace: float = P) -> np.ndarray:
 
 @cache
 def mahalanobis() -> Mahalanobis:
-    return Mahalanobis(embedding(), 0.6)
+    return Mahalanobis(embedding(), lambda_=0.6)
 
 
 def whitened(matrix: np.ndarray, power: int = 1) -> Noise:

@@ -106,7 +106,7 @@ def test_at_most_beta_lies_beyond_gamma(epsilon: float) -> None:
 
 def drawn_within(epsilon: float, part: float, beta: float = 0.05) -> tuple[bool, float]:
     """Whether draws of word 0 say that more than β of them lie beyond ``part`` of γ, and the exact share that does."""
-    tem = Tem(vectors(300), beta)
+    tem = Tem(vectors(300), beta=beta)
     words = np.arange(300)
     beyond = tem.distance(np.zeros(300, dtype=np.int64), words) > part * tem.gamma(np.array([epsilon]))
     exact = float(np.exp(tem.log_pmf(np.zeros(1, dtype=np.int64), np.array([epsilon])))[0, beyond].sum())
@@ -142,7 +142,7 @@ def test_one_word() -> None:
 @pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
 def test_bad_beta(beta: float) -> None:
     with pytest.raises(ParameterError, match=r"tem\.beta"):
-        Tem(vectors(), beta)
+        Tem(vectors(), beta=beta)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])

@@ -15,13 +15,13 @@ IDS, BUDGETS = np.arange(60) % 12, np.geomspace(0.1, 50, 60)
 
 def test_t_0_is_madlib_and_t_1_the_second() -> None:
     madlib = Madlib(vectors())
-    noise = Vickrey(vectors(), 0.5).noise(BUDGETS, stream(1, "x"))
+    noise = Vickrey(vectors(), t=0.5).noise(BUDGETS, stream(1, "x"))
     assert (noise[:, :-1] == madlib.noise(BUDGETS, stream(1, "x"))).all()
     first = madlib.replace(IDS, BUDGETS, noise[:, :-1])
-    assert (Vickrey(vectors(), 0.0).replace(IDS, BUDGETS, noise) == first).all()
+    assert (Vickrey(vectors(), t=0.0).replace(IDS, BUDGETS, noise) == first).all()
     two = madlib.search.nearest_k(madlib.vectors[IDS] + noise[:, :-1], 2)[0]
     assert (two[:, 0] == first).all()
-    assert (Vickrey(vectors(), 1.0).replace(IDS, BUDGETS, noise) == two[:, 1]).all()
+    assert (Vickrey(vectors(), t=1.0).replace(IDS, BUDGETS, noise) == two[:, 1]).all()
 
 
 @pytest.mark.parametrize(("wrong", "follows"), [(0.75, True), (0.7, False), (0.8, False)])
@@ -29,7 +29,7 @@ def test_choice_of_two(wrong: float, follows: bool) -> None:
     """δ = (1, 2), t = 0.75: Pr[w₁] = 0.25·2 / (0.75·1 + 0.25·2) = 0.4. Two wrong t show that this can say no."""
     uniform = stream(1, "choice").random(SAMPLES)
     near, gaps = np.tile([0, 1], (SAMPLES, 1)), np.tile([1.0, 2.0], (SAMPLES, 1))
-    chosen = Vickrey(vectors(), 0.75).choose(near[:, 0], near, gaps, uniform)
+    chosen = Vickrey(vectors(), t=0.75).choose(near[:, 0], near, gaps, uniform)
     share = (1 - wrong) * 2 / (wrong + (1 - wrong) * 2)
     assert fits(chosen, np.array([share, 1 - share])) == follows
     if follows:
@@ -41,21 +41,21 @@ def test_choice_of_many(wrong: float, follows: bool) -> None:
     t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])
     uniform = stream(1, "many").random(SAMPLES)
     near = np.tile(np.arange(4), (SAMPLES, 1))
-    chosen = Vickrey(vectors(), t.tolist(), k=4).choose(near[:, 0], near, np.tile(gaps, (SAMPLES, 1)), uniform)
+    chosen = Vickrey(vectors(), t=t.tolist(), k=4).choose(near[:, 0], near, np.tile(gaps, (SAMPLES, 1)), uniform)
     assert fits(chosen, np.exp(-wrong * t * gaps * (1 if follows else 1.5))) == follows
 
 
 def test_ties_at_distance_0() -> None:
-    vickrey = Vickrey(vectors(), 0.75)
+    vickrey = Vickrey(vectors(), t=0.75)
     near, gaps = np.tile([0, 1], (4, 1)), np.zeros((4, 2))
     assert vickrey.choose(near[:, 0], near, gaps, np.array([0.0, 0.24, 0.26, 0.9])).tolist() == [0, 0, 1, 1]
-    assert Vickrey(vectors(), 1.0).choose(near[:, 0], near, gaps + np.array([0, 1]), np.zeros(4)).tolist() == [1] * 4
+    assert Vickrey(vectors(), t=1.0).choose(near[:, 0], near, gaps + np.array([0, 1]), np.zeros(4)).tolist() == [1] * 4
 
 
 def test_excluding_the_input_never_returns_it() -> None:
     """And so voids the guarantee; without the exclusion the word does come out."""
     for exclude in (True, False):
-        vickrey = Vickrey(vectors(), 0.5, exclude_input=exclude)
+        vickrey = Vickrey(vectors(), t=0.5, exclude_input=exclude)
         assert (draw(vickrey, 3, 20.0, samples=2000) == 3).any() != exclude
         assert (vickrey.no_guarantee is None) != exclude
 

@@ -7,8 +7,7 @@ import math
 import numba
 import numpy as np
 
-from lexveil.mechanisms.noise.keystream import Words
-from lexveil.types import Flags, Floats, Ids
+from lexveil.types import Flags, Floats, Ids, Words
 
 ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
 SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic

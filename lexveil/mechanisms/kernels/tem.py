@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from lexveil.embeddings.exact_search import squared_distance_of_rows
 from lexveil.embeddings.sketch import prefetch, sketch_bounds
-from lexveil.mechanisms.noise.keystream import UNITS, Words, next_units, open_stream
-from lexveil.types import Flags, Floats, Ids, Steps, Vectors
+from lexveil.mechanisms.noise.keystream import UNITS, next_units, open_stream
+from lexveil.types import Flags, Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
 Bounds = npt.NDArray[np.float32]

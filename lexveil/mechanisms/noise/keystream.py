@@ -11,9 +11,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.types import Floats
+from lexveil.types import Floats, Words
 
-Words = npt.NDArray[np.uint64]
 State = npt.NDArray[np.uint32]
 
 KEY_WORDS = 4

@@ -1,0 +1,151 @@
+"""What a mechanism is: the protocols that others use, the base classes, and the table that it registers in.
+
+A mechanism is one file of this package. Its class states name, metric, unit, guarantee and exactness, names the model
+of its parameters, and registers itself; configuration, command line, records, report and generic tests derive from it.
+Its file imports neither numba nor SciPy at the top: what is compiled stands in ``kernels`` and is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from lexveil.errors import ParameterError
+from lexveil.parameters import Section, validated
+from lexveil.types import Floats, Ids, Noise, Vectors
+
+P = TypeVar("P", bound=Section)
+C = TypeVar("C", bound="type[BaseMechanism]")
+
+
+class Mechanism(Protocol):
+    """Replaces token ids by token ids.
+
+    The randomness of one document is drawn first (``noise``), from that document's own generator; the rest
+    (``replace``) is deterministic and may be done for many documents at once, in any batches, with the same result.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+
+    @property
+    def metric(self) -> str:
+        """What the guarantee's distance is."""
+
+    @property
+    def guarantee(self) -> str:
+        """The proven statement, as a formula."""
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
+        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric; one row per token."""
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
+        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to ``noise``."""
+
+
+class Kernel(Mechanism, Protocol):
+    """A mechanism that also states what it claims as configured, and the distance of words."""
+
+    @property
+    def no_guarantee(self) -> str | None:
+        """Why the statement does not hold as this one is configured; None where it does."""
+
+    @property
+    def size(self) -> int:
+        """W, the number of words."""
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """The guarantee's distance of n pairs of ids, shape (n,)."""
+
+
+@runtime_checkable
+class ClosedForm(Protocol):
+    """A mechanism whose distribution is known in closed form."""
+
+    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+        """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, W)."""
+
+
+class BaseMechanism:
+    """What every registered mechanism states about itself.
+
+    Attributes:
+        metric, unit: the distance of the guarantee, in full and in short.
+        exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
+        on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
+        rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
+        no_guarantee: why the guarantee does not hold as configured; None where it does.
+        size: W, the number of words.
+    """
+
+    name: ClassVar[str]
+    metric: ClassVar[str]
+    unit: ClassVar[str]
+    guarantee: ClassVar[str]
+    exactness: ClassVar[str] = "continuous noise is drawn in float64, exact up to its rounding"
+    on_lists: ClassVar[bool] = False
+    rank_remap: ClassVar[bool] = False
+    Parameters: ClassVar[type[Section]] = Section
+
+    no_guarantee: str | None = None
+    size: int
+
+    @classmethod
+    def checked(cls, model: type[P], given: dict[str, Any]) -> P:
+        """The parameters as a model, with defaults where none are given.
+
+        Raises:
+            ParameterError: if one is unknown, mistyped or out of range.
+        """
+        return validated(model, given, "", f"{cls.name}.", by_name=True)
+
+    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
+        """See ``Mechanism``."""
+        raise NotImplementedError
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
+        """See ``Mechanism``."""
+        raise NotImplementedError
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """See ``Kernel``."""
+        raise NotImplementedError
+
+
+class EuclideanMechanism(BaseMechanism):
+    """A mechanism over word vectors, whose guarantee is in their Euclidean distance.
+
+    Attributes:
+        vectors: (V, p) the words that may go in and come out.
+        search: exact nearest words.
+    """
+
+    metric: ClassVar[str] = "Euclidean distance of the embedding"
+    unit: ClassVar[str] = "embedding distance"
+    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
+
+    def __init__(self, vectors: Vectors) -> None:
+        from lexveil.embeddings.exact_search import ExactSearch
+
+        self.search = ExactSearch(vectors)
+        self.vectors = self.search.vectors
+        self.size = len(self.vectors)
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """The distance d of n pairs of ids, shape (n,)."""
+        from lexveil.embeddings.exact_search import pair_distances
+
+        return pair_distances(self.vectors, first, second)
+
+
+REGISTERED: dict[str, type[BaseMechanism]] = {}
+
+
+def register(mechanism: C) -> C:
+    """Enter a mechanism into the registry, by its name."""
+    other = REGISTERED.setdefault(mechanism.name, mechanism)
+    if other.__qualname__ != mechanism.__qualname__ or other.__module__ != mechanism.__module__:
+        raise ParameterError(f"two mechanisms are called {mechanism.name}; rename one")
+    return mechanism

@@ -1,0 +1,191 @@
+"""Parameters as models: type, default, range and meaning stand beside each field, and errors name the way out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
+
+from lexveil.errors import ParameterError
+
+S = TypeVar("S", bound="Section")
+T = TypeVar("T", bound=Hashable)
+
+# What was written so in earlier versions.
+RENAMED = {"lists": "word_orders", "release.publish": "release.archive"}
+
+TYPES = {
+    "int_type": "a whole number",
+    "float_type": "a number with a decimal point",
+    "bool_type": "true or false",
+    "string_type": "text",
+}
+LIMITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number")
+
+
+class Section(BaseModel):
+    """Parameters that belong together. They never change; an unknown key is an error; 1 is no text and true no number.
+
+    ``defer_build``: the choices of some fields are names in a registry, which is loaded when a value is checked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False)
+
+    @classmethod
+    def resolved(cls) -> type[Section]:
+        """The section itself; of one whose fields come from a registry, the one with these fields."""
+        return cls
+
+
+class OneOf:
+    """Marks a text as one of the names in a registry, which is not loaded before a value is checked."""
+
+    def __init__(self, names: Callable[[], list[str]]) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.literal_schema(list(self.names()))
+
+
+def refused(message: str) -> PydanticCustomError:
+    """The error of a field's own validator: shown after "KEY is VALUE; "."""
+    return PydanticCustomError("refused", "{message}", {"message": message})
+
+
+def _distinct(items: list[T]) -> list[T]:
+    for i, item in enumerate(items):
+        if item in items[:i]:
+            raise PydanticCustomError("repeated", "{at}", {"at": i, "item": item})
+    return items
+
+
+Several = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]  # a list of different values
+
+
+def validated(model: type[S], raw: object, source: str, prefix: str = "", by_name: bool = False) -> S:
+    """Build a section from plain values.
+
+    Args:
+        source: the file that messages begin with; empty for values that are in none.
+        prefix: of the keys in messages.
+        by_name: keys are names of fields, and not the aliases that a file has where Python reserves a name.
+
+    Raises:
+        ParameterError: naming the key, what was expected, and the nearest valid key or value.
+    """
+    try:
+        return model.model_validate(raw, by_name=by_name or None, by_alias=False if by_name else None)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        # A misspelt key is missing and unknown; the latter says more.
+        worst = max(errors, key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"])))
+        message = _message(model, worst, prefix)
+        raise ParameterError(f"{source}: {message}" if source else message) from None
+
+
+def _message(model: type[Section], error: ErrorDetails, prefix: str) -> str:
+    location, kind, raw = error["loc"], error["type"], error["input"]
+    section, field, key = _resolve(model, location, prefix)
+    context: Mapping[str, Any] = error.get("ctx", {})
+    if kind == "missing":
+        return f"{key} is missing"
+    if kind == "extra_forbidden":
+        return f"{_unknown(section, key)}"
+    if kind == "value_error":  # of a whole section: names its keys
+        return f"{context['error']}"
+    if kind == "repeated":
+        return f"{key}[{context['at']}] repeats {context['item']}"
+    if kind in ("list_type", "too_short"):
+        return f"{key} must be a list with at least one entry"
+    if kind == "dict_type":
+        return f"{key} must be a mapping of names to values; {{}} is one without any"
+    if kind in ("model_type", "model_attributes_type"):
+        return f"{key or 'the file'} must be a mapping of keys to values"
+    if kind == "refused":
+        return f"{key} is {raw!r}; {context['message']}"
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", context["expected"])
+        near = difflib.get_close_matches(str(raw), allowed, n=1, cutoff=0.0)
+        return f"{key} is {raw!r}; it must be one of {', '.join(allowed)} (nearest: {near[0]})"
+    if kind in LIMITS:
+        limits = limits_of(field)
+        return f"{key} is {raw}; it must {f'lie between {limits}' if limits else 'be finite'}"
+    return f"{key} is {raw!r}; it must be {TYPES.get(kind, error['msg'])}"
+
+
+def _resolve(model: type[Section], location: tuple[int | str, ...], prefix: str) -> tuple[type[Section], Any, str]:
+    """The section and the field that a location in an error leads to, and its key as a file has it: a.b[2]."""
+    section, field, key = model, None, prefix.rstrip(".")
+    for step in location:
+        named = fields_of(section)
+        if isinstance(step, int):
+            key += f"[{step}]"
+        elif step in named:
+            field = named[step]
+            key = f"{key}.{step}" if key else step
+            section = section_of(field) or section
+        elif field is None or not _is_union(field.annotation):
+            key = f"{key}, a name" if step == "[key]" else f"{key}.{step}" if key else step
+    return section, field, key
+
+
+def _unknown(section: type[Section], key: str) -> str:
+    if key in RENAMED:
+        return f"{key} is called {RENAMED[key]} now; rename it"
+    group, _, name = key.rpartition(".")
+    near = difflib.get_close_matches(name, list(fields_of(section)), n=1, cutoff=0.0)
+    dotted = f"{group}." if group else ""
+    return f"unknown key {key}; did you mean {dotted}{near[0]}?" if near else f"unknown key {key}; there is none here"
+
+
+def fields_of(section: type[Section]) -> dict[str, FieldInfo]:
+    """The fields of a section by their keys in a file."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """The section that a field holds, if it does."""
+    kind = field.annotation
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return kind.resolved()
+    return None
+
+
+def _is_union(annotation: Any) -> bool:
+    return typing.get_origin(annotation) in (types.UnionType, typing.Union)
+
+
+def limits_of(field: FieldInfo) -> str:
+    """The range of a field in words, "1 and 1000"; empty without one."""
+    low = high = ""
+    for limit in _metadata(field):
+        if (least := getattr(limit, "ge", None)) is not None:
+            low = f"{least:g}"
+        elif (least := getattr(limit, "gt", None)) is not None:
+            low = f"{least:g} (excluded)"
+        elif (most := getattr(limit, "le", None)) is not None:
+            high = f"{most:g}"
+        elif (most := getattr(limit, "lt", None)) is not None:
+            high = f"{most:g} (excluded)"
+    return f"{low} and {high}" if low else ""
+
+
+def _metadata(kind: Any) -> Iterator[Any]:
+    """What constrains a field or the values in it."""
+    if isinstance(kind, FieldInfo):
+        yield from kind.metadata
+        yield from _metadata(kind.annotation)
+        return
+    for item in typing.get_args(kind):
+        if isinstance(item, FieldInfo):
+            yield from item.metadata
+        elif typing.get_origin(kind) is Annotated:
+            yield item
+        yield from _metadata(item)
