@@ -13,9 +13,9 @@ from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import content_hash
 from lexveil.data.data_store import NAME, check_project, keep, tracked_replacement
 from lexveil.data.default import write_default_corpus, write_default_documents
+from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError
 from lexveil.formats.input_files import shown
-from lexveil.formats.word_vectors import read_model
 from lexveil.runtime.tables import write_json
 
 RESERVED = ("own", "word", "gst", "mst", "none")

@@ -19,8 +19,8 @@ from lexveil.artifacts.external_embeddings import load_model
 from lexveil.cli import main
 from lexveil.config import MODEL
 from lexveil.data import data_store, external_embeddings
+from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError
-from lexveil.formats.word_vectors import read_model
 
 SHARED = Path(__file__).parents[3] / "shared/data/embeddings"
 
