@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil.errors import RequestError
-from lexveil.formats import chunks, readers
-from lexveil.formats.chunks import Reader, Texts
-from lexveil.formats.input_files import as_source
-from lexveil.formats.readers import open_table
+from lexveil.formats import base, chunks, compression, lines
+from lexveil.formats.chunks import Texts
+from lexveil.formats.readers import Reader, open_table
+from lexveil.formats.registry import as_source
 from lexveil.formats.writers import open_writer
 from lexveil.text.fast_tokenize import spans_of_texts
 from lexveil.text.tokenize import sentences, token_spans
@@ -28,12 +28,12 @@ ENDINGS = (
 @contextmanager
 def small_limits() -> Iterator[None]:
     """Set the limits of readers so low that short inputs meet them, and several chunks."""
-    kept = readers.LINE_LIMIT, readers.RATIO_FROM, chunks.ROWS, chunks.TEXT_LIMIT
+    kept = lines.LINE_LIMIT, compression.RATIO_FROM, chunks.ROWS, base.TEXT_LIMIT
     try:
-        readers.LINE_LIMIT, readers.RATIO_FROM, chunks.ROWS, chunks.TEXT_LIMIT = 2**12, 2**14, 3, 2**10
+        lines.LINE_LIMIT, compression.RATIO_FROM, chunks.ROWS, base.TEXT_LIMIT = 2**12, 2**14, 3, 2**10
         yield
     finally:
-        readers.LINE_LIMIT, readers.RATIO_FROM, chunks.ROWS, chunks.TEXT_LIMIT = kept
+        lines.LINE_LIMIT, compression.RATIO_FROM, chunks.ROWS, base.TEXT_LIMIT = kept
 
 
 def _reader(content: bytes, ending: str, column: str, subjects: str | None = None) -> Reader:
@@ -62,7 +62,7 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
     try:
         with open_table(source, column, (), io.BytesIO(content)) as table:
             for row in table.rows:
-                assert row.line >= row.number or source.kind == "parquet"
+                assert row.line >= row.number or source.format.name == "parquet"
     except RequestError as error:
         assert "\n" not in str(error)
     read(content, ending, column, "id")

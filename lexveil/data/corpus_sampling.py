@@ -9,7 +9,6 @@ sample.max_documents wants: those of the smallest u are all below the share.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import math
@@ -22,15 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from lexveil.data.corpus import KEYS, record
 from lexveil.data.reading_progress import StreamMeter
 from lexveil.data.remote import Refused, Remote, RemoteFile, Shard
 from lexveil.errors import RequestError
-from lexveil.formats.input_files import shown
-from lexveil.formats.readers import Table, name, open_table, place, plain_value, text_value, unpacked_head
+from lexveil.formats.base import Table
+from lexveil.formats.c4 import KEYS, C4Shard, c4_row
+from lexveil.formats.messages import name
+from lexveil.formats.readers import open_table
+from lexveil.formats.values import text_value
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.tables import atomic_file, write_json
 
@@ -128,16 +126,8 @@ def documents_per_byte(remote: Remote, shard: Shard) -> float:
     Raises:
         RequestError: if it is damaged there.
     """
-    source = shard.source()
     with remote.open(shard).buffered() as file:
-        try:
-            if source.kind == "parquet":
-                return float(pq.ParquetFile(file).metadata.num_rows) / shard.size
-            head = file.read(PROBE)
-            lines = unpacked_head(head, source).count(b"\n")
-        except pa.ArrowException:
-            raise RequestError(f"{shown(source.path)}: not a Parquet file, or a damaged one") from None
-    return max(lines, 1) / max(len(head), 1)
+        return shard.source().format.rows_per_byte(file, shard.source(), shard.size, PROBE)
 
 
 def announce(plans: Sequence[Plan], root: Path) -> None:
@@ -238,8 +228,7 @@ def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> dict[s
         atomic_file(out) as partial,
         _faults_of(shard, file),
         open_table(source, plan.text_column, KEYS, file.buffered()) as table,
-        partial.open("wb") as plain,
-        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=plain, mtime=0) as packed,
+        C4Shard(partial, "wb") as packed,
     ):
         others = (column for column in table.columns if column != plan.text_column and column not in KEYS)
         facts["dropped_columns"] = list(others)
@@ -259,19 +248,14 @@ def lines_kept(plan: Plan, table: Table, facts: dict[str, Any]) -> Iterator[byte
         facts["read"] += 1
         text = row.values.get(plan.text_column)
         if not isinstance(text, str):
-            text = text_value(text, plan.text_column, place(table.source, row.line))
+            text = text_value(text, plan.text_column, table.source.location(row.line))
         line = b""
         if text is None or not text.strip():
             facts["skipped_blank"] += 1
         elif not _is_usable(text):
             facts["skipped_unusable"] += 1
         elif uniform(text, plan.seed) < plan.share:
-            where = place(table.source, row.line)
-            line = record(
-                text,
-                plain_value(row.values.get("timestamp"), "timestamp", where, one_line=False),
-                plain_value(row.values.get("url"), "url", where, one_line=False),
-            )
+            line = c4_row(text, row, table.source)
             facts["documents"] += 1
             facts["json_bytes"] += len(line)
         yield line

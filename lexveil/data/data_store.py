@@ -30,8 +30,8 @@ from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.documents import write_documents
 from lexveil.data.remote import find_remote
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.input_files import find_sources, shown
-from lexveil.formats.readers import names
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import names, shown
 
 # In a folder that .gitignore names, on the disk that holds data/.
 PARTIAL = Path(".lexveil/data.partial")

@@ -12,8 +12,11 @@ import pyarrow.parquet as pq
 
 from lexveil.data.reading_progress import Meter
 from lexveil.errors import RequestError
-from lexveil.formats.input_files import Source, dataset_names
-from lexveil.formats.readers import Row, Table, name, open_table, place, plain_value, text_value
+from lexveil.formats.base import Row, Source, Table
+from lexveil.formats.input_files import dataset_names
+from lexveil.formats.messages import name
+from lexveil.formats.readers import open_table
+from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.tables import PARQUET
 
 # Labels are strings, whatever they were: one set counts classes, another names them, and one type lets all sets be
@@ -110,7 +113,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
                 if doc_id in places:
                     other, line = places[doc_id]
                     raise RequestError(
-                        f"{place(other, line)} and {place(source, row.line)} have the same doc_id; "
+                        f"{other.location(line)} and {source.location(row.line)} have the same doc_id; "
                         "make ids unique over all files, for example by the set's name in front"
                     )
                 places[doc_id] = (source, row.line)
@@ -129,7 +132,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
 
 def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[str, str | None]:
     """The row in the columns of ``SCHEMA``."""
-    where = place(table.source, row.line)
+    where = table.source.location(row.line)
     text = text_value(row.values.get(text_column), text_column, where)
     if text is None:
         raise RequestError(f"{where}: {name(text_column)} is null; give it a text, or remove the row")

@@ -15,7 +15,7 @@ from lexveil.data.data_store import NAME, check_project, keep, tracked_replaceme
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError
-from lexveil.formats.input_files import shown
+from lexveil.formats.messages import shown
 from lexveil.runtime.tables import write_json
 
 RESERVED = ("own", "word", "gst", "mst", "none")

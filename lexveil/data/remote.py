@@ -18,7 +18,10 @@ from typing import IO, Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.input_files import COMPANION, KNOWN, Source, as_source, shown
+from lexveil.formats.base import Source
+from lexveil.formats.input_files import COMPANION
+from lexveil.formats.messages import shown
+from lexveil.formats.registry import as_source, known_endings
 
 T = TypeVar("T")
 
@@ -130,7 +133,8 @@ def find_remote(address: str) -> Remote:
         unknown = [entry["name"] for entry in files if entry not in readable]
         if unknown:
             raise RequestError(
-                f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; known are {KNOWN}"
+                f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; "
+                f"known are {known_endings()}"
             )
     else:
         readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
@@ -138,7 +142,7 @@ def find_remote(address: str) -> Remote:
     if not readable:
         folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
         hint = f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
-        raise RequestError(f"{where}: no file here can be read as data; known are {KNOWN}{hint}")
+        raise RequestError(f"{where}: no file here can be read as data; known are {known_endings()}{hint}")
     for entry in readable:
         if entry.get("size") is None:
             raise RequestError(

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
-from lexveil.formats.input_files import shown
+from lexveil.formats.messages import shown
 from lexveil.text.tokenize import normal_form, sentences
 from lexveil.types import Vectors
 

@@ -1,68 +1,24 @@
-"""Which files a path stands for, and as what each is read."""
+"""The data files of a path, and the document sets that they become."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 from lexveil.errors import RequestError
+from lexveil.formats.base import Source
+from lexveil.formats.messages import shown
+from lexveil.formats.registry import as_source, known_endings
 
-Kind = Literal["json", "csv", "tsv", "parquet", "txt"]
-Packing = Literal["", "gz", "zst"]
-
-KINDS: dict[str, Kind] = {
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "txt",
-    ".parquet": "parquet",
-}
-PACKINGS: tuple[Packing, ...] = ("gz", "zst")
-KNOWN = "json, jsonl, ndjson, csv, tsv, txt (each also as .gz or .zst) and parquet"
-
-# What stands beside data without being data. Anything else of unknown kind in a folder is an error, not skipped:
-# a corpus that is read in part, without a word, is worse than one that is refused.
+# What accompanies data without being data. Anything else of unknown kind in a folder is an error, not skipped:
+# a corpus that is silently read in part is worse than one that is refused.
 COMPANION = re.compile(
     r"(readme|licen[cs]e|notice|copying|checksums?|changelog|dataset_infos?)(\.(md|txt|rst|json))?"
     r"|.*\.(md|dvc|crc|md5|sha1|sha256)"
     r"|_success|_metadata|_common_metadata",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One file and how it is read. ``stem`` is its name without the endings that say so."""
-
-    path: Path
-    kind: Kind
-    packing: Packing
-    stem: str
-
-
-@lru_cache(maxsize=256)
-def shown(path: Path | str) -> str:
-    """The path, or another name, as one printable line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path))
-
-
-def as_source(path: Path) -> Source | None:
-    """How the name of a file says that it is read; None if it does not."""
-    name = path.name
-    packing: Packing = next((one for one in PACKINGS if name.lower().endswith(f".{one}")), "")
-    if packing:
-        name = name[: -len(packing) - 1]
-    stem, dot, ending = name.rpartition(".")
-    kind = KINDS.get(f".{ending.lower()}") if dot else None
-    if kind is None or (packing and kind == "parquet"):
-        return None
-    return Source(path, kind, packing, stem)
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
@@ -79,10 +35,12 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
     for path in paths:
         try:
             if path.is_dir():
-                found = list(_walk(path, seen))
-                if not found:
-                    raise RequestError(f"{shown(path)}: no file in this folder can be read as data; known are {KNOWN}")
-                sources += found
+                in_folder = list(_walk(path, seen))
+                if not in_folder:
+                    raise RequestError(
+                        f"{shown(path)}: no file in this folder can be read as data; known are {known_endings()}"
+                    )
+                sources += in_folder
             else:
                 sources += _file(path, seen)
         except OSError as error:
@@ -114,7 +72,7 @@ def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
     source = as_source(path)
     if source is None:
         raise RequestError(
-            f"{shown(path)}: the ending of the name does not say how to read it; known are {KNOWN}; "
+            f"{shown(path)}: the ending of the name does not say how to read it; known are {known_endings()}; "
             "rename, convert or remove the file"
         )
     real = path.resolve()

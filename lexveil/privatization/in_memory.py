@@ -18,7 +18,7 @@ import pyarrow as pa
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather, is_text, rewritten_type
-from lexveil.formats.readers import plain_value, text_value
+from lexveil.formats.values import plain_value, text_value
 from lexveil.privatization.budget_charge import paying, terms_of
 from lexveil.privatization.engine import TOKEN_LOG, SelectedChunk, Settings, make_settings
 from lexveil.privatization.outputs import Outputs

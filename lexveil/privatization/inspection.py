@@ -15,7 +15,7 @@ import numpy as np
 from lexveil.accounting.budgets import ACTIONS, KEPT, PERTURBED, SAMPLED
 from lexveil.accounting.record import MUCH_UNCHANGED
 from lexveil.config import load_params
-from lexveil.formats.chunks import Reader
+from lexveil.formats.readers import Reader
 from lexveil.privatization.count import plan_tokens
 from lexveil.privatization.engine import (
     ChunkCounts,

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.chunks import Reader
-from lexveil.formats.input_files import Source, as_source, find_sources, shown
+from lexveil.formats.base import Source
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import shown
+from lexveil.formats.readers import Reader
+from lexveil.formats.registry import as_source, known_names
 from lexveil.formats.writers import check_output
 from lexveil.runtime.hashes import sha256
 
@@ -215,8 +218,8 @@ def find_readers(
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
     if target == STDIN:
-        if form.kind == "parquet":
-            raise RequestError("Parquet cannot go to standard output; give -o FILE.parquet")
+        if not form.format.is_streamable:
+            raise RequestError(f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}")
         return None
     out = Path(target)
     with _names(out):
@@ -266,10 +269,8 @@ def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[
     """Standard input in a file without a name, which ends with this process: it is read twice."""
     named = as_source(Path(f"stdin.{form}"))
     if named is None:
-        raise RequestError(
-            f"--format {form}: not known; give jsonl, csv, tsv, txt (each also as .gz or .zst) or parquet"
-        )
-    source = Source(Path("standard input"), named.kind, named.packing, "stdin")
+        raise RequestError(f"--format {form}: not known; give {known_names()}")
+    source = Source(Path("standard input"), named.format, named.compression, "stdin")
     folder.mkdir(parents=True, exist_ok=True)
     with _faults(folder), tempfile.TemporaryFile(dir=folder) as spool:
         while block := sys.stdin.buffer.read(2**20):

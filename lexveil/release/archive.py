@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.input_files import shown
+from lexveil.formats.messages import shown
 from lexveil.ledger.subjects import Hasher
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256

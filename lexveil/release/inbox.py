@@ -23,8 +23,10 @@ from lexveil import paths
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import Params, load_params
 from lexveil.errors import RequestError
-from lexveil.formats.chunks import Chunk, Reader
-from lexveil.formats.input_files import Source
+from lexveil.formats.base import Source
+from lexveil.formats.chunks import Chunk
+from lexveil.formats.readers import Reader
+from lexveil.formats.registry import format_named
 from lexveil.ledger.database import text
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.output_files import sync
@@ -371,7 +373,7 @@ class _CostEstimate(NoCharge):
 
 def cost(params: Params, columns: Columns, source: Path) -> tuple[float, float]:
     """The budget of each document, and what all would cost, before any cap."""
-    reader = Reader(Source(source, "parquet", "", source.stem), columns.texts, columns.subject)
+    reader = Reader(Source(source, format_named("parquet"), "", source.stem), columns.texts, columns.subject)
 
     def chunks(for_writing: bool) -> Iterator[SelectedChunk]:
         for chunk in reader.chunks(for_writing):

@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 
 from lexveil.config import ReleaseParams
 from lexveil.errors import RequestError
-from lexveil.formats.input_files import Source, find_sources, shown
-from lexveil.formats.readers import name, names, open_table, place, plain_value, text_value
+from lexveil.formats.base import Source
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import name, names, shown
+from lexveil.formats.readers import open_table
+from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import PARQUET
 
@@ -100,7 +103,7 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, Any]]:
     with open_table(source, None, {*columns.names, WITHDRAWN}) as table:
         _know(table.columns, columns, shown(source.path))
         for row in table.rows:
-            where = place(source, row.line)
+            where = source.location(row.line)
             is_withdrawn = _is_true(row.values.get(WITHDRAWN), where)
             found = {"place": where, "is_withdrawn": is_withdrawn}
             for column in columns.names:

@@ -28,8 +28,10 @@ from lexveil.data.data_store import NAME
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import MissingArtifact, ParameterError, RequestError
 from lexveil.evaluation.inference_error import GRID, Tradeoff, measure, measure_together, select
-from lexveil.formats.input_files import find_sources, shown
-from lexveil.formats.readers import open_table, place, plain_value, text_value
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import shown
+from lexveil.formats.readers import open_table
+from lexveil.formats.values import plain_value, text_value
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Kernel
 from lexveil.report import formatting
@@ -133,7 +135,7 @@ def read_words(file: Path) -> list[tuple[str, str]]:
     if file.is_dir():
         raise RequestError(f"{shown(file)}: is a folder; give a file")
     (source,) = find_sources([file])
-    if source.kind == "txt":
+    if not source.format.has_columns:
         raise RequestError(f"{shown(file)}: a plain text has no labels; give a table with columns word and label")
     # Whether it has these columns is not asked of the reader: it would advise an option that is not there.
     with open_table(source, None, ("text", "word", "label")) as table:
@@ -142,7 +144,7 @@ def read_words(file: Path) -> list[tuple[str, str]]:
             raise RequestError(f"{shown(file)}: a list of words has columns label and text (or word); rename them so")
         entries = []
         for row in table.rows:
-            where = place(source, row.line)
+            where = source.location(row.line)
             word = text_value(row.values.get(column), column, where)
             label = plain_value(row.values.get("label"), "label", where)
             if not word or label is None:

@@ -15,8 +15,11 @@ from intake_files import Rows, delimited, parquet, tree, write
 
 from lexveil.data import corpus, data_store, documents
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats import readers
+from lexveil.formats import lines as lines_module
+from lexveil.formats.c4 import c4_line
 from lexveil.formats.input_files import find_sources
+from lexveil.formats.readers import open_table
+from lexveil.formats.values import plain_value
 
 SECRET = "Zanzibar"  # stands in every text, and must stand in no message
 TEXTS = [f"One {SECRET}.", f'She said "{SECRET}", twice.', f"Drei Wörter, {SECRET} – ✓."]
@@ -69,7 +72,7 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
 
 def test_labels_become_strings_without_a_trace_of_their_type() -> None:
     values = [1, 1.0, 0.5, True, None, float("nan"), "", "1.0", "pos", 10**20, float("inf")]
-    said = [readers.plain_value(value, "label", "here") for value in values]
+    said = [plain_value(value, "label", "here") for value in values]
     assert said == ["1", "1", "0.5", "true", None, None, None, "1.0", "pos", "100000000000000000000", "inf"]
 
 
@@ -113,9 +116,9 @@ def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(root: Path, t
         out = corpus.Shards(tmp_path / name, shard_bytes=20_000)
         out.folder.mkdir()
         for source in sources:
-            with readers.open_table(source, "text") as table:
+            with open_table(source, "text") as table:
                 for row in table.rows:
-                    out.write(corpus.record(row.values["text"]))
+                    out.write(c4_line(row.values["text"]))
         assert out.finish() == 7  # 130 kB
         trees.append(tree(tmp_path / name))
     assert trees[0] == trees[1]
@@ -267,7 +270,7 @@ def test_a_duplicate_id_across_files_names_both(root: Path, tmp_path: Path) -> N
 def test_a_line_without_an_end_does_not_fill_the_memory(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readers, "LINE_LIMIT", 2**20)
+    monkeypatch.setattr(lines_module, "LINE_LIMIT", 2**20)
     (tmp_path / "long.txt").write_bytes(b"x" * (2**20 + 1))
     with pytest.raises(RequestError, match="line 1: longer than 1 MiB"):
         data_store.use(tmp_path / "long.txt", [], "text", root)

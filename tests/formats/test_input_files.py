@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lexveil.errors import RequestError
-from lexveil.formats.input_files import as_source, dataset_names, find_sources
+from lexveil.formats.input_files import dataset_names, find_sources
+from lexveil.formats.registry import as_source
 
 
 def touch(*paths: Path) -> None:
@@ -24,11 +25,11 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "packing", "stem"),
+    ("name", "form", "compression", "stem"),
     [
-        ("a.json.gz", "json", "gz", "a"),
-        ("a.b.JSONL", "json", "", "a.b"),
-        ("a.ndjson", "json", "", "a"),
+        ("a.json.gz", "jsonl", "gz", "a"),
+        ("a.b.JSONL", "jsonl", "", "a.b"),
+        ("a.ndjson", "jsonl", "", "a"),
         ("a.csv.gz", "csv", "gz", "a"),
         ("a.csv.ZST", "csv", "zst", "a"),
         ("a.tsv", "tsv", "", "a"),
@@ -36,10 +37,10 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
         ("a.parquet", "parquet", "", "a"),
     ],
 )
-def test_the_ending_says_how_a_file_is_read(name: str, kind: str, packing: str, stem: str) -> None:
+def test_the_ending_says_how_a_file_is_read(name: str, form: str, compression: str, stem: str) -> None:
     source = as_source(Path(name))
     assert source is not None
-    assert (source.kind, source.packing, source.stem) == (kind, packing, stem)
+    assert (source.format.name, source.compression, source.stem) == (form, compression, stem)
 
 
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "a.parquet.gz", "a.zip", "csv"])

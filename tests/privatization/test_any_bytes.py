@@ -88,7 +88,7 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that dies of a fault, a writer that loses a text, a tokenizer that differs."""
     assert read(b'{"text": "a"}\n{"text": null}\n', "jsonl") == [["a"], [None]]
     assert read(b'{"text": 5}\n', "jsonl") is None
-    monkeypatch.setattr("lexveil.formats.writers._joined", lambda rest, texts: '{"text": "b"}\n')
+    monkeypatch.setattr("lexveil.formats.json_lines._joined", lambda rest, texts: '{"text": "b"}\n')
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
     monkeypatch.setattr("benchmarks.fuzz.properties.sentences", lambda text: [[text]])

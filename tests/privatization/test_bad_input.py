@@ -14,7 +14,7 @@ import pytest
 from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
 
 from lexveil.cli import main
-from lexveil.formats import readers
+from lexveil.formats import compression
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.privatization.two_passes import TwoPassRun
@@ -84,7 +84,7 @@ def test_what_is_refused(
     inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
     bad: Bad = BAD[case]
-    monkeypatch.setattr(readers, "RATIO_FROM", 2**20)
+    monkeypatch.setattr(compression, "RATIO_FROM", 2**20)
     if bad.content is not None:
         (inputs / bad.name).parent.mkdir(exist_ok=True)
         (inputs / bad.name).write_bytes(bad.content)

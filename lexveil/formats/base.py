@@ -1,0 +1,230 @@
+"""What a file format is: a table that is read row by row, and written back with other texts.
+
+A format is one class in one file of this folder, registered by ``registry.register``. It reads rows (``table``), cuts
+them into chunks with all that is needed to write them back (``chunks``), and makes a writer (``writer``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import RequestError
+from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
+from lexveil.formats.messages import name, names, shown
+from lexveil.formats.values import plain_value, text_value
+
+Formulas = Literal["keep", "quote", "refuse"]  # what becomes of a rewritten cell that a spreadsheet would compute
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file and how it is read.
+
+    Attributes:
+        compression: its ending, "" for none.
+        stem: the file's name without the endings of format and compression.
+    """
+
+    path: Path
+    format: Format
+    compression: str
+    stem: str
+
+    @property
+    def shown(self) -> str:
+        """The path, for messages."""
+        return shown(self.path)
+
+    def location(self, line: int) -> str:
+        """Where a row is, for messages."""
+        return f"{shown(self.path)}, {self.format.row_name} {line}"
+
+
+class Row(NamedTuple):
+    """One record.
+
+    Attributes:
+        number: from 1.
+        line: where it begins (Parquet: the row).
+        values: by column.
+        raw: the line as it is, if the format needs it to write the row back.
+    """
+
+    number: int
+    line: int
+    values: dict[str, Any]
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An opened file.
+
+    Attributes:
+        columns: of its header, its schema or its first object.
+        rows: to iterate over once.
+        layout: what its format needs to write the table back: the line end of CSV, the file of Parquet.
+    """
+
+    source: Source
+    columns: list[str]
+    rows: Iterator[Row]
+    layout: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """What is to be read of a table.
+
+    Attributes:
+        texts: the columns of texts.
+        subject: the column that names the subject of a row.
+        others: further columns to read, where a choice saves work (Parquet); None for all.
+        keeps_blanks: whether lines without text are rows too, because they must be written back.
+    """
+
+    texts: Sequence[str]
+    subject: str | None = None
+    others: Collection[str] | None = None
+    keeps_blanks: bool = False
+
+    def check(self, table: Table) -> None:
+        """See that the table has the requested columns.
+
+        Raises:
+            RequestError: naming the first that it has not.
+        """
+        requested = [(column, "--text-column") for column in self.texts]
+        requested += [(self.subject, "--subject-column")] if self.subject is not None else []
+        for column, option in requested:
+            if column not in table.columns:
+                raise RequestError(
+                    f"{table.source.shown}: there is no column {name(column)}; the columns are "
+                    f"{names(table.columns)}; choose one with {option}"
+                )
+
+    def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None]:
+        """The texts of a row and its subject.
+
+        Raises:
+            RequestError: if a text is missing, not usable or too long, or the subject is.
+        """
+        texts = []
+        for column in self.texts:
+            if column not in values:
+                raise RequestError(f"{where}: the object has no {name(column)}; every one must have its text, or null")
+            text = text_value(values[column], column, where)
+            if text is not None and len(text) > TEXT_LIMIT:
+                raise RequestError(
+                    f"{where}: {name(column)} is a text of more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
+                )
+            texts.append(text)
+        if self.subject is None:
+            return texts, None
+        subject = plain_value(values.get(self.subject), self.subject, where)
+        if subject is None:
+            raise RequestError(
+                f"{where}: {name(self.subject)} is empty; every row must say whom it is about, so that the "
+                "ledger knows whose budget it spends"
+            )
+        return texts, subject
+
+
+class Writer(ABC):
+    """Writes the chunks of a table to a file, which is complete once this is closed.
+
+    Attributes:
+        n_formulas: cells among the rewritten texts that a spreadsheet would take for formulas.
+        first_formula: the row of the first of them.
+    """
+
+    def __init__(self, table: Table, columns: Sequence[str], formulas: Formulas) -> None:
+        self.table, self.columns, self.formulas = table, list(columns), formulas
+        self.n_formulas = 0
+        self.first_formula: int | None = None
+        self.files = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.files.__exit__(*failure)  # type: ignore[arg-type]
+
+    @abstractmethod
+    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+        """Write the rows of a chunk for which ``keep`` is true, with other texts."""
+
+
+class Format(ABC):
+    """Reads and writes one kind of file; has no state of its own.
+
+    Attributes:
+        name: how `--format` calls it; one of the endings.
+        title: how messages call it.
+        endings: of file names.
+        rank: its place in lists of formats.
+        row_name: what a row of a file is called.
+        has_columns: whether rows have named fields; if not, all is one text.
+        is_compressible: whether files may be compressed as a whole.
+        is_streamable: whether it can go to standard output.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]]
+    rank: ClassVar[int] = 100
+    row_name: ClassVar[str] = "line"
+    has_columns: ClassVar[bool] = True
+    is_compressible: ClassVar[bool] = True
+    is_streamable: ClassVar[bool] = True
+
+    @abstractmethod
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:
+        """Open a table.
+
+        Args:
+            stream: the file's bytes, expanded.
+
+        Raises:
+            RequestError: naming file and row: empty, truncated, damaged, not UTF-8, not of this format. Faults further
+                down are raised while the rows are read.
+        """
+
+    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:
+        """All rows of a table that was just opened; ``for_writing`` with what else is in them.
+
+        Raises:
+            RequestError: naming file and row of the first fault.
+        """
+        locate, parse = table.source.location, request.parse
+
+        def rows() -> Iterator[ParsedRow]:
+            for row in table.rows:
+                texts, subject = parse(row.values, locate(row.line))
+                yield ParsedRow(row.line, texts, subject, self.rest(row, table, request) if for_writing else None)
+
+        return gather(rows(), request.subject is not None)
+
+    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002
+        """What the writer needs of a row besides its texts."""
+        return None
+
+    @abstractmethod
+    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:
+        """Rows for each of the ``size`` bytes of a file as it lies there, estimated from its first ``probe`` bytes.
+
+        Raises:
+            RequestError: if it is damaged there.
+        """
+
+    @abstractmethod
+    def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:
+        """Return what writes the chunks of ``table``, with other texts in ``columns``, to a file or an open stream."""

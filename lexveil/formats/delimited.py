@@ -1,0 +1,120 @@
+"""Formats with a header and fields between separators; a field that is not rewritten keeps its characters."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, ClassVar
+
+from lexveil.errors import RequestError
+from lexveil.formats import lines
+from lexveil.formats.base import Row, Source, Table, TableRequest
+from lexveil.formats.chunks import Chunk, Texts
+from lexveil.formats.lines import LineFormat, LineWriter, read_lines
+from lexveil.formats.messages import name, no_documents
+
+FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
+
+
+class Delimited(LineFormat):
+    """Fields are quoted where needed.
+
+    Attributes:
+        delimiter: what separates fields.
+    """
+
+    delimiter: ClassVar[str]
+
+    def parser(self, lines: Iterator[str]) -> Any:
+        """What cuts lines into fields."""
+        return csv.reader(lines, delimiter=self.delimiter, strict=True)
+
+    def joined(self, rows: Sequence[Sequence[str]], end: str) -> str:
+        """Rows as text."""
+        buffer = io.StringIO()
+        csv.writer(buffer, delimiter=self.delimiter, lineterminator=end).writerows(rows)
+        return buffer.getvalue()
+
+    def check(self, fields: Sequence[str], position: int, writer: LineWriter, line: int) -> None:
+        """See that a row with a rewritten field at ``position`` can be written.
+
+        Raises:
+            RequestError: if it cannot.
+        """
+
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: ARG002, D102
+        where = source.shown
+        content = read_lines(stream, source)
+        first = list(itertools.islice(content, 1))
+        end = "\r\n" if first and first[0].endswith("\r\n") else "\n"
+        csv.field_size_limit(lines.LINE_LIMIT)
+        records = _records(self.parser(itertools.chain(first, content)), where)
+        header = next(records, (0, []))[1]
+        if not header:
+            raise no_documents(where)
+        for column in header:
+            if "\x00" in column:
+                raise RequestError(
+                    f"{where}, line 1: a column's name holds a NUL character; if the file is UTF-16, convert it, for "
+                    "example by iconv -f UTF-16 -t UTF-8"
+                )
+            if header.count(column) > 1:
+                raise RequestError(f"{where}, line 1: the column {name(column)} stands there twice; rename one")
+        return Table(source, header, _rows(records, header, where), end)
+
+    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
+        return list(row.values.values())
+
+    def header(self, table: Table) -> str:  # noqa: D102
+        return self.joined([table.columns], table.layout)
+
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
+        positions = [writer.table.columns.index(column) for column in writer.columns]
+        for row in rows:
+            fields, line = chunk.rest[row], chunk.places[row]
+            for position, text in zip(positions, texts[row], strict=True):
+                fields[position] = _cell(text or "", chunk.first + row, line, writer)
+                self.check(fields, position, writer, line)
+        return self.joined([chunk.rest[row] for row in rows], writer.table.layout)
+
+
+def _cell(text: str, row: int, line: int, writer: LineWriter) -> str:
+    """A rewritten text as a cell."""
+    if not FORMULA.match(text):
+        return text
+    if writer.formulas == "refuse":
+        raise RequestError(
+            f"{writer.table.source.location(line)}: a rewritten text begins like a formula, which spreadsheets would "
+            "compute; --formulas quote puts an apostrophe before such texts"
+        )
+    writer.n_formulas += 1
+    writer.first_formula = writer.first_formula or row
+    return f"'{text}" if writer.formulas == "quote" else text
+
+
+def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
+    """The first line and the fields of each record."""
+    # parser.line_num is the last line of a record, which may span several: the next one begins a line later.
+    while True:
+        line = parser.line_num + 1
+        try:
+            fields = next(parser)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise RequestError(f"{where}, line {line}: not valid CSV ({error}); correct quotes or line ends") from None
+        if fields:
+            yield line, fields
+
+
+def _rows(records: Iterator[tuple[int, list[str]]], header: list[str], where: str) -> Iterator[Row]:
+    for number, (line, fields) in enumerate(records, 1):
+        if len(fields) != len(header):
+            raise RequestError(
+                f"{where}, line {line}: {len(fields)} fields where the header has {len(header)}; "
+                "quote texts that hold the separator"
+            )
+        yield Row(number, line, dict(zip(header, fields, strict=True)))

@@ -1,0 +1,117 @@
+"""JSON lines: one object per line; blank lines are skipped. What is between the texts is written back as it was."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import IO, Any
+
+from lexveil.errors import RequestError
+from lexveil.formats.base import Row, Source, Table, TableRequest
+from lexveil.formats.chunks import Chunk, Texts
+from lexveil.formats.lines import LineFormat, LineWriter, read_lines
+from lexveil.formats.messages import name, no_documents
+from lexveil.formats.registry import register
+from lexveil.formats.values import type_name
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+
+
+@register
+class JsonLines(LineFormat):
+    """Objects, one per line."""
+
+    name = "jsonl"
+    title = "JSON lines"
+    endings = ("json", "jsonl", "ndjson")
+    rank = 1
+
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: ARG002, D102
+        rows = _rows(read_lines(stream, source), source.shown)
+        first = next(rows, None)
+        if first is None:
+            raise no_documents(source.shown)
+        return Table(source, list(first.values), itertools.chain([first], rows))
+
+    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
+        return _cut(row.raw, request.texts, table.source, row.line)
+
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+        return "".join([_joined(chunk.rest[row], texts[row]) for row in rows])
+
+
+def _rows(lines: Iterable[str], where: str) -> Iterator[Row]:
+    number = 0
+    for line_number, line in enumerate(lines, 1):
+        if line.strip():
+            number += 1
+            yield Row(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
+
+
+def _object(line: str, where: str, is_first: bool) -> dict[str, Any]:
+    """The object that a line holds.
+
+    Raises:
+        RequestError: naming ``where``, if it holds anything else.
+    """
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        hint = "a JSON array must become one object per line" if is_first and line.lstrip()[0] == "[" else None
+        hint = hint or "each line must hold one whole object"
+        raise RequestError(f"{where}: not valid JSON at character {error.pos + 1}; {hint}") from None
+    except (ValueError, RecursionError):
+        raise RequestError(f"{where}: a number too long or nested too deep; simplify it") from None
+    if not isinstance(values, dict):
+        raise RequestError(f"{where}: {type_name(values)}, not a JSON object; write one object per line")
+    return values
+
+
+def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) -> tuple[list[str], list[int]]:
+    """Cut the line of a valid object at the values of some columns.
+
+    Returns:
+        What is between the values, and the number of each value's column, in the order of the line.
+
+    Raises:
+        RequestError: if a column occurs twice: the second would hide the first from every reader but this one.
+    """
+    pieces, order = list[str](), list[int]()
+    done = 0
+    position = line.index("{") + 1
+    while True:
+        position = _skip(line, position)
+        if line[position] == "}":
+            break
+        key, position = scanstring(line, position + 1)
+        position = _skip(line, _skip(line, position) + 1)  # the colon
+        _, end = _DECODER.raw_decode(line, position)
+        if key in columns:
+            number = columns.index(key)
+            if number in order:
+                where = source.location(line_number)
+                raise RequestError(f"{where}: {name(key)} is there twice in the object; remove one")
+            pieces.append(line[done:position])
+            order.append(number)
+            done = end
+        position = _skip(line, end)
+        if line[position] == ",":
+            position += 1
+    pieces.append(line[done:])
+    return pieces, order
+
+
+def _skip(line: str, position: int) -> int:
+    return _SPACE.match(line, position).end()  # type: ignore[union-attr]
+
+
+def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:
+    pieces, order = rest
+    parts = [pieces[0]]
+    for number, piece in zip(order, pieces[1:], strict=True):
+        parts += (json.dumps(texts[number], ensure_ascii=False), piece)
+    return "".join(parts) if parts[-1].endswith("\n") else "".join(parts) + "\n"

@@ -1,0 +1,104 @@
+"""Formats of which a row is text: lines that are read with all faults named, and written compressed as they were."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.errors import RequestError
+from lexveil.formats.base import Format, Formulas, Source, Table, Writer
+from lexveil.formats.chunks import Chunk, Texts
+from lexveil.formats.compression import COMPRESSIONS, DAMAGE, compressed, expanded_head
+
+LINE_LIMIT = 16 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class LineFormat(Format):
+    """A format of text files."""
+
+    def header(self, table: Table) -> str:  # noqa: ARG002
+        """What is before the first row."""
+        return ""
+
+    @abstractmethod
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
+        """The chosen rows of a chunk, with other texts."""
+
+    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
+        head = stream.read(probe)
+        n_lines = expanded_head(head, source.path, source.compression).count(b"\n")
+        return max(n_lines, 1) / max(len(head), 1)
+
+    def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
+        return LineWriter(self, table, columns, out, formulas)
+
+
+class LineWriter(Writer):
+    """Writes a text file, compressed as the source was."""
+
+    def __init__(
+        self, form: LineFormat, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+    ) -> None:
+        super().__init__(table, columns, formulas)
+        self.format = form
+        stream: IO[bytes] = self.files.enter_context(out.open("wb")) if isinstance(out, Path) else out
+        self.stream: Any = compressed(stream, table.source.compression, self.files)
+        self.header = form.header(table)
+
+    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+        """Write the chosen rows."""
+        content = self.format.encode(chunk, texts, np.flatnonzero(keep).tolist(), self)
+        self.stream.write((self.header + content).encode("utf-8"))
+        self.header = ""
+
+
+def read_lines(stream: IO[bytes], source: Source) -> Iterator[str]:
+    """The lines of a text file, line ends included.
+
+    Raises:
+        RequestError: naming file and line: not UTF-8, too long, or not readable.
+    """
+    where = source.shown
+    for number in itertools.count(1):
+        try:
+            raw = stream.readline(LINE_LIMIT + 1)
+        except DAMAGE as error:
+            raise RequestError(f"{where}: {_damage(error, source.compression, number)}") from None
+        if not raw:
+            return
+        if number == 1:
+            for compression in COMPRESSIONS.values():
+                if raw.startswith(compression.magic):
+                    raise RequestError(f"{where}: packed; give it a name that ends in .{compression.ending}")
+            raw = raw.removeprefix(BYTE_ORDER_MARK)
+        if len(raw) > LINE_LIMIT:
+            raise RequestError(
+                f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; write one document per line"
+            )
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RequestError(
+                f"{where}, line {number}: not UTF-8 (byte {error.start + 1} of the line); "
+                "convert the file, for example by iconv -f WINDOWS-1252 -t UTF-8"
+            ) from None
+        yield line
+
+
+def _damage(error: Exception, compression: str, number: int) -> str:
+    """What is wrong with a file of which line ``number`` could not be read."""
+    if isinstance(error, EOFError) or (compression and "Truncated" in str(error)):
+        return f"the .{compression} file is cut short after line {number - 1}; copy it again"
+    if isinstance(error, gzip.BadGzipFile | zlib.error) or (compression and error.errno is None):  # type: ignore[attr-defined]
+        after = f"damaged after line {number - 1}" if number > 1 else f"not a .{compression} file, or a damaged one"
+        return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
+    return f"cannot be read after line {number - 1} ({error.strerror})"  # type: ignore[attr-defined]

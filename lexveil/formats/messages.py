@@ -1,0 +1,36 @@
+"""How messages name files and columns, so that none of them quotes a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from lexveil.errors import RequestError
+
+
+@lru_cache(maxsize=256)
+def shown(path: Path | str) -> str:
+    """The path, or another name, as one printable line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path))
+
+
+def name(column: str) -> str:
+    """A column's name. What does not look like one may be a text (a file without its header): hidden."""
+    if not column:
+        return "(no name)"
+    return f"`{column}`" if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column) else "(not a name)"
+
+
+def names(columns: Iterable[str]) -> str:
+    """Several names; at most twenty."""
+    listed = [name(column) for column in columns]
+    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
+    hint = " (is the first line a header?)" if "(not a name)" in listed else ""
+    return ", ".join(listed[:20]) + more + hint
+
+
+def no_documents(file: str) -> RequestError:
+    """The error of a file without any row."""
+    return RequestError(f"{file}: empty, there is no document in it; remove the file or fill it")

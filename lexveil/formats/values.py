@@ -1,0 +1,79 @@
+"""Checks of single values: texts, labels and ids."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+
+from lexveil.errors import RequestError
+from lexveil.formats.messages import name
+
+CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def text_value(value: object, column: str, where: str) -> str | None:
+    """A document's text, checked; None for null.
+
+    Raises:
+        RequestError: if it is not a string, or not one that every later step can carry.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise RequestError(f"{where}: {name(column)} holds {type_name(value)}, not text; every text must be a string")
+    if "\x00" in value:
+        raise RequestError(f"{where}: {name(column)} holds a NUL character; remove it")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RequestError(f"{where}: {name(column)} holds half a surrogate pair; remove it") from None
+    return value
+
+
+def plain_value(value: object, column: str, where: str, one_line: bool = True) -> str | None:
+    """A label, id or the like as a string: 1.0 as 1, true and false as in JSON; None for null, NaN and ''.
+
+    A whole float has its .0 from a tool that has no nullable integers.
+
+    Raises:
+        RequestError: if it is a list, an object or bytes, or, if ``one_line``, a string with control characters.
+    """
+    if value is None or value == "" or (isinstance(value, float | decimal.Decimal) and math.isnan(value)):
+        return None
+    if isinstance(value, str):
+        value = text_value(value, column, where)
+        if one_line and value is not None and CONTROL.search(value):
+            raise RequestError(f"{where}: {name(column)} holds a line break or another control character; remove it")
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float | decimal.Decimal):
+        return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    raise RequestError(f"{where}: {name(column)} holds {type_name(value)}; it must be a string or a number")
+
+
+def type_name(value: object) -> str:
+    """The type of a value, for messages."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float() | decimal.Decimal():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case bytes():
+            return "bytes"
+        case _:
+            return "a value of another kind"
