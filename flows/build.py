@@ -62,6 +62,7 @@ from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
 from lexveil.runtime.dvc_graph import Graph, Stage, open_repo, read_graph, with_status
+from lexveil.runtime.new_project import refresh_code
 from lexveil.runtime.project import STATE, build_lock, end_leftovers, find_root, prepare, stage_environment
 from lexveil.runtime.run_events import RunObserver, StageResult
 
@@ -292,6 +293,7 @@ def _run(build: Build) -> State[Any]:
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
+    refresh_code(Path.cwd())
     build.graph = plan(say)
     if target := load_params().operation.openlineage:
         build.events = Events(target, str(build.flow_run), build.graph, say)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SQL = Path(__file__).resolve().parents[1] / "sql"
+LIBRARY = Path(__file__).resolve().parent
+# What `lexveil init` copies: in the wheel; without one, the library stands in the project's own repository.
+TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.parent
 
 PARAMS = Path("params.yaml")
 CORPUS = Path("data/corpus")
@@ -24,6 +26,18 @@ CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
+
+
+def sql() -> Path:
+    """The folder of the queries: of the project, if this is the folder of one, else those of the library."""
+    own = Path.cwd() / "sql"
+    return own if own.is_dir() and Path("dvc.yaml").is_file() else TEMPLATE / "sql"
+
+
+def query(name: str) -> Path:
+    """The file of one query, such as "corpus/sample"; one that a project does not have is the library's."""
+    own = sql() / f"{name}.sql"
+    return own if own.is_file() else TEMPLATE / "sql" / f"{name}.sql"
 
 
 def segmented(segmentation: str) -> Path:

@@ -20,6 +20,7 @@ from lexveil.errors import LexveilError, advised
 
 # Each is a module beside this one, with a function or an App of its name; in the order of the help.
 VERBS = (
+    "init",
     "run",
     "data",
     "privatize",
@@ -51,18 +52,9 @@ for _name in VERBS:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    if argv[:1] == ["--version"]:
-        print(f"lexveil {_version()}")
-        return 0
-    options = argv[: argv.index("--")] if "--" in argv else argv
-    if "--help" in options or "-h" in options:
-        chain, apps, _ = APP.parse_commands([word for word in argv if word not in ("--help", "-h")])
-        print(help_text.text_of(apps[-1], chain, APP.default_parameter))
-        return 0
-    command, bound = parse(argv)
-    verb = f"lexveil {argv[0]}"
+    verb = " ".join(("lexveil", *argv[:1]))
     try:
-        return int(command(*bound.args, **bound.kwargs))
+        return _answer(argv)
     except LexveilError as error:
         return fail(verb, error)
     except KeyboardInterrupt:
@@ -78,6 +70,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"{verb}: {advised(message)}", file=sys.stderr)
         return 1
+
+
+def _answer(argv: list[str]) -> int:
+    if argv[:1] == ["--version"]:
+        print(f"lexveil {_version()}")
+        return 0
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    if "--help" in options or "-h" in options:
+        chain, apps, _ = APP.parse_commands([word for word in argv if word not in ("--help", "-h")])
+        print(help_text.text_of(apps[-1], chain, APP.default_parameter))
+        return 0
+    command, bound = parse(argv)
+    return int(command(*bound.args, **bound.kwargs))
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArguments]:

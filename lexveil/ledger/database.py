@@ -29,7 +29,7 @@ TRY = 1.0  # seconds that SQLite itself waits for another process, before we say
 
 def text(name: str) -> str:
     """The SQL of sql/NAME.sql."""
-    return (paths.SQL / f"{name}.sql").read_text(encoding="utf-8")
+    return paths.query(name).read_text(encoding="utf-8")
 
 
 class Database:

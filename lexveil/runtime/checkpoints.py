@@ -89,7 +89,7 @@ def expect_file(file: Path, who: str) -> None:
 def _sources(name: str) -> list[Path]:
     """The files of a module, package or query, wherever the library is installed."""
     if "/" in name:
-        return [paths.SQL / f"{name}.sql"]
+        return [paths.query(name)]
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.origin is not None, name
     file = Path(spec.origin)

@@ -109,7 +109,7 @@ def memory_bytes(machine: MachineParams) -> int:
 
 def text(name: str) -> str:
     """The SQL of sql/NAME.sql."""
-    return (paths.SQL / f"{name}.sql").read_text(encoding="utf-8")
+    return paths.query(name).read_text(encoding="utf-8")
 
 
 def run(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> duckdb.DuckDBPyConnection:

@@ -26,7 +26,7 @@ def version() -> str:
 def code_hash() -> str:
     """The sha256 of all code that makes an output: of ``lexveil``, ``tasks`` and ``sql``, names and contents."""
     hashed = hashlib.sha256()
-    for folder in (*map(_package, ("lexveil", "tasks")), paths.SQL):
+    for folder in (*map(_package, ("lexveil", "tasks")), paths.sql()):
         for file in sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".sql")):
             hashed.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0{sha256(file)}\n".encode())
     return hashed.hexdigest()

@@ -37,6 +37,9 @@ def find_root(start: Path) -> Path:
 def prepare(root: Path) -> None:
     """Make this process and its children work in ``root``; call it before Prefect is imported."""
     os.chdir(root)
+    # Flows and stages are the project's own, wherever the library is installed.
+    if sys.path[0] != str(root):
+        sys.path.insert(0, str(root))
     state = root / STATE
     state.mkdir(exist_ok=True)
     # The project's own Prefect database: nothing of the user's home is read or written.

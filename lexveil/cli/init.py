@@ -1,0 +1,31 @@
+"""`lexveil init`: make a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def init(
+    folder: Annotated[Path, Parameter(name="DIR", help="a folder that is new or empty")],
+    /,
+) -> int:
+    """Make a project: the graph, its stages and queries, its flows and its parameters.
+
+    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes it a git repository, in which DVC
+    keeps versions. All of these are the project's own, to change at will; the library stays where it is installed,
+    and a newer one makes stale only those stages whose code has changed.
+
+      lexveil init demo && cd demo && lexveil run
+    """
+    from lexveil.runtime.new_project import create
+
+    create(folder)
+    print(f"made a project in {folder}. Next:")
+    print(f"  cd {folder}")
+    print("  lexveil run              makes the embedded default data and everything from it")
+    print("  lexveil data use --help  takes your own data instead")
+    print("  git add -A && git commit, so that lineage can name the commit a run was made from")
+    return 0

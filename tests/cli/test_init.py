@@ -1,0 +1,113 @@
+"""`lexveil init`: what a project consists of, what makes its stages stale, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.cli.main import main
+from lexveil.errors import LexveilError
+from lexveil.runtime import new_project
+from lexveil.runtime.new_project import CODE, FILES, FOLDERS, code_hashes, create, refresh_code, with_code_parameters
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_project_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "demo"
+    assert main(["init", str(folder)]) == 0
+    assert f"cd {folder}" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [folder]
+    for name in (*FILES, *FOLDERS, ".git", "code.json"):
+        assert (folder / name).exists(), name
+    assert not list(folder.rglob("*.pyc"))
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "stage", "list"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "train_embeddings@gst" in done.stdout, done.stderr
+
+
+def test_stages_depend_on_the_library_by_code_json() -> None:
+    own = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    made = yaml.safe_load(with_code_parameters((ROOT / "dvc.yaml").read_text(encoding="utf-8")))["stages"]
+    assert made.keys() == own.keys() == code_hashes().keys()
+    for name, stage in made.items():
+        assert stage["params"] == [{str(CODE): [name]}, *own[name].get("params", [])]
+        assert stage["deps"] == [dep for dep in own[name]["deps"] if not dep.startswith("lexveil/")]
+        assert {key: stage[key] for key in stage if key not in ("deps", "params")} == {
+            key: own[name][key] for key in own[name] if key not in ("deps", "params")
+        }
+
+
+def test_another_library_makes_stale_what_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "lexveil"
+    template = tmp_path / "template"
+    template.mkdir()
+    (library / "text").mkdir(parents=True)
+    (library / "one.py").write_text("1")
+    (library / "text" / "two.py").write_text("2")
+    (template / "dvc.yaml").write_text(
+        "stages:\n  a:\n    deps:\n      - lexveil/one.py\n  b:\n    deps:\n      - data\n      - lexveil/text\n"
+    )
+    monkeypatch.setattr(paths, "LIBRARY", library)
+    monkeypatch.setattr(paths, "TEMPLATE", template)
+    refresh_code(tmp_path)
+    assert not (tmp_path / CODE).exists()  # a project that names the library's files itself
+    refresh_code(tmp_path, first=True)
+    before = json.loads((tmp_path / CODE).read_text())
+    (library / "text" / "two.py").write_text("3")
+    refresh_code(tmp_path)
+    after = json.loads((tmp_path / CODE).read_text())
+    assert before.keys() == after.keys() == {"a", "b"}
+    assert before["a"] == after["a"] and before["b"] != after["b"]
+
+
+def test_queries_are_the_projects_own_where_it_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sql" / "corpus").mkdir(parents=True)
+    (tmp_path / "sql" / "corpus" / "sample.sql").write_text("select 1")
+    assert paths.query("corpus/sample") == ROOT / "sql/corpus/sample.sql"  # any folder sql/ is not a project's
+    (tmp_path / "dvc.yaml").touch()
+    assert paths.query("corpus/sample") == tmp_path / "sql/corpus/sample.sql"
+    assert paths.query("corpus/words") == ROOT / "sql/corpus/words.sql"
+
+
+@pytest.mark.parametrize("name", ["full", "file", "no/where"])
+def test_what_is_refused(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letters.txt").touch()
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["init", str(tmp_path / name)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("lexveil init: ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    create(tmp_path / "empty")
+    assert (tmp_path / "empty" / "dvc.yaml").exists()
+
+
+def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["init", str(tmp_path / "demo")]) == 2
+    assert "git is not installed" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess([], 1, "", "fatal: no space")
+
+    monkeypatch.setattr(new_project.subprocess, "run", fails)
+    with pytest.raises(LexveilError, match="git init failed: fatal: no space"):
+        create(tmp_path / "demo")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,115 @@
+"""The wheel: what is in it, and that it makes a project in an empty folder, without the repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lexveil.runtime.new_project import FILES, FOLDERS
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as a release builds it."""
+    if shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    out = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        ["uv", "build", "--quiet", "--wheel", "--out-dir", str(out), str(ROOT)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode and "hatchling" in done.stderr and "fetch" in done.stderr.lower():
+        pytest.skip("the build backend cannot be fetched here")
+    assert done.returncode == 0, done.stderr
+    (file,) = out.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """The folder that the wheel is unpacked into."""
+    folder = wheel.parent / "site"
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    return folder
+
+
+def call(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in ``folder`` with the unpacked wheel before everything else, and without the repository."""
+    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_its_one_package_is_the_library(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"lexveil"}
+    assert "lexveil/py.typed" in names
+    for name in (*FILES, *(f"{folder}/" for folder in FOLDERS)):
+        assert any(packed_name.startswith(f"lexveil/_project/{name}") for packed_name in names), name
+    assert not [name for name in names if "__pycache__" in name or "/tests/" in name]
+    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        template = {name.removeprefix("lexveil/_project/") for name in names if name.startswith("lexveil/_project/")}
+        assert set(listed.stdout.split()) <= template
+
+
+def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    where = call(installed, tmp_path, "-c", "import lexveil; print(lexveil.__file__)")
+    assert Path(where.stdout.strip()) == installed / "lexveil/__init__.py"
+    helped = call(installed, tmp_path, "-m", "lexveil.cli", "--help")
+    assert (helped.returncode, helped.stderr) == (0, "") and "privatize" in helped.stdout
+    made = call(installed, tmp_path, "-m", "lexveil.cli", "init", "demo")
+    assert (made.returncode, made.stderr) == (0, "")
+    project = tmp_path / "demo"
+    stages = call(installed, project, "-m", "dvc", "stage", "list")
+    assert stages.returncode == 0 and "sample_corpus" in stages.stdout
+    # Stages, flows and queries are the project's, the library is the installed one.
+    code = (
+        "from pathlib import Path\nfrom lexveil.cli.output import in_project\nin_project()\n"
+        "import flows, tasks, lexveil\nfrom lexveil import paths\n"
+        "print(Path(flows.__file__).parent, Path(tasks.__file__).parent, paths.sql(), paths.TEMPLATE)"
+    )
+    (project / "below").mkdir()
+    found = call(installed, project / "below", "-c", code)
+    assert found.stdout.split() == [
+        *(str(project / name) for name in ("flows", "tasks", "sql")),
+        str(installed / "lexveil/_project"),
+    ], found.stderr
+
+
+@pytest.mark.slow
+def test_its_project_runs(installed: Path, tmp_path: Path) -> None:
+    """The stages up to the collocations, in the project's folder and with the installed library."""
+    assert call(installed, tmp_path, "-m", "lexveil.cli", "init", "demo").returncode == 0
+    project = tmp_path / "demo"
+    code = (
+        "from pathlib import Path\nfrom lexveil.cli.output import in_project\nin_project()\n"
+        "from lexveil.data.data_store import use_default\nuse_default(Path())"
+    )
+    assert call(installed, project, "-c", code).returncode == 0
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "repro", "build_collocations"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(installed), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (project / "artifacts/collocations").is_dir()
+    again = call(installed, project, "-m", "dvc", "status", "build_collocations")
+    assert "up to date" in again.stdout, again.stdout
