@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import yaml
 
 from lexveil import paths
+from lexveil.association import MEASURES
 from lexveil.errors import ParameterError
 
 T = TypeVar("T")
@@ -342,10 +343,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "sample.weights": (0.0, 1e9),
     "count.min_count": (1, 2**31),
     "collocations.min_count": (1, 2**31),
-    "collocations.min_pmi": (-1000.0, 1000.0),
-    "collocations.min_npmi": (-1.0, 1.0),
-    "collocations.min_llr": (0.0, 1e18),
-    "collocations.min_t_score": (-1e18, 1e9),
+    **{f"collocations.{measure.threshold}": (measure.low, measure.high) for measure in MEASURES},
     "embeddings.dimensions": (2, 4096),
     "embeddings.window": (1, 100),
     "embeddings.min_count": (1, 2**31),

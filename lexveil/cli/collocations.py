@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from lexveil.association import MEASURES
 from lexveil.cli.options import Count, Json, Stream, exclusive
 from lexveil.cli.output import in_project, show
 
@@ -25,7 +26,8 @@ def collocations(
         str | None,
         Parameter(
             metavar="MEASURE",
-            help="what is best: count, pmi_bits (the default), and as params.yaml asks for them npmi, llr, t_score",
+            help="what is best: count, pmi_bits (the default), and as params.yaml asks for them "
+            + ", ".join(measure.column for measure in MEASURES[1:]),
         ),
     ] = None,
     length: Annotated[Literal[2, 3] | None, Parameter(help="only pairs, or only triples of words")] = None,

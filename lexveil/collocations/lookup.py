@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
+from lexveil.association import COLUMNS, MEASURES, rendered
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
@@ -25,9 +26,8 @@ from lexveil.text.tokenize import sentences
 
 NGRAMS = {2: "bigrams", 3: "trigrams"}
 PLACES = ("first_word", "second_word", "third_word")
-MEASURES = ("count", "pmi_bits", "npmi", "llr", "t_score")
 LIMIT = 30  # collocations of a word that are listed unless said otherwise
-_DECIMALS = {"npmi": 3}
+_DECIMALS = {measure.column: measure.decimals for measure in MEASURES}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 Row = dict[str, Any]
@@ -49,7 +49,7 @@ def look_up(
         text: show its collocations and how they cut it; ``-`` is standard input.
         top: this many of the best collocations.
         word: the collocations it takes part in, by its normal form.
-        by: what is best: count, pmi_bits (the default), npmi, llr or t_score.
+        by: what is best: count, or the column of a measure; pmi_bits is the default.
         length: only collocations of so many words, 2 or 3.
         min_count: only collocations counted at least as often.
         limit: at most so many collocations of ``word`` (default: LIMIT).
@@ -96,7 +96,9 @@ def look_up(
             "word": best.get("word"),
             "n": top or limit or LIMIT,
         }
-        found = con.sql(duckdb_session.text("collocations/collocations_best"), params=parameters).to_arrow_table()
+        found = con.sql(
+            rendered(duckdb_session.text("collocations/collocations_best")), params=parameters
+        ).to_arrow_table()
         return best | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
 
 
@@ -120,7 +122,8 @@ def of_text(text: str) -> dict[str, Any]:
             given = [ngram for ngram in appears if len(ngram) == size]
             columns = [pa.array([ngram[place] for ngram in given], pa.string()) for place in range(size)]
             con.register(f"given_{name}", pa.table(columns, names=list(PLACES[:size])))
-        found = _rows(con.sql(duckdb_session.text("collocations/collocations_among")).to_arrow_table(), measures)
+        query = rendered(duckdb_session.text("collocations/collocations_among"))
+        found = _rows(con.sql(query).to_arrow_table(), measures)
     by_words = {tuple(row["words"].split(" ")): row for row in found}
     return {
         "measures": measures,
@@ -195,7 +198,7 @@ def as_text(result: dict[str, Any]) -> list[str]:
 
 
 def _figure(name: str, value: float) -> str:
-    return f"{value:,}" if name == "count" else f"{value:.{_DECIMALS.get(name, 2)}f}"
+    return f"{value:,}" if name == "count" else f"{value:.{_DECIMALS[name]}f}"
 
 
 def _visible(words: str) -> str:
@@ -211,7 +214,7 @@ def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
     with duckdb_session.session(load_params().machine) as con:
         for name, file in files.items():
             duckdb_session.view(con, name, file)
-        yield con, [name for name in MEASURES if name in columns]
+        yield con, [name for name in COLUMNS if name in columns]
 
 
 def _rows(found: pa.Table, measures: Sequence[str]) -> list[Row]:

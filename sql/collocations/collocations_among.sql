@@ -2,6 +2,7 @@
 --
 -- reads    bigrams, trigrams as in collocations_best.sql; given_bigrams (first_word, second_word) and
 --          given_trigrams (first_word, second_word, third_word)
+-- measures what stands in braces is filled in by lexveil.association: their columns, and the same as nulls
 -- key      (first_word, second_word, third_word); third_word is null in a bigram
 -- ordered  by key
 with collocations as (
@@ -9,8 +10,8 @@ with collocations as (
     union all by name
     select * from trigrams semi join given_trigrams using (first_word, second_word, third_word)
     union all by name
-    select null::varchar as third_word, null::double as npmi, null::double as llr, null::double as t_score where false
+    select null::varchar as third_word, {absent} where false
 )
-select first_word, second_word, third_word, count, pmi_bits, npmi, llr, t_score
+select first_word, second_word, third_word, count, {columns}
 from collocations
 order by first_word, second_word, third_word nulls first

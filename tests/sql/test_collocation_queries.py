@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+from lexveil.association import rendered
 from lexveil.runtime import duckdb_session
 
 ALL = {"by": "pmi_bits", "min_count": 1, "size": None, "word": None, "n": 99}
@@ -13,7 +14,7 @@ def query(name: str, tables: dict[str, list[dict]], **parameters: object) -> lis
     with duckdb_session.session() as con:
         for table, rows in tables.items():
             con.register(table, pa.Table.from_pylist(rows))
-        return con.sql(duckdb_session.text(name), params=parameters).to_arrow_table().to_pylist()
+        return con.sql(rendered(duckdb_session.text(name)), params=parameters).to_arrow_table().to_pylist()
 
 
 def row(words: str, count: int, pmi_bits: float, **measures: float) -> dict:

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from lexveil.collocations import counting
 from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import TOKENS, kind_of
+from lexveil.collocations.scoring import build
 from lexveil.config import CollocationParams, MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 from lexveil.text.function_words import CONNECTORS
 from lexveil.text.tokenize import has_letters, sentences
-from tasks.build_collocations import build
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
