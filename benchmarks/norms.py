@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.segmented import ROOT, segmented_corpus
 from lexveil.config import load_params
-from lexveil.embeddings.training import displacement, normalize, train_word2vec
+from lexveil.embeddings.training import Word2VecSettings, displacement, normalize, train_word2vec
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.mechanisms.deniability import distinct_counts, draw_replacements, unchanged_counts
 from lexveil.mechanisms.madlib import Madlib
@@ -54,14 +54,16 @@ def main() -> None:
             cpu = time.process_time()
             spaces[min_count] = train_word2vec(
                 str(corpus),
-                dimensions=settings.dimensions,
-                window=settings.window,
-                min_count=min_count,
-                epochs=epochs,
-                negative=settings.negative,
-                skip_gram=settings.skip_gram,
-                workers=1,
-                seed=1,
+                Word2VecSettings(
+                    settings.dimensions,
+                    settings.window,
+                    min_count,
+                    epochs,
+                    settings.negative,
+                    settings.skip_gram,
+                    workers=1,
+                    seed=1,
+                ),
             ).space
             trained.append(describe(spaces[min_count], min_count, n_tokens))
             say(f"min_count {min_count}: {trained[-1]['n_tokens']:,} vectors, {time.process_time() - cpu:.0f} CPU-s")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
-from dataclasses import asdict
+from dataclasses import fields
 from importlib.metadata import version
 from typing import Any
 
@@ -22,7 +22,14 @@ from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingWatch, some_sentences
 from lexveil.config import Params, load_params
 from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
-from lexveil.embeddings.training import Trained, TrainingState, displacement, normalize, train_word2vec
+from lexveil.embeddings.training import (
+    Trained,
+    TrainingState,
+    Word2VecSettings,
+    displacement,
+    normalize,
+    train_word2vec,
+)
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.runtime.checkpoints import kept_work
@@ -46,8 +53,8 @@ def main() -> None:
         )
         print(f"taken from {model}")
         return
-    settings = asdict(params.embeddings)
-    del settings["word_model"], settings["normalize"]
+    names = {field.name for field in fields(Word2VecSettings)} - {"seed"}
+    settings = Word2VecSettings(**{name: getattr(params.embeddings, name) for name in names}, seed=params.seed)
     corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
     about: dict[str, Any] = {
         "source": "own",
@@ -57,17 +64,17 @@ def main() -> None:
         "byte_stable": params.embeddings.workers == 1,
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
-    depends = (FORMAT, sorted(settings.items()), params.seed, versions)
+    depends = (FORMAT, settings, versions)
     work = kept_work(params.machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
     with work as folder:  # until the result is written
-        trained = train(segmentation, params.seed, settings, Checkpoints(folder))
+        trained = train(segmentation, settings, Checkpoints(folder))
         write(trained.space, segmentation, about, trained.losses, params)
     print("trained")
 
 
-def train(segmentation: str, seed: int, settings: dict[str, Any], checkpoints: Checkpoints) -> Trained:
+def train(segmentation: str, settings: Word2VecSettings, checkpoints: Checkpoints) -> Trained:
     """Train, or go on with what ``checkpoints`` holds, and say how far it is."""
-    epochs, workers = settings["epochs"], settings["workers"]
+    epochs, workers = settings.epochs, settings.workers
     if workers > 1:
         print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
     corpus = paths.segmented(segmentation)
@@ -82,12 +89,11 @@ def train(segmentation: str, seed: int, settings: dict[str, Any], checkpoints: C
 
         return train_word2vec(
             str(corpus),
-            seed=seed,
+            settings,
             sentences=some_sentences(corpus, SENTENCES),
             resume=state,
             on_start=lambda n_tokens: watch.begin(n_tokens, state.epoch if state else 0),
             on_epoch=on_epoch,
-            **settings,
         )
 
 

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.training_loss import draw_probe
+from lexveil.embeddings.training_loss import ProbeShape, draw_probe
 from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.errors import RequestError
 from lexveil.types import Vectors
@@ -47,6 +47,40 @@ class TrainingState:
 
 
 @dataclass(frozen=True, slots=True)
+class Word2VecSettings:
+    """What decides the bytes of a training beside its corpus, in gensim's meaning.
+
+    Attributes:
+        dimensions: p.
+        min_count: tokens rarer than this get no vector.
+        workers: with more than one the same seed gives other bytes: threads write to the same vectors without locks.
+    """
+
+    dimensions: int
+    window: int
+    min_count: int
+    epochs: int
+    negative: int
+    skip_gram: bool
+    workers: int
+    seed: int
+
+    def model(self, kind: type[Any]) -> Any:
+        """An untrained model of ``kind``, a gensim Word2Vec."""
+        return kind(
+            vector_size=self.dimensions,
+            window=self.window,
+            min_count=self.min_count,
+            epochs=self.epochs,
+            negative=self.negative,
+            sg=int(self.skip_gram),
+            workers=self.workers,
+            seed=self.seed % 2**32,
+            hashfxn=_stable_hash,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Trained:
     """What a training gives: the embedding, and the mean loss after each epoch (see ``TrainingState``)."""
 
@@ -61,15 +95,8 @@ def _stable_hash(text: str) -> int:
 
 def train_word2vec(
     corpus_file: str,
+    settings: Word2VecSettings,
     *,
-    dimensions: int,
-    window: int,
-    min_count: int,
-    epochs: int,
-    negative: int,
-    skip_gram: bool,
-    workers: int,
-    seed: int,
     sentences: Sequence[Sequence[str]] = (),
     resume: TrainingState | None = None,
     on_start: Callable[[int], None] | None = None,
@@ -77,13 +104,10 @@ def train_word2vec(
 ) -> Trained:
     """Train on a file of one sentence per line, tokens separated by spaces.
 
-    With ``workers=1`` the same file and seed give the same bytes, resumed or not; with more they do not: threads write
-    to the same vectors without locks.
+    With one worker the same file and settings give the same bytes, resumed or not.
 
     Args:
         corpus_file: gensim opens it itself, which is faster than feeding it sentences.
-        dimensions: p.
-        min_count: tokens rarer than this get no vector.
         sentences: some of the corpus; the loss is measured on examples drawn from them.
         resume: a state that ``on_epoch`` was given, of the same corpus and settings.
         on_start: called when the vocabulary is known, with the number of tokens of the corpus.
@@ -110,26 +134,8 @@ def train_word2vec(
                 on_epoch(TrainingState(cur_epoch + 1, self.wv.vectors, self.syn1neg, key, int(position), losses))
             return totals
 
-    model = Resumable(
-        vector_size=dimensions,
-        window=window,
-        min_count=min_count,
-        epochs=epochs,
-        negative=negative,
-        sg=int(skip_gram),
-        workers=workers,
-        seed=seed % 2**32,
-        hashfxn=_stable_hash,
-    )
-    try:
-        model.build_vocab(corpus_file=corpus_file)
-        if not model.wv.index_to_key:
-            raise RuntimeError
-    except RuntimeError:
-        raise RequestError(
-            f"no token occurs {min_count} times in the segmented corpus, so there is nothing to train; "
-            "lower embeddings.min_count in params.yaml or bring more text"
-        ) from None
+    model = settings.model(Resumable)
+    _build_vocabulary(model, corpus_file, settings.min_count)
     tokens = list(model.wv.index_to_key)
     counts = np.asarray(model.wv.expandos["count"], dtype=np.int64).copy()
     probe = draw_probe(
@@ -137,11 +143,8 @@ def train_word2vec(
         model.wv.key_to_index,
         counts,
         np.asarray(model.wv.expandos["sample_int"]) / 2**32,
-        size=PROBE,
-        window=window,
-        negative=negative,
-        skip_gram=skip_gram,
-        rng=np.random.default_rng([seed, PROBE]),
+        shape=ProbeShape(PROBE, settings.window, settings.negative, settings.skip_gram),
+        rng=np.random.default_rng([settings.seed, PROBE]),
     )
     if resume is not None:
         model.wv.vectors[:] = resume.vectors
@@ -153,9 +156,21 @@ def train_word2vec(
         corpus_file=corpus_file,
         total_examples=model.corpus_count,
         total_words=model.corpus_total_words,
-        epochs=epochs,
+        epochs=settings.epochs,
     )
     return Trained(WordSpace(tokens, np.ascontiguousarray(model.wv.vectors, dtype=np.float32), counts), losses)
+
+
+def _build_vocabulary(model: Any, corpus_file: str, min_count: int) -> None:
+    try:
+        model.build_vocab(corpus_file=corpus_file)
+        if not model.wv.index_to_key:
+            raise RuntimeError
+    except RuntimeError:
+        raise RequestError(
+            f"no token occurs {min_count} times in the segmented corpus, so there is nothing to train; "
+            "lower embeddings.min_count in params.yaml or bring more text"
+        ) from None
 
 
 def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:

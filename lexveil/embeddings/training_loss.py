@@ -48,8 +48,10 @@ class Probe:
         total = 0.0
         for start in range(0, len(self.targets), BLOCK):
             inputs = self.inputs[start : start + BLOCK]
-            there = inputs >= 0
-            hidden = np.einsum("nmp,nm->np", vectors[inputs].astype(np.float64), there / there.sum(1, keepdims=True))
+            is_context = inputs >= 0
+            hidden = np.einsum(
+                "nmp,nm->np", vectors[inputs].astype(np.float64), is_context / is_context.sum(1, keepdims=True)
+            )
             words = np.column_stack([self.targets[start : start + BLOCK], self.noise[start : start + BLOCK]])
             score = np.einsum("nkp,np->nk", output_vectors[words].astype(np.float64), hidden)
             score[:, 0] *= -1
@@ -59,42 +61,49 @@ class Probe:
         return total / len(self.targets)
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeShape:
+    """Examples of a probe: how many at most, drawn evenly out of all, and gensim's parameters that shape them."""
+
+    size: int
+    window: int
+    negative: int
+    skip_gram: bool
+
+
 def draw_probe(
     sentences: Sequence[Sequence[str]],
     row_of: Mapping[str, int],
     counts: Counts,
     keep: npt.NDArray[np.float64],
     *,
-    size: int,
-    window: int,
-    negative: int,
-    skip_gram: bool,
+    shape: ProbeShape,
     rng: np.random.Generator,
 ) -> Probe:
-    """Draw at most ``size`` examples as gensim draws them: frequent words thinned out, windows of random width.
+    """Draw at most ``shape.size`` examples as gensim draws them: frequent words thinned out, windows of random width.
 
     Args:
         sentences: of the corpus, tokens each.
         row_of: id of each known token.
         counts: (V,) occurrences.
         keep: (V,) the chance that an occurrence is not thinned out.
-        size: examples kept, evenly out of all that the sentences give.
     """
     inputs: list[list[int]] = []
     targets: list[int] = []
     for sentence in sentences:
         rows = np.array([row_of[token] for token in sentence if token in row_of], dtype=np.int64)
         rows = rows[rng.random(len(rows)) < keep[rows]]
-        widths = rng.integers(1, window + 1, size=len(rows))
-        for at, width in enumerate(widths.tolist()):
-            around = np.concatenate([rows[max(0, at - width) : at], rows[at + 1 : at + 1 + width]]).tolist()
-            for one in [[word] for word in around] if skip_gram else [around] * bool(around):
-                inputs.append(one)
-                targets.append(int(rows[at]))
-    chosen = np.unique(np.linspace(0, len(targets) - 1, min(size, len(targets))).astype(np.int64))
-    padded = np.full((len(chosen), 1 if skip_gram else 2 * window), -1, dtype=np.int64)
-    for row, example in enumerate(chosen.tolist()):
-        padded[row, : len(inputs[example])] = inputs[example]
+        widths = rng.integers(1, shape.window + 1, size=len(rows))
+        for position, width in enumerate(widths.tolist()):
+            left, right = rows[max(0, position - width) : position], rows[position + 1 : position + 1 + width]
+            context = np.concatenate([left, right]).tolist()
+            for example in [[word] for word in context] if shape.skip_gram else [context] * bool(context):
+                inputs.append(example)
+                targets.append(int(rows[position]))
+    chosen = np.unique(np.linspace(0, len(targets) - 1, min(shape.size, len(targets))).astype(np.int64))
+    padded = np.full((len(chosen), 1 if shape.skip_gram else 2 * shape.window), -1, dtype=np.int64)
+    for row, number in enumerate(chosen.tolist()):
+        padded[row, : len(inputs[number])] = inputs[number]
     weight = np.cumsum(counts.astype(np.float64) ** NOISE_EXPONENT)
-    noise = np.searchsorted(weight, rng.random((len(chosen), negative)) * weight[-1], side="right")
+    noise = np.searchsorted(weight, rng.random((len(chosen), shape.negative)) * weight[-1], side="right")
     return Probe(padded, np.array(targets, dtype=np.int64)[chosen], np.minimum(noise, len(counts) - 1))

@@ -2,16 +2,19 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lexveil.embeddings.training import TrainingState, displacement, normalize, train_word2vec
+from lexveil.embeddings.training import TrainingState, Word2VecSettings, displacement, normalize, train_word2vec
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 
-SETTINGS = dict(dimensions=8, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3)
+SETTINGS = Word2VecSettings(
+    dimensions=8, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3
+)
 
 
 @pytest.fixture
@@ -26,8 +29,8 @@ def corpus(tmp_path: Path) -> Path:
 def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None:
     """Python randomises string hashes per process; the vectors must not notice."""
     program = (
-        "import sys, numpy as np; from lexveil.embeddings.training import train_word2vec; "
-        f"np.save(sys.argv[2], train_word2vec(sys.argv[1], **{SETTINGS!r}).space.vectors)"
+        "import sys, numpy as np; from lexveil.embeddings.training import Word2VecSettings, train_word2vec; "
+        f"np.save(sys.argv[2], train_word2vec(sys.argv[1], {SETTINGS!r}).space.vectors)"
     )
     for seed in ("1", "2"):
         command = [sys.executable, "-c", program, str(corpus), str(tmp_path / f"{seed}.npy")]
@@ -36,12 +39,12 @@ def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None
 
 
 def test_vocabulary_counts_and_seed(corpus: Path) -> None:
-    space = train_word2vec(str(corpus), **SETTINGS).space
+    space = train_word2vec(str(corpus), SETTINGS).space
     assert "once" not in space.tokens  # rarer than min_count
     words = corpus.read_text().split()
     assert space.counts.tolist() == [words.count(token) for token in space.tokens]
     assert sorted(space.counts.tolist(), reverse=True) == space.counts.tolist()
-    other = train_word2vec(str(corpus), **(SETTINGS | {"seed": 4}))
+    other = train_word2vec(str(corpus), replace(SETTINGS, seed=4))
     assert not np.array_equal(space.vectors, other.space.vectors)
 
 
@@ -55,17 +58,21 @@ def copy(state: TrainingState) -> TrainingState:
 @pytest.mark.parametrize("skip_gram", [True, False])
 def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, skip_gram: bool) -> None:
     """After every epoch, the last one too; from a copy of the state, as from disk."""
-    settings = SETTINGS | {"skip_gram": skip_gram, "sentences": [corpus.read_text().split()]}
+    settings, sentences = replace(SETTINGS, skip_gram=skip_gram), [corpus.read_text().split()]
     states: list[TrainingState] = []
     begun: list[int] = []
     whole = train_word2vec(
-        str(corpus), **settings, on_start=begun.append, on_epoch=lambda state: states.append(copy(state))
+        str(corpus),
+        settings,
+        sentences=sentences,
+        on_start=begun.append,
+        on_epoch=lambda state: states.append(copy(state)),
     )
     assert [state.epoch for state in states] == [1, 2, 3]
     assert begun == [len(corpus.read_text().split())]
     for state in states:
         later: list[TrainingState] = []
-        resumed = train_word2vec(str(corpus), **settings, resume=state, on_epoch=later.append)
+        resumed = train_word2vec(str(corpus), settings, sentences=sentences, resume=state, on_epoch=later.append)
         assert [one.epoch for one in later] == [1, 2, 3][state.epoch :]
         assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
         assert resumed.losses == whole.losses and len(whole.losses) == 3
@@ -77,19 +84,19 @@ def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, skip_gram: bo
         TrainingState(1, first.vectors, first.output_vectors, first.generator_key, 0, []),
         TrainingState(2, first.vectors, first.output_vectors, first.generator_key, first.generator_position, []),
     ):
-        other = train_word2vec(str(corpus), **settings, resume=broken)
+        other = train_word2vec(str(corpus), settings, sentences=sentences, resume=broken)
         assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
 
 
 def test_loss_falls(corpus: Path) -> None:
     sentences = [line.split() for line in corpus.read_text().splitlines()]
-    losses = train_word2vec(str(corpus), **(SETTINGS | {"epochs": 20}), sentences=sentences).losses
+    losses = train_word2vec(str(corpus), replace(SETTINGS, epochs=20), sentences=sentences).losses
     assert losses[-1] < losses[0] < 3 * np.log(2)  # what it is before training, with two words drawn as noise
-    assert train_word2vec(str(corpus), **SETTINGS).losses == [None, None, None]
+    assert train_word2vec(str(corpus), SETTINGS).losses == [None, None, None]
 
 
 def test_several_workers_train_too(corpus: Path) -> None:
-    two = train_word2vec(str(corpus), **(SETTINGS | {"workers": 2, "epochs": 4}))
+    two = train_word2vec(str(corpus), replace(SETTINGS, workers=2, epochs=4))
     assert np.isfinite(two.space.vectors).all()
     assert (displacement(two.space.vectors, 3) > 0).all()  # both halves of the file were read
 
@@ -103,7 +110,7 @@ def test_displacement_is_measured_from_gensims_own_start(corpus: Path) -> None:
     found = displacement(moved, 2**33 - 1)
     assert found[5] == pytest.approx(2, rel=1e-6) and np.count_nonzero(found) == 1
     states: list[TrainingState] = []
-    train_word2vec(str(corpus), **(SETTINGS | {"epochs": 1}), on_epoch=lambda state: states.append(copy(state)))
+    train_word2vec(str(corpus), replace(SETTINGS, epochs=1), on_epoch=lambda state: states.append(copy(state)))
     assert displacement(states[0].vectors, 3).max() < 20 < displacement(states[0].vectors, 4).max() * 20
 
 
@@ -117,7 +124,7 @@ def test_normalize() -> None:
 
 def test_nothing_to_train(corpus: Path) -> None:
     with pytest.raises(RequestError, match=r"no token occurs 100000 times.*min_count"):
-        train_word2vec(str(corpus), **(SETTINGS | {"min_count": 100_000}))
+        train_word2vec(str(corpus), replace(SETTINGS, min_count=100_000))
 
 
 def test_back_into_gensim() -> None:

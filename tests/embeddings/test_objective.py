@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.embeddings.training_loss import Probe, draw_probe
+from lexveil.embeddings.training_loss import Probe, ProbeShape, draw_probe
 
 
 def sigmoid(x: float) -> float:
@@ -38,7 +38,7 @@ def test_examples_are_drawn_as_gensim_draws_them() -> None:
     row_of = {"a": 0, "b": 1, "c": 2, "d": 3}
     rng = np.random.default_rng(2)
     probe = draw_probe(
-        sentences, row_of, counts, np.array([0.5, 1, 1, 1]), size=20_000, window=2, negative=3, skip_gram=True, rng=rng
+        sentences, row_of, counts, np.array([0.5, 1, 1, 1]), shape=ProbeShape(20_000, 2, 3, True), rng=rng
     )
     pairs = np.zeros((4, 4))
     np.add.at(pairs, (probe.targets, probe.inputs[:, 0]), 1)
@@ -55,7 +55,7 @@ def test_examples_are_drawn_as_gensim_draws_them() -> None:
 def test_bags_of_words() -> None:
     probe = draw_probe(
         [["a", "b"], ["a"]], {"a": 0, "b": 1}, np.array([2, 1]), np.ones(2),
-        size=99, window=3, negative=1, skip_gram=False, rng=np.random.default_rng(0),
+        shape=ProbeShape(99, 3, 1, False), rng=np.random.default_rng(0),
     )  # fmt: skip
     assert probe.inputs.shape == (2, 6)
     assert sorted(zip(probe.targets.tolist(), probe.inputs[:, 0].tolist(), strict=True)) == [(0, 1), (1, 0)]
@@ -80,7 +80,7 @@ def test_gensim_counts_the_same_loss_while_float32_can_hold_it(tmp_path: Path) -
         tallies.append(model.running_training_loss)
     probe = draw_probe(
         [signs] * 2_000, {sign: i for i, sign in enumerate(signs)}, np.full(10, 2_000), np.ones(10),
-        size=10**9, window=5, negative=negative, skip_gram=True, rng=np.random.default_rng(3),
+        shape=ProbeShape(10**9, 5, negative, True), rng=np.random.default_rng(3),
     )  # fmt: skip
     per_line = probe.loss(np.zeros((10, 2)), np.zeros((10, 2))) * len(probe.targets) / 2_000
     # gensim reads its table of logarithms 2 of 1000 places too low at a score of 0, which alone makes 1.7 %.
