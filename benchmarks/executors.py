@@ -70,7 +70,7 @@ def run_rewrite(folder: Path, out: Path, machine: Any) -> None:
     from lexveil.accounting.budgets import Policy
     from lexveil.accounting.vocabulary import Vocabulary
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.rewriter import Batch, Rewriter
+    from lexveil.privatization.rewriter import Rewriter, TextBatch
     from lexveil.runtime.pool import ordered_map
     from lexveil.text.encode import Lexicon
 
@@ -87,7 +87,7 @@ def run_rewrite(folder: Path, out: Path, machine: Any) -> None:
     texts = pq.read_table(folder / "sample.parquet").column("text").to_pylist()
     texts = texts[: len(texts) // 10]
     batches = (
-        Batch(part, np.full(len(part), 10.0), [(str(first + i),) for i in range(len(part))])
+        TextBatch(part, np.full(len(part), 10.0), [(str(first + i),) for i in range(len(part))])
         for first in range(0, len(texts), 50)
         for part in [texts[first : first + 50]]
     )

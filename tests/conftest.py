@@ -10,7 +10,7 @@ import yaml
 from hypothesis import settings
 
 from lexveil.data.default import write_default_corpus, write_default_documents
-from lexveil.privatization.engine import CHECKED_BY
+from lexveil.privatization.model import CHECKED_BY
 from lexveil.runtime.tables import write_json
 
 ROOT = Path(__file__).parents[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ from lexveil.text.collocation_index import Collocations
 _WORDS = ("first_word", "second_word", "third_word")
 
 
-def load_collocations() -> Collocations:
+def load_collocations(project: Path = Path()) -> Collocations:
     """All collocations that the corpus gave.
 
     Words stay Arrow dictionaries from the file to the look-up: a Python string is made once per distinct word, not
@@ -21,7 +23,7 @@ def load_collocations() -> Collocations:
     """
     tables = []
     for name, size in (("bigrams", 2), ("trigrams", 3)):
-        path = require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
+        path = require(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
         words = list(_WORDS[:size])
         tables.append(pq.read_table(path, columns=[*words, "pmi_bits"], read_dictionary=words))
     bigrams, trigrams = tables

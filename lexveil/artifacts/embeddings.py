@@ -23,9 +23,9 @@ def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None
         write_json({**(about or {}), "n_tokens": n, "dimensions": p, "dtype": "float32"}, folder / "meta.json")
 
 
-def load_embedding(segmentation: str) -> WordSpace:
+def load_embedding(segmentation: str, project: Path = Path()) -> WordSpace:
     """The embedding trained on one segmentation; its vectors are mapped from disk."""
-    return read_space(require(paths.embedding(segmentation), f"train_embeddings@{segmentation}"))
+    return read_space(require(project / paths.embedding(segmentation), f"train_embeddings@{segmentation}"))
 
 
 def read_space(folder: Path) -> WordSpace:
@@ -37,9 +37,11 @@ def read_space(folder: Path) -> WordSpace:
     )
 
 
-def load_words(segmentation: str) -> list[str]:
+def load_words(segmentation: str, project: Path = Path()) -> list[str]:
     """The tokens of one embedding, in row order."""
-    return read_words(require(paths.embedding(segmentation) / "words.txt", f"train_embeddings@{segmentation}"))
+    return read_words(
+        require(project / paths.embedding(segmentation) / "words.txt", f"train_embeddings@{segmentation}")
+    )
 
 
 def write_words(tokens: Iterable[str], file: Path) -> None:

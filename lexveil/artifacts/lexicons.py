@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_words
 from lexveil.text.encode import Lexicon
 
 
-def load_lexicon(segmentation: str) -> Lexicon:
+def load_lexicon(segmentation: str, project: Path = Path()) -> Lexicon:
     """The vocabulary of one segmentation's embedding, and the collocations that have a vector in it."""
-    tokens = load_words(segmentation)
-    collocations = None if segmentation == "word" else load_collocations()
+    tokens = load_words(segmentation, project)
+    collocations = None if segmentation == "word" else load_collocations(project)
     return Lexicon.build(segmentation, tokens, collocations)

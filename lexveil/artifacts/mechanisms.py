@@ -17,6 +17,7 @@ from lexveil.embeddings.word_orders import SETS, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
+from lexveil.runtime.hashes import sha256
 from lexveil.types import Orders, Vectors
 
 
@@ -34,8 +35,19 @@ class Prepared:
     parameters: dict[str, Any]
     files: dict[str, Path]
 
+    def hashes(self) -> dict[str, str]:
+        """The sha256 of its files, by name."""
+        return {name: sha256(file) for name, file in self.files.items()}
 
-def prepare(name: str, segmentation: str, space: WordSpace, policy: Policy, params: MechanismParams) -> Prepared:
+
+def prepare(
+    name: str,
+    segmentation: str,
+    space: WordSpace,
+    policy: Policy,
+    params: MechanismParams,
+    project: Path = Path(),
+) -> Prepared:
     """Build mechanism ``name`` over the words of an embedding, or over those of its list set.
 
     Raises:
@@ -49,13 +61,18 @@ def prepare(name: str, segmentation: str, space: WordSpace, policy: Policy, para
     vocabulary, orders, files = Vocabulary.of(space.tokens, space.vectors, policy), None, {}
     if MECHANISMS[name].on_lists:
         chosen = own.pop("lists")
-        vocabulary, orders = over_lists(segmentation, chosen, space, vocabulary)
+        vocabulary, orders = over_lists(segmentation, chosen, space, vocabulary, project)
         folder = paths.word_orders(segmentation, chosen)
-        files = {f"word_orders/{segmentation}/{chosen}/{file}": folder / file for file in ("words.txt", "orders.npy")}
+        files = {
+            f"word_orders/{segmentation}/{chosen}/{file}": project / folder / file
+            for file in ("words.txt", "orders.npy")
+        }
     elif given["rank_remap"]["enabled"] and MECHANISMS[name].rank_remap:
         shown["rank_remap"] = {key: value for key, value in given["rank_remap"].items() if key != "enabled"}
     if not len(vocabulary.rows):
-        raise RequestError(f"{paths.embedding(segmentation)} holds no word to replace words by; enlarge the corpus")
+        raise RequestError(
+            f"{project / paths.embedding(segmentation)} holds no word to replace words by; enlarge the corpus"
+        )
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
     return Prepared(mechanism, vocabulary, shown, files)
 
@@ -70,12 +87,14 @@ def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
     return build_mechanism(name, vectors, given | {name: own}, orders)
 
 
-def over_lists(segmentation: str, name: str, space: WordSpace, vocabulary: Vocabulary) -> tuple[Vocabulary, Orders]:
+def over_lists(
+    segmentation: str, name: str, space: WordSpace, vocabulary: Vocabulary, project: Path = Path()
+) -> tuple[Vocabulary, Orders]:
     """The part of a vocabulary that a list set knows, and the set's orders over its numbers.
 
     A word that is not in every list would make the choice of a list depend on the word, so it is out of vocabulary.
     """
-    lists = load_word_orders(segmentation, name)
+    lists = load_word_orders(segmentation, name, project)
     place = {token: number for number, token in enumerate(lists.words)}
     in_lists = np.array([place.get(space.tokens[row], -1) for row in vocabulary.rows.tolist()], dtype=np.int64)
     rows = vocabulary.rows[in_lists >= 0]

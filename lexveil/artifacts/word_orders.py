@@ -21,10 +21,11 @@ def write_word_orders(lists: WordLists, meta: dict[str, Any], folder: Path) -> N
     write_json(meta, folder / "meta.json")
 
 
-def load_word_orders(segmentation: str, name: str) -> WordLists:
+def load_word_orders(segmentation: str, name: str, project: Path = Path()) -> WordLists:
     """List set L0, L1 or L2 over the words of one segmentation; its orders are mapped from disk."""
     folder = require(
-        paths.word_orders(segmentation, name), f"build_word_orders@{segmentation}; params.yaml: word_orders.sets"
+        project / paths.word_orders(segmentation, name),
+        f"build_word_orders@{segmentation}; params.yaml: word_orders.sets",
     )
     return WordLists(
         read_words(folder / "words.txt"), np.load(folder / "orders.npy", mmap_mode="r", allow_pickle=False)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from lexveil import paths
 from lexveil.errors import RequestError
-from lexveil.privatization.engine import Settings
+from lexveil.privatization.settings import Settings
 from lexveil.runtime.hashes import sha256
 
 
-def audit_relied_on(settings: Settings, parameters: dict[str, Any]) -> dict[str, Any] | None:
+def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path) -> dict[str, Any] | None:
     """The result of the audit whose epsilon is nearest, from `lexveil serve`'s weekly flow; None if there is none.
 
     Args:
         parameters: of the mechanism; an audit of others says nothing of this one.
+        folder: with the results of audits.
 
     Raises:
         RequestError: if the audit found a violation and a release is asked for.
     """
     found: list[tuple[float, dict[str, Any]]] = []
-    for file in sorted(paths.AUDITS.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
+    for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
             if result["parameters"] != parameters:

@@ -13,12 +13,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.config import Params, ReleaseParams
+from lexveil.config import ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Reservation, Transaction
+from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Outputs
 from lexveil.runtime.hashes import version
 from lexveil.types import Flags
@@ -126,9 +127,10 @@ class LedgerCharge:
         self.release.commit()
 
 
-def terms_of(params: Params, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
-    """The terms of params.yaml; what a request says of exhausted subjects goes before them."""
-    return replace(params.release, on_exhausted=on_exhausted) if on_exhausted else params.release
+def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
+    """The terms of params.yaml; what a request says of exhausted subjects takes precedence."""
+    terms = model.params.release
+    return replace(terms, on_exhausted=on_exhausted or terms.on_exhausted, ledger=str(model.path(terms.ledger)))
 
 
 @contextmanager

@@ -1,58 +1,46 @@
-"""Rewriting chunks of a user's rows with the artifacts that a run made: counted first, then rewritten, by any workers.
+"""The one engine that rewrites texts: plan, rewrite, token log; in any workers, with the same result.
 
-In release mode, the default, the noise comes from the operating system, is never repeatable, and the record states
-the guarantee. With a seed the output is an experiment and stamped as one.
+It is given a model and settings and reads neither params.yaml nor the current folder. Files, columns in memory and the
+DVC stage are adapters of it.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lexveil import paths
 from lexveil.accounting.budgets import (
     ACTIONS,
+    KEPT,
     SEGMENTATION_OF,
-    STRATEGIES,
-    Policy,
     budget_of_average,
     epsilon_per_token,
     spent_share,
 )
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import prepare
-from lexveil.config import load_params
-from lexveil.errors import RequestError
-from lexveil.formats.chunks import Chunk, Texts
-from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.config import MachineParams
+from lexveil.privatization.batches import Batch, FlatTexts, Texts
 from lexveil.privatization.count import count_planned, plan_tokens
+from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, count_actions
-from lexveil.privatization.rewriter import Batch, Rewriter
+from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
-from lexveil.runtime.tables import require
-from lexveil.text.encode import KINDS, Lexicon, encode
+from lexveil.text.encode import KINDS, OOV, WORD, Lexicon, encode
 from lexveil.types import Floats, Ids
 
-B = TypeVar("B")
+R = TypeVar("R")
+T = TypeVar("T")
 
-# What must have passed before a vocabulary is used, and the stage that says so.
-CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}
-
-LEAST = 1e-9  # epsilon; with much less, noise is beyond what a number can hold
-
+# What the engine says of every token; an adapter chooses the columns of its token log.
 TOKEN_LOG = pa.schema(
     [
         ("row", pa.int64()),
@@ -61,169 +49,20 @@ TOKEN_LOG = pa.schema(
         ("epsilon", pa.float64()),
         ("action", pa.dictionary(pa.int8(), pa.string())),
         ("column", pa.dictionary(pa.int16(), pa.string())),
+        ("n_words", pa.int8()),
+        ("word_id", pa.int32()),
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How rows are to be rewritten. A row is a document: its texts share one budget.
-
-    Attributes:
-        epsilon: base epsilon per word; None if ``budget`` is given.
-        budget: document budget B; None if ``epsilon`` is given.
-        seed: None in release mode.
-        consistent: replace equal tokens of a document alike, on one payment.
-    """
-
-    mechanism: str
-    strategy: str
-    epsilon: float | None
-    budget: float | None
-    seed: int | None
-    policy: Policy
-    keep_layout: bool
-    consistent: bool = False
-
-    @property
-    def mode(self) -> Literal["none", "release", "experiment"]:
-        """Whoever knows the seed can replay the noise."""
-        if self.mechanism == "none":
-            return "none"
-        return "release" if self.seed is None else "experiment"
-
-
-def make_settings(
-    mechanism: str,
-    strategy: str,
-    *,
-    epsilon: float | None = None,
-    document_budget: float | None = None,
-    mode: str = "release",
-    seed: int | None = None,
-    keep_layout: bool = False,
-    stopwords: str | None = None,
-    punctuation: str | None = None,
-    oov: str | None = None,
-    consistent: bool = False,
-) -> Settings:
-    """Check a request, and fill in what params.yaml says.
-
-    Raises:
-        RequestError: if it contradicts itself or is out of range.
-    """
-    if mechanism not in MECHANISMS and mechanism != "none":
-        raise RequestError(
-            f"--mechanism {mechanism}: there is no such mechanism; there are none, {', '.join(MECHANISMS)}"
-        )
-    if (mechanism == "none") != (strategy == "none"):
-        raise RequestError(
-            f"--mechanism {mechanism} --strategy {strategy}: give none for both to leave texts unchanged"
-        )
-    if mechanism == "none" and (epsilon, document_budget) != (None, None):
-        raise RequestError("--mechanism none spends nothing; leave --epsilon and --document-budget out")
-    if mechanism != "none" and (epsilon is None) == (document_budget is None):
-        raise RequestError("give one of --epsilon (base epsilon per word) and --document-budget (budget of each text)")
-    if strategy != "none" and strategy not in STRATEGIES:
-        raise RequestError(f"--strategy {strategy}: there is no such strategy; there are none, {', '.join(STRATEGIES)}")
-    if mode == "release" and seed is not None:
-        raise RequestError("a seed makes an experiment; leave --mode release or --seed out")
-    for name, value in (("--epsilon", epsilon), ("--document-budget", document_budget)):
-        if value is not None and not 0 < value < float("inf"):
-            raise RequestError(f"{name} {value}: must be finite and greater than 0")
-        if value is not None and value < LEAST:
-            raise RequestError(f"{name} {value}: must be at least {LEAST:g}, the unit in which the ledger counts")
-    params = load_params()
-    if mechanism == "none":
-        return Settings("none", "none", None, None, None, Policy("keep", "keep", "keep"), True)
-    policy = Policy.of(
-        strategy,
-        stopwords or params.policy.stopwords,
-        punctuation or params.policy.punctuation,
-        oov or params.policy.oov,
-    )
-    number = None if mode == "release" else params.seed if seed is None else seed
-    return Settings(mechanism, strategy, epsilon, document_budget, number, policy, keep_layout, consistent)
-
-
-def require_checks(strategy: str) -> None:
-    """See to it that the artifacts are there and passed their checks. A check that failed has taken its record away:
-    what did not pass is not used for a release.
-
-    Raises:
-        MissingArtifact: naming the command that makes them.
-    """
-    load_lexicon(SEGMENTATION_OF[strategy])
-    _require_passed()
-
-
-def _require_passed() -> None:
-    for check, stage in CHECKED_BY.items():
-        require(paths.CHECKS / check, stage)
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedChunk:
-    """A chunk, the name of its file (empty if there is one only), and which of its rows are to be released."""
-
-    file: str
-    chunk: Chunk
-    keep: npt.NDArray[np.bool_]
-
-    @classmethod
-    def whole(cls, chunk: Chunk, file: str = "") -> SelectedChunk:
-        """A chunk of which every row is to be released."""
-        return cls(file, chunk, np.ones(len(chunk), dtype=bool))
-
-    @property
-    def texts(self) -> Texts:
-        """The texts of all rows, none of those that are not to be released."""
-        if self.keep.all():
-            return self.chunk.texts
-        nothing: list[str | None] = [None] * (len(self.chunk.texts[0]) if self.chunk.texts else 1)
-        return [row if keep else nothing for row, keep in zip(self.chunk.texts, self.keep.tolist(), strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class FlatTexts:
-    """The texts of consecutive rows, one after the other, without those that are not there.
-
-    Attributes:
-        owner: (n_texts,) the row of each text, from 0.
-        column: (n_texts,) the text column of each.
-        n_rows: how many rows.
-    """
-
-    texts: list[str]
-    owner: Ids
-    column: npt.NDArray[np.int16]
-    n_rows: int
-
-    @classmethod
-    def of(cls, rows: Texts) -> FlatTexts:
-        """Lay rows out."""
-        width = len(rows[0]) if rows else 1
-        there = [number for number, text in enumerate(text for row in rows for text in row) if text is not None]
-        at = np.array(there, dtype=np.int64)
-        texts = [text for row in rows for text in row if text is not None]
-        return cls(texts, at // width, (at % width).astype(np.int16), len(rows))
-
-    def rows(self, texts: Sequence[str], width: int) -> Texts:
-        """The same rows with other texts."""
-        found: Texts = [[None] * width for _ in range(self.n_rows)]
-        for text, row, column in zip(texts, self.owner.tolist(), self.column.tolist(), strict=True):
-            found[row][column] = text
-        return found
-
-
-@dataclass(frozen=True, slots=True)
 class ChunkCounts:
-    """What a chunk holds, before any noise is drawn.
+    """What a batch holds, before any noise is drawn.
 
     Attributes:
-        counts: (4, n_rows) words, tokens, tokens that pay, words in those.
+        counts: (4, n_documents) words, tokens, tokens that pay, words in those.
         by_class: (4, 4) tokens of each class that meet each action.
-        documents: rows in which there is any text.
+        documents: those in which there is any text.
         texts: texts in them.
     """
 
@@ -235,94 +74,118 @@ class ChunkCounts:
 
 @dataclass(frozen=True, slots=True)
 class ChunkCounter:
-    """Counts a chunk, in whatever process it finds itself."""
+    """Counts a batch, in any process."""
 
     lexicon: Lexicon
-    number: Ids
-    policy: Policy
-    consistent: bool
+    vocabulary: Vocabulary
+    settings: Settings
 
-    def __call__(self, item: tuple[str, int, Texts]) -> ChunkCounts:
-        """Count the texts of a chunk."""
-        flat = FlatTexts.of(item[2])
+    def __call__(self, batch: Batch) -> ChunkCounts:
+        """Count the tokens of a batch."""
+        flat = FlatTexts.of(batch.rows)
         encoded = encode(flat.texts, self.lexicon)
-        plan = plan_tokens(encoded, self.number, self.policy, flat.owner if self.consistent else None)
-        counts = count_planned(encoded, plan, flat.owner, flat.n_rows)
-        documents = len(np.unique(flat.owner))
+        document_of = flat.document if self.settings.consistent else None
+        plan = plan_tokens(encoded, self.vocabulary.number, self.settings.policy, document_of)
+        counts = count_planned(encoded, plan, flat.document, flat.n_documents)
+        documents = len(np.unique(flat.document))
         return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts))
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenChunk:
-    """What a worker gives back of a chunk: no source text.
+    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
 
     Attributes:
-        texts: of each row.
-        ledger: of each token.
-        spent: (n_rows,) epsilon spent on each row.
-        counts: as in ``ChunkCounts``.
+        texts: of each document.
+        tokens: what happened to each token, with the columns of ``TOKEN_LOG``; no source word.
+        spent: (n_documents,) epsilon spent on each document.
     """
 
     texts: Texts
-    ledger: pa.Table
+    tokens: pa.Table
     tally: Tally
     spent: Floats
-    counts: Ids
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRewriter:
-    """Rewrites a chunk and accounts for it, in whatever process it finds itself.
+    """Rewrites a batch and accounts for it, in any process.
 
     Attributes:
-        budget: of each document.
+        rewriter: None leaves all texts as they are.
         columns: the names of the text columns.
+        column_keys: (n_columns,) what each column adds to a document's key.
+        budget: of each document; None if batches bring the epsilon of their tokens.
     """
 
-    rewriter: Rewriter
-    strategy: str
-    budget: float
+    settings: Settings
+    rewriter: Rewriter | None
     columns: tuple[str, ...]
-    consistent: bool
+    column_keys: tuple[tuple[str, ...], ...]
+    budget: float | None = None
 
-    def __call__(self, item: tuple[str, int, Texts]) -> RewrittenChunk:
-        """Rewrite, and leave what holds source text behind."""
-        file, first, rows = item
-        flat, tally = FlatTexts.of(rows), Tally()
-        encoded = encode(flat.texts, self.rewriter.lexicon)
-        number = self.rewriter.vocabulary.number
-        plan = plan_tokens(encoded, number, self.rewriter.policy, flat.owner if self.consistent else None)
-        counts = count_planned(encoded, plan, flat.owner, flat.n_rows)
-        per_token = epsilon_per_token(self.strategy, self.budget, counts[2], counts[3])
+    def __call__(self, batch: Batch) -> RewrittenChunk:
+        """Rewrite the texts of a batch."""
+        flat, tally = FlatTexts.of(batch.rows), Tally()
+        rewritten = self._rewrite(self.rewriter, flat, batch) if self.rewriter else unchanged(flat.texts)
+        vocabulary = self.rewriter.vocabulary if self.rewriter else None
+        tally.add(rewritten, len(np.unique(flat.document)), vocabulary)
+        per_text = rewritten.per_text(rewritten.epsilon)
+        spent = np.bincount(flat.document, weights=per_text, minlength=flat.n_documents).astype(np.float64)
+        texts = flat.rows(rewritten.texts, len(self.columns))
+        return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent)
+
+    def _rewrite(self, rewriter: Rewriter, flat: FlatTexts, batch: Batch) -> Rewritten:
+        encoded = encode(flat.texts, rewriter.lexicon)
+        document_of = flat.document if self.settings.consistent else None
+        plan = plan_tokens(encoded, rewriter.vocabulary.number, rewriter.policy, document_of)
+        epsilon = batch.epsilon
+        if epsilon is None:
+            assert self.budget is not None
+            counts = count_planned(encoded, plan, flat.document, flat.n_documents)
+            epsilon = epsilon_per_token(self.settings.strategy, self.budget, counts[2], counts[3])[flat.document]
         keys = [
-            (*((file,) if file else ()), str(first - 1 + row), *((self.columns[column],) if column else ()))
-            for row, column in zip(flat.owner.tolist(), flat.column.tolist(), strict=True)
+            (*batch.keys[document], *self.column_keys[column])
+            for document, column in zip(flat.document.tolist(), flat.column.tolist(), strict=True)
         ]
-        done = self.rewriter(Batch(flat.texts, per_token[flat.owner], keys), (encoded, plan))
-        tally.add(done, len(np.unique(flat.owner)), self.rewriter.vocabulary)
-        spent = np.bincount(flat.owner, weights=done.per_text(done.epsilon), minlength=flat.n_rows).astype(np.float64)
-        return RewrittenChunk(
-            flat.rows(done.texts, len(self.columns)), self._ledger(done, flat, first), tally, spent, counts
-        )
+        return rewriter(TextBatch(flat.texts, epsilon, keys), (encoded, plan))
 
-    def _ledger(self, done: Rewritten, flat: FlatTexts, first: int) -> pa.Table:
-        of = done.encoded.text_of
+    def _token_log(self, rewritten: Rewritten, flat: FlatTexts, first_row: int) -> pa.Table:
+        text_of = rewritten.encoded.text_of
         return pa.table(
             [
-                pa.array(flat.owner[of] + first),
-                pa.array(done.position),
-                pa.DictionaryArray.from_arrays(done.encoded.kind, pa.array(KINDS)),
-                pa.array(done.epsilon),
-                pa.DictionaryArray.from_arrays(done.action, pa.array(ACTIONS)),
-                pa.DictionaryArray.from_arrays(flat.column[of], pa.array(self.columns, pa.string())),
+                pa.array(flat.document[text_of] + first_row),
+                pa.array(rewritten.position),
+                pa.DictionaryArray.from_arrays(rewritten.encoded.kind, pa.array(KINDS)),
+                pa.array(rewritten.epsilon),
+                pa.DictionaryArray.from_arrays(rewritten.action, pa.array(ACTIONS)),
+                pa.DictionaryArray.from_arrays(flat.column[text_of], pa.array(self.columns, pa.string())),
+                pa.array(rewritten.out_words),
+                pa.array(rewritten.rows.astype(np.int32)),
             ],
             schema=TOKEN_LOG,
         )
 
 
+def unchanged(texts: list[str]) -> Rewritten:
+    """Every token kept, every text as it is."""
+    encoded = encode(texts, Lexicon.build("word", [], None))
+    n = len(encoded.rows)
+    # No vocabulary is involved, so no word is out of it.
+    encoded.kind[encoded.kind == OOV] = WORD
+    return Rewritten(
+        encoded,
+        texts,
+        action=np.full(n, KEPT, dtype=np.int8),
+        epsilon=np.zeros(n),
+        rows=np.full(n, -1, dtype=np.int64),
+        out_words=np.ones(n, dtype=np.int8),
+    )
+
+
 @dataclass(slots=True)
 class InputTotals:
-    """What a whole input holds, added up chunk by chunk.
+    """What a whole input holds, added up batch by batch.
 
     Attributes:
         totals: words, tokens, tokens that pay, words in those.
@@ -342,7 +205,7 @@ class InputTotals:
         return cls(0, 0, 0, np.zeros(4, dtype=np.int64), np.zeros((len(KINDS), len(ACTIONS)), dtype=np.int64))
 
     def add(self, counted: ChunkCounts) -> None:
-        """Add what a chunk holds."""
+        """Add what a batch holds."""
         self.rows += counted.counts.shape[1]
         self.documents += counted.documents
         self.texts += counted.texts
@@ -351,86 +214,89 @@ class InputTotals:
 
 
 class Engine:
-    """Everything that rewriting takes beside the rows, loaded from the artifacts.
+    """Counts and rewrites batches with the artifacts of a model.
 
     Raises:
-        MissingArtifact: if no run has made them, or they did not pass their checks, as ``require_checks``.
+        MissingArtifact: if no run has made them.
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, model: Model) -> None:
+        self.settings, self.model = settings, model
         self.segmentation = SEGMENTATION_OF[settings.strategy]
-        params = load_params()
-        self.lexicon = load_lexicon(self.segmentation)
-        _require_passed()
-        self.prepared = prepare(
-            settings.mechanism, self.segmentation, load_embedding(self.segmentation), settings.policy, params.mechanisms
-        )
+        self.lexicon = model.lexicon(settings.strategy)
+        self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The words that go into the mechanism and come out of it."""
         return self.prepared.vocabulary
 
-    def made_with(self) -> dict[str, Path]:
-        """The artifacts that decide what comes out, by the names that a record gives them."""
-        files = {name: paths.embedding(self.segmentation) / name for name in ("words.txt", "vectors.npy")}
-        if self.segmentation != "word":
-            files |= {name: paths.COLLOCATIONS / name for name in ("bigrams.parquet", "trigrams.parquet")}
-        return files | self.prepared.files
+    def made_with(self) -> dict[str, str]:
+        """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
+        return self.model.hashes(self.settings.strategy) | self.prepared.hashes()
 
-    def budget(self, survey: InputTotals) -> float:
+    def budget(self, totals: InputTotals) -> float:
         """The budget B of each document, from the words of the average one where a base epsilon was given."""
         if self.settings.budget is not None:
             return self.settings.budget
         assert self.settings.epsilon is not None
-        return budget_of_average(self.settings.epsilon, int(survey.totals[0]), survey.documents)
+        return budget_of_average(self.settings.epsilon, int(totals.totals[0]), totals.documents)
 
     def shares(self, counted: ChunkCounts) -> Floats:
-        """(n_rows,) what each row spends, as a share of the document budget."""
+        """(n_documents,) what each document spends, as a share of the document budget."""
         return spent_share(self.settings.strategy, counted.counts[2], counted.counts[3])
 
+    def rewriter(self, budget_name: str) -> Rewriter:
+        """What rewrites texts; with their keys ``budget_name`` names the noise of a seeded run."""
+        settings = self.settings
+        return Rewriter(
+            self.lexicon,
+            self.vocabulary,
+            self.prepared.mechanism,
+            settings.policy,
+            (settings.mechanism, settings.strategy, budget_name),
+            settings.seed,
+            settings.keep_layout,
+        )
+
     def count(
-        self, chunks: Iterable[SelectedChunk], workers: int, progress: Progress
-    ) -> Iterator[tuple[SelectedChunk, ChunkCounts]]:
-        """Count chunks, in order."""
-        counter = ChunkCounter(self.lexicon, self.vocabulary.number, self.settings.policy, self.settings.consistent)
-        for held, counted in _beside(counter, chunks, workers):
-            progress.advance(len(held.chunk), int(counted.counts[1].sum()))
-            yield held, counted
+        self, batches: Iterable[tuple[T, Batch]], workers: int, progress: Progress
+    ) -> Iterator[tuple[T, ChunkCounts]]:
+        """Count batches, in order."""
+        counter = ChunkCounter(self.lexicon, self.vocabulary, self.settings)
+        for companion, counted in map_batches(counter, batches, workers):
+            progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
+            yield companion, counted
 
     def rewrite(
-        self, chunks: Iterable[SelectedChunk], columns: Sequence[str], budget: float, workers: int, progress: Progress
-    ) -> Iterator[tuple[SelectedChunk, RewrittenChunk]]:
-        """Rewrite what is to be released of chunks, in order."""
-        one = self.settings
-        names = (one.mechanism, one.strategy, repr(budget))
-        rewriter = Rewriter(
-            self.lexicon, self.vocabulary, self.prepared.mechanism, one.policy, names, one.seed, one.keep_layout
-        )
-        worker = ChunkRewriter(rewriter, one.strategy, budget, tuple(columns), one.consistent)
-        for held, part in _beside(worker, chunks, workers):
-            progress.advance(len(held.chunk), len(part.ledger))
-            yield held, part
+        self,
+        batches: Iterable[tuple[T, Batch]],
+        columns: Sequence[str],
+        budget: float,
+        workers: int,
+        progress: Progress,
+    ) -> Iterator[tuple[T, RewrittenChunk]]:
+        """Rewrite batches, in order, each document at the same budget."""
+        # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
+        column_keys = ((), *((name,) for name in columns[1:]))
+        worker = ChunkRewriter(self.settings, self.rewriter(repr(budget)), tuple(columns), column_keys, budget)
+        for companion, rewritten in map_batches(worker, batches, workers):
+            progress.advance(len(rewritten.texts), len(rewritten.tokens))
+            yield companion, rewritten
 
 
-def _beside(
-    function: Callable[[tuple[str, int, Texts]], B], chunks: Iterable[SelectedChunk], workers: int
-) -> Iterator[tuple[SelectedChunk, B]]:
-    """Each chunk and what ``function`` makes of its texts. What else is in a row stays in this process."""
-    waiting: deque[SelectedChunk] = deque()
+def map_batches(
+    function: Callable[[Batch], R], batches: Iterable[tuple[T, Batch]], workers: MachineParams | int
+) -> Generator[tuple[T, R], None, None]:
+    """What ``function`` makes of each batch, with the batch's companion, which stays in this process."""
+    waiting: deque[T] = deque()
 
-    def items() -> Iterator[tuple[str, int, Texts]]:
-        for held in chunks:
-            waiting.append(held)
-            yield held.file, held.chunk.first, held.texts
+    def items() -> Iterator[Batch]:
+        for companion, batch in batches:
+            waiting.append(companion)
+            yield batch
 
     with closing(ordered_map(function, items(), workers)) as results:
         for result in results:
             yield waiting.popleft(), result
-
-
-def say_progress(what: str, total: int, unit: str) -> Progress:
-    """Progress on standard error: standard output may be the text."""
-    return Progress(what, total, unit, stream=sys.stderr)

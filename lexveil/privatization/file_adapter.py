@@ -20,11 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.accounting.record import record
-from lexveil.config import ReleaseParams, load_params
+from lexveil.config import ReleaseParams
 from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.budget_charge import paying, terms_of
-from lexveil.privatization.engine import TOKEN_LOG, SelectedChunk, Settings, make_settings
+from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Job, Outputs, find_jobs, writing
+from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
+from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.runtime.hashes import version
 from lexveil.runtime.tables import PARQUET
@@ -62,37 +64,57 @@ class Request:
                 yield SelectedChunk.whole(chunk, job.name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions(RewriteOptions):
+    """What a caller asks for when texts are columns of files.
+
+    Attributes:
+        text_column: the columns to rewrite. A row is a document: its texts share one budget.
+        subject_column: whom a row is about: whose budget the ledger keeps. None: each text has its own.
+        form: of standard input, as the ending of a name; None is jsonl.
+        formulas: what happens to a rewritten CSV or TSV field that a spreadsheet would compute.
+        on_exhausted: what happens to rows whose subject's budget is exhausted; None as in params.yaml.
+        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
+    """
+
+    text_column: str | Sequence[str] = "text"
+    subject_column: str | None = None
+    form: str | None = None
+    formulas: Formulas = "keep"
+    on_exhausted: Literal["withhold", "refuse"] | None = None
+    workers: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The text columns."""
+        return (self.text_column,) if isinstance(self.text_column, str) else tuple(self.text_column)
+
+    def workers_for(self, n_bytes: int, model: Model) -> int:
+        """How many processes work on an input of ``n_bytes``."""
+        return self.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
+
+
 def privatize_file(
     source: Path | str,
     target: Path | str,
     *,
-    text_column: str | Sequence[str] = "text",
-    subject_column: str | None = None,
-    form: str | None = None,
-    formulas: Formulas = "keep",
-    on_exhausted: Literal["withhold", "refuse"] | None = None,
-    workers: int | None = None,
+    project: Path | Model | None = None,
     gate: Gate | None = None,
     more: Sequence[Path] = (),
     about: Mapping[str, str] | None = None,
-    **how: Any,
+    **options: Any,
 ) -> dict[str, Any]:
-    """Rewrite columns of a file or of all files in a folder; write a record and a token ledger beside the output.
+    """Rewrite columns of a file or of all files in a folder; write a record and a token log beside the output.
 
     Args:
         source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; "-" is
             standard input.
-        target: the output, of the same form; "-" is standard output, which gets no ledger and no record beside it.
-        text_column: the columns to rewrite. A row is a document: its texts share one budget.
-        subject_column: whom a row is about: whose budget the ledger keeps. None: each text has its own.
-        form: of standard input, as the ending of a name; None is jsonl.
-        formulas: what becomes of a rewritten CSV or TSV field that a spreadsheet would compute.
-        on_exhausted: None as in params.yaml.
-        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
+        target: the output, of the same form; "-" is standard output, which gets no token log and no record beside it.
+        project: the folder whose artifacts and ledger are used, or a model of it; None is the current folder.
         gate: looks at the outputs before they appear, and may add to the record.
         more: further files that the gate may write, by ``Outputs.begin``; they appear with the output.
         about: further facts for the ledger's chain; no text and no key.
-        how: as ``make_settings``.
+        options: as ``FileOptions``.
 
     Returns:
         The privacy record.
@@ -101,19 +123,19 @@ def privatize_file(
         RequestError: if the request cannot be served; nothing is written then.
         LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is written then.
     """
-    settings = make_settings(**how)
-    columns = (text_column,) if isinstance(text_column, str) else tuple(text_column)
-    params = load_params()
-    with find_jobs(source, target, columns, subject_column, form, Path(params.machine.temp_directory)) as jobs:
-        if workers is None:
-            workers = 1 if sum(job.reader.size for job in jobs) < SMALL else params.machine.workers
-        request = Request(jobs, columns, subject_column, workers, formulas)
-        out = None if target == "-" else Path(target)
-        with writing(out, more) as outputs:
+    chosen, model = FileOptions(**options), Model.load(project)
+    settings = make_settings(chosen, model.params)
+    spool = model.path(model.params.machine.temp_directory)
+    with find_jobs(source, target, chosen.columns, chosen.subject_column, chosen.form, spool) as jobs:
+        workers = chosen.workers_for(sum(job.reader.size for job in jobs), model)
+        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas)
+        with writing(None if target == "-" else Path(target), more) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
-            terms = terms_of(params, on_exhausted)
-            return _rewrite(request, settings, terms, outputs, gate, about or {})
+            terms = terms_of(model, chosen.on_exhausted)
+            # Missing artifacts are reported before the input is read.
+            run = TwoPassRun(settings, model, request.chunks, request.columns, request.workers)
+            return _rewrite(request, run, terms, outputs, gate, about or {})
 
 
 def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, Any]:
@@ -146,27 +168,25 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, A
 
 def _rewrite(
     request: Request,
-    settings: Settings,
+    run: TwoPassRun,
     terms: ReleaseParams,
     outputs: Outputs,
     gate: Gate | None,
     about: Mapping[str, str],
 ) -> dict[str, Any]:
-    # What is missing is said before the input is read.
-    run = TwoPassRun(settings, request.chunks, request.columns, request.workers)
     has_subjects = request.subject_column is not None
     told = {**about, **run.about()}
-    with paying(terms, settings.mode, has_subjects, told, outputs, request.finals) as payment:
+    with paying(terms, run.settings.mode, has_subjects, told, outputs, request.finals) as payment:
         run.count(payment)
         if outputs.target is None:
             payment.commit()  # what is on its way cannot be called back
         with ExitStack() as stack:
             sinks = _Sinks(request, outputs, stack)
-            ledger = _TokenLogWriter(request, outputs, stack)
+            token_log = _TokenLogWriter(request, outputs, stack)
             withheld = _Withheld(request, outputs, stack)
             for held, part in run.rewrite(payment):
                 sinks.of(held.file).write(held.chunk, part.texts, held.keep)
-                ledger.write(held, part.ledger)
+                token_log.write(held, part.tokens)
                 withheld.write(held)
             n_formulas, first = sinks.formulas()
         statement = run.record(payment)
@@ -227,7 +247,7 @@ class _TokenLogWriter:
 
     def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
         self.request = request
-        self.schema = TOKEN_LOG if len(request.columns) > 1 else TOKEN_LOG.remove(TOKEN_LOG.get_field_index("column"))
+        self.schema = token_log_schema(len(request.columns))
         if request.has_names:
             self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
         self.writer: pq.ParquetWriter | None = None

@@ -9,19 +9,22 @@ print(done.record["guarantee"]["formula"])
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather, is_text, rewritten_type
 from lexveil.formats.values import plain_value, text_value
 from lexveil.privatization.budget_charge import paying, terms_of
-from lexveil.privatization.engine import TOKEN_LOG, SelectedChunk, Settings, make_settings
+from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Outputs
+from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
+from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.privatization.two_passes import TwoPassRun
 
 SMALL = 2**20  # characters below which worker processes cost more than they save
@@ -34,12 +37,12 @@ class Privatized:
     Attributes:
         values: of the kind that was given, in the same order; None where there was none, or where the ledger has
             nothing left for its subject.
-        ledger: what happened to every token: row (from 1), position, class, epsilon, action; no source word.
+        token_log: what happened to every token: row (from 1), position, class, epsilon, action; no source word.
         record: the privacy record.
     """
 
     values: Any
-    ledger: pa.Table
+    token_log: pa.Table
     record: dict[str, Any]
 
 
@@ -50,9 +53,10 @@ def privatize(
     subjects: Any = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     workers: int | None = None,
+    project: Path | Model | None = None,
     **how: Any,
 ) -> Privatized:
-    """Rewrite a column of texts, from the project's folder, in which `lexveil run` made the artifacts.
+    """Rewrite a column of texts with the artifacts that `lexveil run` made in a project's folder.
 
     Args:
         values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a DuckDB relation.
@@ -61,56 +65,53 @@ def privatize(
             own. Of a relation: the name of a column.
         on_exhausted: what becomes of texts whose subject's budget is exhausted; None as in params.yaml.
         workers: processes; they change no result.
-        how: mechanism, strategy, epsilon or document_budget, mode, seed, stopwords, punctuation, oov, consistent, as
-            for `lexveil privatize`.
+        project: the folder whose artifacts and ledger are used, or a model of it; None is the current folder.
+        how: as ``RewriteOptions``, as for `lexveil privatize`.
 
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
     """
+    model = Model.load(project)
+    settings = make_settings(RewriteOptions(**how), model.params)
+    run = partial(privatize_texts, settings=settings, model=model, workers=workers, on_exhausted=on_exhausted)
     if hasattr(values, "fetch_arrow_table") and hasattr(values, "columns"):
-        return _relation(values, column, subjects, on_exhausted, workers, how)
+        return _relation(values, column, subjects, run)
     if column is not None:
         raise RequestError("column: only of a DuckDB relation; give the column itself")
-    listed = _listed(values, "values")
-    whom = None if subjects is None else _listed(subjects, "subjects")
-    settings = make_settings(**how)
-    rewritten, ledger, made = privatize_texts(listed, settings, workers, whom, on_exhausted)
-    return Privatized(_like(values, rewritten), ledger, made)
+    done = run(_listed(values, "values"), subjects=None if subjects is None else _listed(subjects, "subjects"))
+    return replace(done, values=_like(values, done.values))
 
 
 def privatize_texts(
     texts: Sequence[Any],
+    *,
     settings: Settings,
+    model: Model,
     workers: int | None = None,
     subjects: Sequence[Any] | None = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
-) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
-    """Rewrite texts that are in memory; see ``privatize``.
-
-    Returns:
-        The rewritten texts, the ledger, the privacy record.
-    """
+) -> Privatized:
+    """Rewrite a list of texts; see ``privatize``."""
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
-    params = load_params()
     chunks = list(_chunks(texts, subjects))
     if workers is None:
         size = sum(len(text) for held in chunks for (text,) in held.chunk.texts if text is not None)
-        workers = 1 if size < SMALL else params.machine.workers
-    run = TwoPassRun(settings, lambda _: iter(chunks), ("text",), workers)
-    terms = terms_of(params, on_exhausted)
+        workers = 1 if size < SMALL else model.params.machine.workers
+    run = TwoPassRun(settings, model, lambda _: iter(chunks), ("text",), workers)
+    terms = terms_of(model, on_exhausted)
     rewritten: list[str | None] = []
-    ledgers = [TOKEN_LOG.empty_table()]
+    schema = token_log_schema(n_columns=1)
+    token_logs = [schema.empty_table()]
     with paying(terms, settings.mode, subjects is not None, run.about(), Outputs(None), ()) as payment:
         run.count(payment)
         for held, part in run.rewrite(payment):
             rewritten += [row[0] if keep else None for row, keep in zip(part.texts, held.keep.tolist(), strict=True)]
-            ledgers.append(part.ledger)
-        made = run.record(payment)
+            token_logs.append(part.tokens.select(schema.names))
+        record = run.record(payment)
         payment.commit()
-    # In one piece: its bytes are not to tell how it was made.
-    ledger = pa.concat_tables(ledgers).drop_columns(["column"]).combine_chunks()
-    return rewritten, ledger, made
+    # In one piece, so that its bytes do not depend on the chunks.
+    return Privatized(rewritten, pa.concat_tables(token_logs).combine_chunks(), record)
 
 
 def _chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[SelectedChunk]:
@@ -164,24 +165,15 @@ def _like(values: Any, rewritten: list[str | None]) -> Any:
     return tuple(rewritten) if isinstance(values, tuple) else rewritten
 
 
-def _relation(
-    relation: Any,
-    column: str | None,
-    subjects: Any,
-    on_exhausted: Literal["withhold", "refuse"] | None,
-    workers: int | None,
-    how: dict[str, Any],
-) -> Privatized:
+def _relation(relation: Any, column: str | None, subjects: Any, run: Callable[..., Privatized]) -> Privatized:
     import duckdb
 
     for name, wanted in (("column", column), ("subjects", subjects)):
         if (wanted is not None or name == "column") and wanted not in relation.columns:
             raise RequestError(f"{name}: {wanted!r} is no column of the relation; it has {', '.join(relation.columns)}")
     table = relation.fetch_arrow_table()
-    settings = make_settings(**how)
-    whom = None if subjects is None else table.column(subjects).to_pylist()
-    texts = table.column(column).to_pylist()
-    rewritten, ledger, made = privatize_texts(texts, settings, workers, whom, on_exhausted)
-    at = table.schema.get_field_index(column)
-    table = table.set_column(at, pa.field(column, pa.string()), pa.array(rewritten, pa.string()))
-    return Privatized(duckdb.from_arrow(table), ledger, made)
+    listed_subjects = None if subjects is None else table.column(subjects).to_pylist()
+    done = run(table.column(column).to_pylist(), subjects=listed_subjects)
+    index = table.schema.get_field_index(column)
+    table = table.set_column(index, pa.field(column, pa.string()), pa.array(done.values, pa.string()))
+    return replace(done, values=duckdb.from_arrow(table))

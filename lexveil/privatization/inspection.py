@@ -14,21 +14,17 @@ import numpy as np
 
 from lexveil.accounting.budgets import ACTIONS, KEPT, PERTURBED, SAMPLED
 from lexveil.accounting.record import MUCH_UNCHANGED
-from lexveil.config import load_params
 from lexveil.formats.readers import Reader
+from lexveil.privatization.batches import FlatTexts
 from lexveil.privatization.count import plan_tokens
-from lexveil.privatization.engine import (
-    ChunkCounts,
-    Engine,
-    FlatTexts,
-    InputTotals,
-    SelectedChunk,
-    make_settings,
-    say_progress,
-)
-from lexveil.privatization.file_adapter import SMALL
+from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
+from lexveil.privatization.file_adapter import FileOptions
+from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import find_readers
+from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.settings import make_settings
 from lexveil.privatization.tally import Tally
+from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
 from lexveil.text.encode import KINDS, encode
 
@@ -37,20 +33,13 @@ EXAMPLES = 15  # words of each class, if they are asked for
 
 
 def inspect(
-    source: Path | str,
-    *,
-    text_column: str | Sequence[str] = "text",
-    subject_column: str | None = None,
-    form: str | None = None,
-    workers: int | None = None,
-    show_examples: bool = False,
-    **how: Any,
+    source: Path | str, *, show_examples: bool = False, project: Path | Model | None = None, **options: Any
 ) -> dict[str, Any]:
     """Read a file or folder and say what `lexveil privatize` would do with it.
 
     Args:
-        source, text_column, subject_column, form, workers, how: as of ``privatize_file``.
-        show_examples: name the most frequent words that would leave in clear or are unknown. They are source text.
+        source, project, options: as of ``privatize_file``.
+        show_examples: name the most frequent words that would stay unprotected or are unknown. They are source text.
 
     Returns:
         The result, as JSON values.
@@ -58,13 +47,14 @@ def inspect(
     Raises:
         RequestError: as ``privatize_file``.
     """
-    settings = make_settings(**how)
-    columns = (text_column,) if isinstance(text_column, str) else tuple(text_column)
-    params = load_params()
-    with find_readers(source, columns, subject_column, form, Path(params.machine.temp_directory)) as readers:
+    chosen, model = FileOptions(**options), Model.load(project)
+    settings, params = make_settings(chosen, model.params), model.params
+    spool = model.path(params.machine.temp_directory)
+    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
         n_bytes = sum(reader.size for reader in readers)
-        workers = workers or (1 if n_bytes < SMALL else params.machine.workers)
-        engine = Engine(settings)
+        workers = chosen.workers_for(n_bytes, model)
+        model.require_checks(settings.strategy)
+        engine = Engine(settings, model)
         survey, first, seconds, spread = _survey(engine, readers, workers)
         budget = engine.budget(survey)
         tried = _try(engine, first, budget)
@@ -120,9 +110,9 @@ def _survey(
             for chunk in reader.chunks(for_writing=False):
                 yield SelectedChunk.whole(chunk)
 
-    progress = say_progress("inspect", 0, "rows")
+    progress = progress_on_stderr("inspect", 0, "rows")
     start = time.monotonic()
-    for held, counted in engine.count(chunks(), workers, progress):
+    for held, counted in engine.count(batches_of(chunks()), workers, progress):
         survey.add(counted)
         if kept < TRIED:
             first.append((held, counted))
@@ -147,9 +137,9 @@ def _try(engine: Engine, chunks: Sequence[tuple[SelectedChunk, ChunkCounts]], bu
         some.append(replace(held, keep=done + np.cumsum(n_tokens) - n_tokens < TRIED))
         done += int(n_tokens.sum())
     columns = [str(number) for number in range(len(some[0].chunk.texts[0]))]
-    progress = say_progress("try", sum(int(held.keep.sum()) for held in some), "rows")
+    progress = progress_on_stderr("try", sum(int(held.keep.sum()) for held in some), "rows")
     start = time.monotonic()
-    for _, part in engine.rewrite(some, columns, budget, 1, progress):
+    for _, part in engine.rewrite(batches_of(some), columns, budget, 1, progress):
         tally.merge(part.tally)
     seconds = time.monotonic() - start
     metrics = tally.metrics()

@@ -18,7 +18,7 @@ from lexveil.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TextBatch:
     """Texts to rewrite together.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rewriter:
     seed: int | None
     keep_layout: bool = False
 
-    def __call__(self, batch: Batch, planned: tuple[Encoded, Plan] | None = None) -> Rewritten:
+    def __call__(self, batch: TextBatch, planned: tuple[Encoded, Plan] | None = None) -> Rewritten:
         """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system.
 
         Args:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lexveil import paths
 from lexveil.accounting.record import record
 from lexveil.errors import LexveilError
 from lexveil.privatization.audit_lookup import audit_relied_on
 from lexveil.privatization.budget_charge import Charge
-from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk, SelectedChunk, Settings, say_progress
+from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk
+from lexveil.privatization.model import Model
+from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
 from lexveil.privatization.tally import Tally
-from lexveil.runtime.hashes import code_hash, sha256, version
+from lexveil.runtime.hashes import code_hash, version
+from lexveil.runtime.stage import Progress
 
 
 class TwoPassRun:
@@ -33,13 +39,15 @@ class TwoPassRun:
     def __init__(
         self,
         settings: Settings,
+        model: Model,
         chunks: Callable[[bool], Iterator[SelectedChunk]],
         columns: Sequence[str],
         workers: int,
     ) -> None:
         self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
-        self.engine = Engine(settings)
-        self.audit = audit_relied_on(settings, self.engine.prepared.parameters)
+        model.require_checks(settings.strategy)
+        self.engine = Engine(settings, model)
+        self.audit = audit_relied_on(settings, self.engine.prepared.parameters, model.path(paths.AUDITS))
         self.survey, self.seen = InputTotals.empty(), _Fingerprint()
         self.budget = 0.0
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
@@ -51,8 +59,8 @@ class TwoPassRun:
 
     def count(self, payment: Charge) -> None:
         """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
-        progress = say_progress("count", 0, "rows")
-        for held, counted in self.engine.count(self.chunks(False), self.workers, progress):
+        progress = progress_on_stderr("count", 0, "rows")
+        for held, counted in self.engine.count(batches_of(self.chunks(False)), self.workers, progress):
             self.survey.add(counted)
             self.seen.add(held)
             payment.request(held.chunk, self.engine.shares(counted))
@@ -78,8 +86,8 @@ class TwoPassRun:
                 yield replace(held, keep=~payment.withheld(done, stop))
                 done = stop
 
-        progress = say_progress("privatize", self.survey.rows, "rows")
-        for held, part in self.engine.rewrite(chosen(), self.columns, self.budget, self.workers, progress):
+        progress = progress_on_stderr("privatize", self.survey.rows, "rows")
+        for held, part in self.engine.rewrite(batches_of(chosen()), self.columns, self.budget, self.workers, progress):
             self.spent.add(part.spent[held.keep])
             self.tally.merge(part.tally)
             yield held, part
@@ -99,7 +107,7 @@ class TwoPassRun:
             keep_layout=one.keep_layout,
             budgets={"input": self.budget},
             counts=self.tally.metrics() | {"n_rows": self.survey.rows},
-            hashes={name: sha256(file) for name, file in engine.made_with().items()},
+            hashes=engine.made_with(),
             version=version(),
             parameters=engine.prepared.parameters,
             no_proof=engine.prepared.mechanism.no_guarantee,
@@ -113,6 +121,11 @@ class TwoPassRun:
             "release": payment.facts(),
             "spent": self.spent.as_dict(),
         }
+
+
+def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
+    """Progress on standard error: standard output may be the text."""
+    return Progress(task, total, unit, stream=sys.stderr)
 
 
 def said_of(made: Mapping[str, Any]) -> list[str]:

@@ -32,8 +32,10 @@ from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.output_files import sync
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.budget_charge import NoCharge
-from lexveil.privatization.engine import SelectedChunk, make_settings, require_checks
 from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.model import Model
+from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.privatization.tally import ExactSum
 from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.release.archive import (
@@ -151,7 +153,7 @@ def publish(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseRepor
             "params.yaml: release.source and release.sql are null, so there is nothing to release; name an inbox "
             "folder, files or a SELECT (docs/how-to/release.md)"
         )
-    require_checks(terms.strategy)
+    Model.load().require_checks(terms.strategy)
     published = _open(params, make=not dry_run)
     columns = Columns.of(terms)
     if not dry_run:
@@ -379,7 +381,8 @@ def cost(params: Params, columns: Columns, source: Path) -> tuple[float, float]:
         for chunk in reader.chunks(for_writing):
             yield SelectedChunk.whole(chunk)
 
-    run = TwoPassRun(make_settings(**_how(params)), chunks, columns.texts, params.machine.workers)
+    settings = make_settings(RewriteOptions(**_how(params)), params)
+    run = TwoPassRun(settings, Model.load(), chunks, columns.texts, params.machine.workers)
     bill = _CostEstimate()
     run.count(bill)
     return run.budget, float(bill.shares) * run.budget

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from lexveil import paths
+from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.privatization.audit_lookup import audit_relied_on
-from lexveil.privatization.engine import make_settings
+from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.runtime.hashes import sha256
 
 
@@ -24,8 +25,8 @@ def write(name: str, **changed: Any) -> Path:
 
 
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> dict[str, Any] | None:
-    settings = make_settings("vickrey", "S3", epsilon=epsilon, mode=mode)
-    return audit_relied_on(settings, {"t": 0.75})
+    options = RewriteOptions(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
+    return audit_relied_on(make_settings(options, load_params()), {"t": 0.75}, paths.AUDITS)
 
 
 def test_the_nearest_epsilon_counts(project: Path) -> None:

@@ -341,7 +341,7 @@ COLUMN = [SENTENCE, None, "", f"{SENTENCE}!"]
 def called(values: Any, **more: Any) -> Privatized:
     done = privatize(values, **(EXPERIMENT | more))
     assert type(done.values) is type(values) and done.record["mode"] == "experiment"
-    assert set(done.ledger.column("row").to_pylist()) == {1, 4} and "column" not in done.ledger.column_names
+    assert set(done.token_log.column("row").to_pylist()) == {1, 4} and "column" not in done.token_log.column_names
     return done
 
 

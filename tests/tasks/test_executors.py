@@ -30,10 +30,11 @@ from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
-from lexveil.privatization.rewriter import Batch, Rewriter
+from lexveil.privatization import stage_adapter
+from lexveil.privatization.rewriter import Rewriter, TextBatch
 from lexveil.runtime import checkpoints
 from lexveil.runtime.pool import ordered_map
-from tasks import evaluate, privatize
+from tasks import evaluate
 from tasks.segment_corpus import segment_file
 from tests.conftest import ROOT, run_stage
 
@@ -160,12 +161,12 @@ def configured(root: Path, machine: MachineParams) -> None:
 def test_private_documents(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was killed."""
     used.kill = True
-    monkeypatch.setattr(privatize, "BATCH", 100)
-    monkeypatch.setattr(privatize, "SMALL", 1)
+    monkeypatch.setattr(stage_adapter, "BATCH", 100)
+    monkeypatch.setattr(stage_adapter, "SMALL", 1)
     found = []
     for who, machine in machines(tmp_path, used.workers).items():
         configured(project, machine)
-        privatize.privatize("madlib", "S3", 20.0, tmp_path / who)
+        stage_adapter.privatize_documents("madlib", "S3", 20.0, tmp_path / who)
         found.append(of_bytes(tmp_path / who))
     assert len(found[0]) == 4 and found[0] == found[1] == found[2]
     assert used.counts == [9]
@@ -215,7 +216,7 @@ def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: 
         load_lexicon("gst"), made.vocabulary, made.mechanism, policy, ("madlib", "S3", "1.0"), seed=None
     )
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
-    batches = [Batch([text], np.ones(1), [("same",)])] * 32
+    batches = [TextBatch([text], np.ones(1), [("same",)])] * 32
     parts = ordered_map(rewriter, batches, machines(tmp_path, used.workers)["dask"])
     assert len({part.texts[0] for part in parts}) == 32
     assert used.counts == [32]

@@ -17,10 +17,10 @@ from lexveil.artifacts.mechanisms import over_lists, prepare
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization import stage_adapter
 from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.stage_adapter import privatize_documents as privatize
 from lexveil.runtime.tables import read_json
-from tasks import privatize as stage
-from tasks.privatize import privatize
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
 OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbel")]
@@ -30,7 +30,7 @@ OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbe
 def _few(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(listed)
     documents = load_documents().slice(180, 40)
-    monkeypatch.setattr(stage, "load_documents", lambda: documents)
+    monkeypatch.setattr(stage_adapter, "load_documents", lambda: documents)
 
 
 def change(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **sections: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
     """The run adds up, says what it was made with, and is the same whatever the batches."""
     metrics = privatize(mechanism, strategy, 20.0, tmp_path / "one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "BATCH", 7)
+        patch.setattr(stage_adapter, "BATCH", 7)
         privatize(mechanism, strategy, 20.0, tmp_path / "other")
     for name in ("documents", "tokens"):
         assert (tmp_path / "one" / f"{name}.parquet").exists()

@@ -8,9 +8,9 @@ import pytest
 
 from lexveil import paths
 from lexveil.errors import LexveilError, MissingArtifact, RequestError
+from lexveil.privatization import stage_adapter
+from lexveil.privatization.stage_adapter import privatize_documents as privatize
 from lexveil.runtime.tables import read_json
-from tasks import privatize as stage
-from tasks.privatize import privatize
 from tests.conftest import run_stage
 
 CELLS = [("madlib", "S1", 1.0), ("madlib", "S2", 20.0), ("madlib", "S3", 20.0), ("madlib", "S4", 1.0)]
@@ -71,9 +71,9 @@ def test_output_tokens_stand_in_the_text(built: Path, tmp_path: Path) -> None:
 def test_batches_change_no_byte(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: tuple[str, int]
 ) -> None:
-    monkeypatch.setattr(stage, "load_documents", lambda: paths_documents().slice(180, 60))
+    monkeypatch.setattr(stage_adapter, "load_documents", lambda: paths_documents().slice(180, 60))
     privatize("madlib", "S3", 20.0, tmp_path / "one")
-    monkeypatch.setattr(stage, *setting)
+    monkeypatch.setattr(stage_adapter, *setting)
     privatize("madlib", "S3", 20.0, tmp_path / "other")
     for name in ("documents", "tokens"):
         one, other = (pq.read_table(tmp_path / run / f"{name}.parquet") for run in ("one", "other"))

@@ -35,10 +35,13 @@ from lexveil.embeddings.word_orders import WordLists
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization import engine, in_memory
-from lexveil.privatization.engine import ChunkRewriter, RewrittenChunk, Settings
+from lexveil.privatization.batches import Batch
+from lexveil.privatization.engine import ChunkRewriter, RewrittenChunk
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.in_memory import privatize_texts
+from lexveil.privatization.model import Model
 from lexveil.privatization.rewriter import Rewriter
+from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime import pool
 from lexveil.runtime.pool import ordered_map
@@ -129,22 +132,23 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
     for name in names:
         prepared = prepare(name, "gst", space, POLICY, params)
         work[name] = ChunkRewriter(
+            Settings(name, "S3", None, 50.0, 11, POLICY, False),
             Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11),
-            strategy="S3",
-            budget=50.0,
             columns=("text",),
-            consistent=False,
+            column_keys=((),),
+            budget=50.0,
         )
 
-    def items(size: int) -> Iterator[tuple[str, int, list[list[str | None]]]]:
+    def items(size: int) -> Iterator[Batch]:
         for first in range(0, len(texts), size):
-            yield "", first + 1, [[text] for text in texts[first : first + size]]
+            rows = [[text] for text in texts[first : first + size]]
+            yield Batch(rows, [(str(first + i),) for i in range(len(rows))], first + 1)
 
     def whole(parts: list[RewrittenChunk]) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
         tally = Tally()
         for part in parts:
             tally.merge(part.tally)
-        ledger = pa.concat_tables([part.ledger for part in parts]).combine_chunks()
+        ledger = pa.concat_tables([part.tokens for part in parts]).combine_chunks()
         return [text for part in parts for (text,) in part.texts], ledger, tally.metrics()
 
     cells = [(name, size) for name in names for size in BATCHES]
@@ -174,11 +178,11 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
     monkeypatch.setattr(chunks, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
-    rewritten, _, statement = privatize_texts(texts, settings, workers)
+    done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers)
     assert [len(list(call.iterdir())) for call in calls] == [workers, workers]  # to count, and to rewrite
-    assert len(rewritten) == 64
-    assert statement["mode"] == "release"
-    return rewritten
+    assert len(done.values) == 64
+    assert done.record["mode"] == "release"
+    return done.values
 
 
 def test_workers_of_a_release_share_no_noise(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,11 +209,11 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(engine, "ordered_map", here)
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
-    texts = some_texts(20)
-    privatize_texts(texts, settings)
+    texts, how = some_texts(20), {"settings": settings, "model": Model.load()}
+    privatize_texts(texts, **how)
     monkeypatch.setattr(in_memory, "SMALL", 10)
-    privatize_texts(texts, settings)
-    privatize_texts(texts, settings, 5)
+    privatize_texts(texts, **how)
+    privatize_texts(texts, workers=5, **how)
     many = load_params().machine.workers
     assert asked == [1, 1, many, many, 5, 5]  # to count, and to rewrite
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lexveil.mechanisms.noise.streams import release_generator
 from lexveil.privatization.rewrite import Rewritten, rewrite
-from lexveil.privatization.rewriter import Batch, Rewriter
+from lexveil.privatization.rewriter import Rewriter, TextBatch
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class OneGenerator(Rewriter):
 
     generator: Any = field(default_factory=release_generator)
 
-    def __call__(self, batch: Batch, planned: Any = None) -> Rewritten:
+    def __call__(self, batch: TextBatch, planned: Any = None) -> Rewritten:
         def same(_: int) -> np.random.Generator:
             generator: np.random.Generator = self.generator
             return generator

@@ -1,0 +1,55 @@
+"""A chunk of a user's rows, and which of them are rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lexveil.formats.chunks import Chunk
+from lexveil.privatization.batches import Batch, Texts
+from lexveil.privatization.engine import TOKEN_LOG
+from lexveil.types import Flags
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedChunk:
+    """A chunk, the name of its file (empty if there is one only), and which of its rows are rewritten."""
+
+    file: str
+    chunk: Chunk
+    keep: Flags
+
+    @classmethod
+    def whole(cls, chunk: Chunk, file: str = "") -> SelectedChunk:
+        """A chunk of which every row is rewritten."""
+        return cls(file, chunk, np.ones(len(chunk), dtype=bool))
+
+    @property
+    def texts(self) -> Texts:
+        """The texts of all rows; of rows that are not rewritten, none."""
+        if self.keep.all():
+            return self.chunk.texts
+        nothing: list[str | None] = [None] * (len(self.chunk.texts[0]) if self.chunk.texts else 1)
+        return [row if keep else nothing for row, keep in zip(self.chunk.texts, self.keep.tolist(), strict=True)]
+
+    @property
+    def batch(self) -> Batch:
+        """The texts for a worker; what else is in a row stays in this process."""
+        file, first = (self.file,) if self.file else (), self.chunk.first
+        keys = [(*file, str(row)) for row in range(first - 1, first - 1 + len(self.chunk))]
+        return Batch(self.texts, keys, first)
+
+
+def batches_of(chunks: Iterable[SelectedChunk]) -> Iterator[tuple[SelectedChunk, Batch]]:
+    """Each chunk with its batch, as the engine takes them."""
+    for chunk in chunks:
+        yield chunk, chunk.batch
+
+
+def token_log_schema(n_columns: int) -> pa.Schema:
+    """The token log of a user's rows: without output words, and with the text column where there are several."""
+    names = ("row", "position", "class", "epsilon", "action", *(("column",) if n_columns > 1 else ()))
+    return pa.schema([TOKEN_LOG.field(name) for name in names])

@@ -1,0 +1,250 @@
+"""Rewrite the project's documents by their budget plans: what the stage ``privatize`` calls for one cell of the grid.
+
+The noise comes from the seed in params.yaml, so that the run can be repeated: an experiment, and recorded as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.accounting.budgets import KEPT, SEGMENTATION_OF, Policy
+from lexveil.accounting.record import record
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.text_rows import FIELDS
+from lexveil.errors import LexveilError
+from lexveil.privatization.batches import Batch
+from lexveil.privatization.engine import ChunkRewriter, Engine, RewrittenChunk, map_batches
+from lexveil.privatization.model import Model
+from lexveil.privatization.settings import UNCHANGED, Settings
+from lexveil.privatization.tally import Tally
+from lexveil.runtime.hashes import version
+from lexveil.runtime.stage import Progress
+from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, write_json
+
+BATCH = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
+SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
+SMALL = 200_000  # tokens to be perturbed below which worker processes cost more than they save; more never hurt
+
+TextKey = tuple[str, str, str]  # data set, document, field: what names a text in its plan
+
+TOKEN_LOG = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("doc_id", pa.string()),
+        ("field", pa.string()),
+        ("position", pa.int32()),
+        ("class", pa.dictionary(pa.int8(), pa.string())),
+        ("epsilon", pa.float64()),
+        ("action", pa.dictionary(pa.int8(), pa.string())),
+        ("n_words", pa.int8()),
+        ("word_id", pa.int32()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    """The budgets of one strategy and base epsilon.
+
+    Attributes:
+        epsilon: of each token that pays, by text.
+        budgets: document budget B by data set.
+        n_perturbed: tokens to be perturbed in all texts.
+    """
+
+    epsilon: dict[TextKey, float]
+    budgets: dict[str, float]
+    n_perturbed: int
+
+    @classmethod
+    def load(cls, strategy: str, epsilon: float) -> BudgetPlan:
+        """Read the plan that the stage plan_budgets wrote.
+
+        Raises:
+            MissingArtifact: if it was not made.
+        """
+        plan = read_table(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}").to_pydict()
+        keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
+        per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
+        return cls(per_token, dict(zip(plan["dataset"], plan["budget"], strict=True)), sum(plan["n_perturbed"]))
+
+
+class StageRun:
+    """One cell of the grid: what rewrites its documents, with which budgets."""
+
+    def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
+        self.epsilon, self.machine = epsilon, model.params.machine
+        self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
+        if mechanism != "none":
+            chosen = model.params.policy
+            policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+            self.settings = Settings(mechanism, strategy, epsilon, None, model.params.seed, policy, keep_layout=False)
+            self.engine = Engine(self.settings, model)
+            self.plan = BudgetPlan.load(strategy, epsilon)
+        rewriter = self.engine.rewriter(str(epsilon)) if self.engine else None
+        self.worker = ChunkRewriter(self.settings, rewriter, FIELDS, tuple((field,) for field in FIELDS))
+        if self.plan.n_perturbed < SMALL:
+            self.machine = self.machine.alone()
+
+    def batch(self, documents: pa.Table) -> Batch:
+        """Documents for a worker: their texts and budgets.
+
+        Raises:
+            LexveilError: if the plan has no budget for a document.
+        """
+        keys = list(zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True))
+        rows = [list(row) for row in zip(*(documents.column(name).to_pylist() for name in FIELDS), strict=True)]
+        if self.engine is None:
+            return Batch(rows, keys)
+        texts = (
+            (*key, field)
+            for key, row in zip(keys, rows, strict=True)
+            for field, text in zip(FIELDS, row, strict=True)
+            if text is not None
+        )
+        try:
+            epsilon = np.array([self.plan.epsilon[text] for text in texts], dtype=np.float64)
+        except KeyError as missing:
+            raise LexveilError(
+                f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
+            ) from None
+        return Batch(rows, keys, epsilon=epsilon)
+
+    def parts(self, documents: pa.Table) -> Generator[Part, None, None]:
+        """Rewrite documents, in order."""
+        alone = self.machine == self.machine.alone()
+        size = BATCH if alone else max(1, min(BATCH, documents.num_rows // (SHARE * self.machine.workers)))
+        work = ((batch, self.batch(batch)) for batch in batches(documents, size))
+        with closing(map_batches(self.worker, work, self.machine)) as results:
+            for source, rewritten in results:
+                yield Part(private_documents(source, rewritten), token_log(source, rewritten), rewritten.tally)
+
+    def record(self, counts: dict[str, Any]) -> dict[str, Any]:
+        """The privacy record of the run."""
+        prepared = self.engine.prepared if self.engine else None
+        settings = self.settings
+        return record(
+            mechanism=settings.mechanism,
+            strategy=settings.strategy,
+            segmentation=SEGMENTATION_OF.get(settings.strategy),
+            base_epsilon=settings.epsilon,
+            policy=settings.policy,
+            mode=settings.mode,
+            keep_layout=settings.keep_layout,
+            budgets=self.plan.budgets,
+            counts=counts,
+            hashes=self.engine.made_with() if self.engine else {},
+            version=version(),
+            parameters=prepared.parameters if prepared else {},
+            no_proof=prepared.mechanism.no_guarantee if prepared else None,
+        )
+
+
+class Part(NamedTuple):
+    """Rewritten documents, their token log and their counts."""
+
+    documents: pa.Table
+    tokens: pa.Table
+    tally: Tally
+
+
+def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
+    """What happened to every token of some documents: its class, its epsilon, its action; no source word."""
+    tokens = rewritten.tokens
+    names = {name: documents.column(name).take(tokens.column("row")) for name in ("dataset", "doc_id")}
+    names["field"] = tokens.column("column").cast(pa.string())
+    columns = [names.get(name, tokens.column(name) if name not in names else None) for name in TOKEN_LOG.names]
+    return pa.table(columns, schema=TOKEN_LOG)
+
+
+def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
+    """Documents with their rewritten texts and their sums."""
+    tokens, n = rewritten.tokens, documents.num_rows
+    row, words_out = (tokens.column(name).to_numpy() for name in ("row", "n_words"))
+    is_kept = tokens.column("action").combine_chunks().indices.to_numpy() == KEPT
+
+    def total(weights: Any = None) -> pa.Array:
+        return pa.array(np.bincount(row, weights=weights, minlength=n).astype(np.int64))
+
+    text, text_b = zip(*rewritten.texts, strict=True) if n else ((), ())
+    return pa.table(
+        {
+            **{name: documents.column(name) for name in ("dataset", "doc_id", "split")},
+            "text": pa.array(text, pa.string()),
+            "text_b": pa.array(text_b, pa.string()),
+            **{name: documents.column(name) for name in ("label", "attribute")},
+            "n_tokens_in": total(),
+            "n_tokens_out": total(words_out > 0),
+            "n_words_out": total(words_out),
+            "epsilon_spent": pa.array(rewritten.spent),
+            "n_unprotected": total(is_kept),
+        }
+    )
+
+
+def batches(documents: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Cut the documents into batches of ``size``, and again where BATCH of them end."""
+    for start in range(0, documents.num_rows, BATCH):
+        group = documents.slice(start, BATCH)
+        for first in range(0, group.num_rows, size):
+            yield group.slice(first, size)
+
+
+def row_groups(parts: Iterable[Part]) -> Iterator[Part]:
+    """Join parts to BATCH documents, or what is left at the end, so that the cuts do not show in the files."""
+    waiting: list[Part] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(some.documents.num_rows for some in waiting) == BATCH:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: list[Part]) -> Part:
+    tally = Tally()
+    for part in parts:
+        tally.merge(part.tally)
+    return Part(
+        pa.concat_tables([part.documents for part in parts]).combine_chunks(),
+        pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
+        tally,
+    )
+
+
+def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[str, Any]:
+    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the metrics."""
+    run = StageRun(mechanism, strategy, epsilon, Model.load())
+    documents = load_documents()
+    tally = Tally()
+    progress = Progress(f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents")
+    with (
+        atomic_directory(out) as folder,
+        ExitStack() as files,
+        closing(run.parts(documents)) as parts,
+    ):
+        writers: dict[str, pq.ParquetWriter] = {}
+        for part in row_groups(parts):
+            for name, table in (("documents", part.documents), ("tokens", part.tokens)):
+                if name not in writers:
+                    writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)
+                    writers[name] = files.enter_context(writer)
+                writers[name].write_table(table)
+            tally.merge(part.tally)
+            progress.advance(part.documents.num_rows, part.tokens.num_rows)
+        progress.finish()
+        files.close()
+        metrics = tally.metrics()
+        write_json(metrics, folder / "metrics.json")
+        write_json(run.record(metrics), folder / "record.json")
+    return metrics
