@@ -23,6 +23,8 @@ ROOTS = ("lexveil", "tasks")
 # Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it imports itself.
 CUT = {
     ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
+    ("lexveil.runtime.stage", "lexveil.runtime.events"): "a report of progress or of an error is no output",
+    ("lexveil.artifacts.training_checkpoints", "lexveil.runtime.events"): "a report of progress is no output",
 }
 
 # Modules that find others by listing their folder: those of them that register something.

@@ -16,8 +16,7 @@ from lexveil.errors import LexveilError
 from lexveil.release.archive import CURRENT, INDEX, WITHDRAWN
 from lexveil.release.inbox import ReleaseReport, publish
 from lexveil.runtime.dvc_graph import open_repo
-
-SAYS = "lexveil release: "  # before the line by which the command says what went wrong
+from lexveil.runtime.events import ResultEvent, send, send_error
 
 
 def release(dry_run: bool = False) -> ReleaseReport:
@@ -62,13 +61,16 @@ def track(folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Make one release for the flow, which holds the build lock: the report as JSON, or one line of what is wrong."""
+    """Make one release for the flow, which holds the build lock; the report is an event, and a line for people."""
     try:
-        print(json.dumps(release().as_dict()))
-        return 0
+        report = release().as_dict()
     except LexveilError as error:
-        print(f"{SAYS}{' '.join(str(error).split())}", file=sys.stderr)
+        send_error(error, error.exit_code)
+        print(f"lexveil release: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
+    send(ResultEvent(report))
+    print(json.dumps(report))
+    return 0
 
 
 if __name__ == "__main__":

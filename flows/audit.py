@@ -1,52 +1,58 @@
-"""The flow that tests what the mechanisms of the grid claim, by the audit that `lexveil audit` makes."""
+"""The flow that audits the claims of the mechanisms of the grid, by `lexveil audit`."""
 
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from prefect import State, flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.states import Cancelled, Completed, Failed
+from prefect.states import Completed, Failed
 from pydantic import Field
 
-from flows.build import FLOW_RUN, note_run, published, time_limit, timed_out
 from flows.notify import on_failure
-from flows.process import Command
-from flows.stage_progress import ProgressPage
+from flows.prefect_records import published
+from flows.supervision import TimedCommands, exclusive, timed_out
 from lexveil.config import MechanismName, StrategyName, load_params
 from lexveil.paths import AUDITS
-from lexveil.runtime.project import build_lock, find_root, prepare, stage_environment
-
-SAYS = "lexveil audit: "  # before the line by which the command says what went wrong
+from lexveil.runtime.project import find_root, prepare
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Words = Annotated[int, Field(ge=2)]
 Samples = Annotated[int, Field(ge=200)]
 
 
-class Audits:
-    """The audits of one flow run: the one that runs, and whether time is up."""
+Combination = tuple[str, str, float]  # mechanism, strategy, ε
 
-    def __init__(self) -> None:
-        self.running: Command | None = None
-        self.time_is_up = False
 
-    def stop(self) -> None:
-        """End the audit that runs; none begins any more."""
-        self.time_is_up = True
-        if self.running is not None:
-            self.running.signal(signal.SIGKILL)  # it has written nothing yet, or all
+class AuditRow(TypedDict):
+    """One test of an audit, as `lexveil audit` writes it; a test without a figure has neither claim nor bound."""
+
+    place: str
+    method: str
+    verdict: str
+    claimed: NotRequired[float]
+    audited: NotRequired[float]
+
+
+class AuditResult(TypedDict):
+    """What this flow reads of the file that `lexveil audit` writes."""
+
+    mechanism: str
+    strategy: str
+    epsilon: float
+    no_guarantee: str | None
+    violation: bool
+    audits: list[AuditRow]
 
 
 def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """Return where one audit writes what it found."""
+    """Return where one audit writes its result."""
     return AUDITS / f"{mechanism}-{strategy}-{epsilon}.json"
 
 
@@ -56,7 +62,12 @@ def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, sam
     return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
 
 
-def rows_of(result: dict[str, Any]) -> list[dict[str, object]]:
+def _read(file: Path) -> AuditResult:
+    result: AuditResult = json.loads(file.read_text(encoding="utf-8"))
+    return result
+
+
+def rows_of(result: AuditResult) -> list[dict[str, object]]:
     """One row per place and method of an audit, for Prefect's table."""
     return [
         {
@@ -73,35 +84,20 @@ def rows_of(result: dict[str, Any]) -> list[dict[str, object]]:
     ]
 
 
-def _make(audits: Audits, mechanism: str, strategy: str, epsilon: float, words: int, samples: int) -> State[Any]:
-    """Run one audit as a process of its own, which can be ended, and say how it went."""
-    logger = get_run_logger()
-    out = result_file(mechanism, strategy, epsilon)
+def _run_audit(commands: TimedCommands, name: str, argv: Sequence[str], out: Path) -> State[Any]:
+    """Run one audit as a process of its own, which can be ended, and return how it went."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
-    argv = audit_command(mechanism, strategy, epsilon, words, samples, out)
-    if audits.time_is_up:
-        return Cancelled(name="NotRun", message="the run was stopped")
-    command = audits.running = Command(argv, stage_environment())
-    progress = ProgressPage(f"audit-{mechanism}-{strategy}-{epsilon}")
-    said = ""
-    try:
-        for _, line in command.lines():
-            logger.info(line)
-            progress.hear(line)
-            said = line.removeprefix(SAYS) if line.startswith(SAYS) else said
-    finally:
-        audits.running = None
-        progress.close()
-        command.signal(signal.SIGKILL)  # only where an interrupt left the loop
-        code = command.wait()
-    if audits.time_is_up:
-        return Cancelled(name="Stopped", message="the run was stopped")
+    ended = commands.run(f"audit-{name}", argv)
+    if isinstance(ended, State):
+        return ended
     if not out.exists():
-        return Failed(message=said or f"the audit ended with code {code} before it had a result")
-    result = json.loads(out.read_text(encoding="utf-8"))
+        return Failed(
+            message=ended.error.message if ended.error else f"the audit ended with code {ended.code} without a result"
+        )
+    result = _read(out)
     if result["violation"]:
-        return Failed(name="Violated", message=f"the claimed ε of {epsilon} is violated")
+        return Failed(name="Violated", message=f"the claimed ε of {result['epsilon']} is violated")
     return Completed(message="no claim" if result["no_guarantee"] else "no violation found")
 
 
@@ -125,15 +121,15 @@ def audit(
     prepare(find_root(Path.cwd()))
     logger = get_run_logger()
     params = load_params()
-    asked = list(
+    requested = list(
         product(
             mechanisms or params.grid.mechanisms,
             strategies or params.grid.strategies,
             epsilons or params.grid.epsilons,
         )
     )
-    audits = Audits()
-    states: dict[tuple[str, str, float], State[Any]] = {}
+    commands = TimedCommands()
+    states: dict[Combination, State[Any]] = {}
 
     @task(
         name="audit",
@@ -142,36 +138,37 @@ def audit(
         persist_result=False,
         retries=0,
     )
-    def one(mechanism: str, strategy: str, epsilon: float) -> State[Any]:
-        return _make(audits, mechanism, strategy, epsilon, words, samples)
+    def audit_one(mechanism: str, strategy: str, epsilon: float) -> State[Any]:
+        out = result_file(mechanism, strategy, epsilon)
+        argv = audit_command(mechanism, strategy, epsilon, words, samples, out)
+        return _run_audit(commands, f"{mechanism}-{strategy}-{epsilon}", argv, out)
 
     minutes = params.operation.timeout_minutes
-    # No build may change the artifacts meanwhile.
-    with build_lock(wait=True, say=logger.info), time_limit(minutes, audits.stop):
-        note_run(logger.info)
-        for which in asked:
-            states[which] = one(*which, return_state=True)
-            if not states[which].is_completed() and states[which].name != "Violated":
+    with exclusive(minutes, commands.stop, logger.info):
+        for combination in requested:
+            state = states[combination] = audit_one(*combination, return_state=True)
+            if not state.is_completed() and state.name != "Violated":
                 break
-        FLOW_RUN.unlink(missing_ok=True)
-    made = [which for which, state in states.items() if state.is_completed() or state.name == "Violated"]
+    completed = [
+        combination for combination, state in states.items() if state.is_completed() or state.name == "Violated"
+    ]
     with published(logger):
         create_table_artifact(
-            key="lexveil-audit", table=list(_table(made)), description=f"{len(made)} of {len(asked)} audits made"
+            key="lexveil-audit",
+            table=[row for combination in completed for row in rows_of(_read(result_file(*combination)))],
+            description=f"{len(completed)} of {len(requested)} audits made",
         )
-    if audits.time_is_up:
-        return timed_out(minutes)
-    violated = [which for which in made if states[which].name == "Violated"]
+    return timed_out(minutes) if commands.time_is_up else _verdict(states, completed, len(requested))
+
+
+def _verdict(states: Mapping[Combination, State[Any]], completed: Sequence[Combination], requested: int) -> State[Any]:
+    """Return the state of the flow: failed if a claim is violated or an audit could not be made."""
+    violated = [combination for combination in completed if states[combination].name == "Violated"]
     if violated:
         first = "-".join(map(str, violated[0]))
         more = f" (and {len(violated) - 1} more)" if len(violated) > 1 else ""
         return Failed(message=f"audit@{first}: {states[violated[0]].message}{more}")
-    if len(made) < len(asked):
-        last = "-".join(map(str, list(states)[-1]))
-        return Failed(message=f"audit@{last}: {list(states.values())[-1].message}")
-    return Completed(message=f"{len(made)} audits, no violation found")
-
-
-def _table(made: Iterable[tuple[str, str, float]]) -> Iterable[dict[str, object]]:
-    for which in made:
-        yield from rows_of(json.loads(result_file(*which).read_text(encoding="utf-8")))
+    if len(completed) < requested:
+        combination, state = list(states.items())[-1]
+        return Failed(message=f"audit@{'-'.join(map(str, combination))}: {state.message}")
+    return Completed(message=f"{len(completed)} audits, no violation found")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-import fcntl
 import os
 import signal
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
+from filelock import FileLock, Timeout
 from prefect.client.schemas.objects import ConcurrencyLimitConfig
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import PrefectException
@@ -25,7 +25,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, tempor
 from prefect.types.entrypoint import EntrypointType
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from flows.build import settle_killed_run
+from flows.prefect_records import settle_killed_run
 from flows.prefect_server import UI_LOG
 from flows.process import Command
 from lexveil.errors import LexveilError, RequestError
@@ -191,10 +191,9 @@ def _follow(server: Command, runner: StoppableRunner) -> None:
 
 @contextlib.contextmanager
 def _only_one() -> Iterator[None]:
-    """Keep a second `lexveil serve` out: when it ended, it would pause the schedules of the first."""
-    with LOCK.open("a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RequestError("another `lexveil serve` is at work in this project; end it first") from None
-        yield
+    """Refuse a second `lexveil serve`: at its end it would pause the schedules of the first."""
+    try:
+        with FileLock(LOCK, timeout=0):
+            yield
+    except Timeout:
+        raise RequestError("another `lexveil serve` is at work in this project; end it first") from None

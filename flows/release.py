@@ -1,9 +1,7 @@
-"""The flow that releases what is new in the source of params.yaml: release, by what `lexveil release` does."""
+"""The flow that releases new texts of the source in params.yaml, as `lexveil release` does."""
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,64 +9,18 @@ from typing import Any
 from prefect import State, flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.states import Cancelled, Completed, Failed
+from prefect.states import Completed, Failed
 
-from flows.archive_release import SAYS
-from flows.build import FLOW_RUN, note_run, published, time_limit, timed_out
 from flows.notify import on_failure
-from flows.process import Command
-from flows.stage_progress import ProgressPage
+from flows.prefect_records import published
+from flows.supervision import TimedCommands, exclusive, timed_out
 from lexveil.config import load_params
-from lexveil.runtime.project import build_lock, find_root, prepare, stage_environment
-
-
-class Work:
-    """The process of one flow run, and whether time is up."""
-
-    def __init__(self) -> None:
-        self.running: Command | None = None
-        self.time_is_up = False
-        self.report: dict[str, Any] = {}
-
-    def stop(self) -> None:
-        """End it: the ledger undoes or completes what it was at, when it is opened next."""
-        self.time_is_up = True
-        if self.running is not None:
-            self.running.signal(signal.SIGKILL)
+from lexveil.runtime.project import find_root, prepare
 
 
 def release_command() -> list[str]:
     """Return the command line of one release."""
     return [sys.executable, "-m", "flows.archive_release"]
-
-
-def _make(work: Work) -> State[Any]:
-    """Run it as a process of its own, which can be ended, and say how it went."""
-    logger = get_run_logger()
-    if work.time_is_up:
-        return Cancelled(name="NotRun", message="the run was stopped")
-    command = work.running = Command(release_command(), stage_environment())
-    progress = ProgressPage("release")
-    said = result = ""
-    try:
-        for stream, line in command.lines():
-            if stream == "out":
-                result = line
-                continue
-            logger.info(line)
-            progress.hear(line)
-            said = line.removeprefix(SAYS) if line.startswith(SAYS) else said
-    finally:
-        work.running = None
-        progress.close()
-        command.signal(signal.SIGKILL)  # only where an interrupt left the loop
-        code = command.wait()
-    if work.time_is_up:
-        return Cancelled(name="Stopped", message="the run was stopped")
-    if code != 0:
-        return Failed(message=said or f"the release ended with code {code}; the next one puts right what it left")
-    work.report = json.loads(result)
-    return Completed(message=headline(work.report))
 
 
 def headline(report: dict[str, Any]) -> str:
@@ -90,22 +42,30 @@ def release() -> State[Any]:
     params = load_params()
     if params.release.source is None and params.release.sql is None:
         return Completed(name="Off", message="params.yaml: release.source and release.sql are null")
-    work = Work()
+    commands = TimedCommands()
+    report: dict[str, Any] = {}
 
     @task(name="release", cache_policy=NO_CACHE, persist_result=False, retries=0)
-    def one() -> State[Any]:
-        return _make(work)
+    def release_new() -> State[Any]:
+        ended = commands.run("release", release_command())
+        if isinstance(ended, State):
+            return ended
+        if ended.code == 0 and ended.result is not None:
+            report.update(ended.result)
+            return Completed(message=headline(report))
+        return Failed(
+            message=ended.error.message
+            if ended.error
+            else f"the release ended with code {ended.code}; the next one puts right what it left"
+        )
 
     minutes = params.operation.timeout_minutes
-    # No build may change the artifacts meanwhile.
-    with build_lock(wait=True, say=logger.info), time_limit(minutes, work.stop):
-        note_run(logger.info)
-        state = one(return_state=True)
-        FLOW_RUN.unlink(missing_ok=True)
-    if work.report:
+    with exclusive(minutes, commands.stop, logger.info):
+        state = release_new(return_state=True)
+    if report:
         with published(logger):
-            create_table_artifact(key="lexveil-release", table=rows_of(work.report), description=headline(work.report))
-    if work.time_is_up:
+            create_table_artifact(key="lexveil-release", table=rows_of(report), description=headline(report))
+    if commands.time_is_up:
         return timed_out(minutes)
     if not state.is_completed():
         return Failed(message=f"release: {state.message}")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lexveil.embeddings.training import TrainingState
+from lexveil.runtime.events import ProgressEvent, send
 from lexveil.runtime.tables import atomic_directory
 
 FORMAT = 1  # of a checkpoint; an older one is not read
@@ -142,6 +143,7 @@ class TrainingWatch:
         if left > 0 and done > 0:
             line += f", about {elapsed * left / done:.0f} s left"
         print(line, flush=True)
+        send(ProgressEvent(self.what, self.finished + share, self.epochs, "epochs", line))
 
 
 def read_share(file: Path, size: int, readers: int) -> float | None:

@@ -17,6 +17,7 @@ from cyclopts.exceptions import CoercionError, MissingArgumentError, UnusedCliTo
 
 from lexveil.cli import help as help_text
 from lexveil.errors import LexveilError, advised
+from lexveil.runtime.events import send_error
 
 # Each is a module beside this one, with a function or an App of its name; in the order of the help.
 VERBS = (
@@ -121,7 +122,8 @@ def _refuse(program: str, message: str) -> NoReturn:
 
 
 def fail(verb: str, error: LexveilError) -> int:
-    """Print an error as one line and return its exit code."""
+    """Print an error as one line, send it to a flow that runs this, and return its exit code."""
+    send_error(error, error.exit_code)
     print(f"{verb}: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
     return error.exit_code
 

@@ -1,4 +1,4 @@
-"""The edge every stage shares: one clear line for a known error, progress for long work."""
+"""Stage entry point: errors and progress, as lines for people and as events for the process that runs the stage."""
 
 from __future__ import annotations
 
@@ -9,51 +9,65 @@ from collections.abc import Callable
 from typing import TextIO
 
 from lexveil.errors import LexveilError
+from lexveil.runtime.events import ProgressEvent, send, send_error
 
 
 def stage_main(main: Callable[[], None]) -> None:
     """Run a stage; a known error becomes one line on stderr and its exit code."""
-    # Whatever a library sends home by default stays here.
-    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("DO_NOT_TRACK", "1")  # no telemetry of libraries
     try:
         main()
     except LexveilError as error:
+        send_error(error, error.exit_code)
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except Exception as error:  # a bug: let the traceback through
+        send_error(error)
+        raise
 
 
 class Progress:
-    """Say how far a long loop is, at most once in ``every`` seconds, as a plain line (on ``stream``, or stdout)."""
+    """Reports how far a long loop is, at most once in ``every`` seconds: a line on ``stream`` or stdout, and an event.
 
-    def __init__(self, what: str, total: int, unit: str, every: float = 5.0, stream: TextIO | None = None) -> None:
-        self.what, self.total, self.unit, self.every, self.stream = what, total, unit, every, stream
+    Args:
+        label: of the loop.
+        total: units of work; 0 if not known, then no events are sent.
+        unit: in the plural.
+        every: seconds between two reports.
+        stream: where lines go.
+    """
+
+    def __init__(self, label: str, total: int, unit: str, every: float = 5.0, stream: TextIO | None = None) -> None:
+        self.label, self.total, self.unit, self.every, self.stream = label, total, unit, every, stream
         self.start = self.last = time.monotonic()
         self.done = 0
         self.work = 0
-        self.beside = ""
+        self.note = ""
 
-    def advance(self, done: int, work: int = 0, beside: str = "") -> None:
-        """Add ``done`` units, in which ``work`` tokens were handled; ``beside`` is said with them from now on."""
+    def advance(self, done: int, work: int = 0, note: str = "") -> None:
+        """Add ``done`` units, in which ``work`` tokens were handled; ``note`` stands in the reports from now on."""
         self.done += done
         self.work += work
-        self.beside = beside or self.beside
+        self.note = note or self.note
         now = time.monotonic()
         if now - self.last >= self.every:
             self.last = now
-            self._print(now)
+            self._report(now)
 
     def finish(self) -> None:
-        """Print the closing line."""
-        self._print(time.monotonic())
+        """Report the end."""
+        self._report(time.monotonic())
 
-    def _print(self, now: float) -> None:
+    def _report(self, now: float) -> None:
         elapsed = max(now - self.start, 1e-9)
-        of = f" of {self.total:,}" if self.total else ""  # else it is not known
-        line = f"{self.what}: {self.done:,}{of} {self.unit}"
-        if self.beside:
-            line += f", {self.beside}"
+        share = f"{self.done:,} of {self.total:,}" if self.total else f"{self.done:,}"
+        line = f"{self.label}: {share} {self.unit}"
+        if self.note:
+            line += f", {self.note}"
         if self.work:
             line += f", {self.work / elapsed:,.0f} tokens/s"
         if 0 < self.done < self.total:
             line += f", about {elapsed * (self.total - self.done) / self.done:.0f} s left"
         print(line, file=self.stream, flush=True)
+        if self.total:
+            send(ProgressEvent(self.label, self.done, self.total, self.unit, line))

@@ -46,11 +46,16 @@ stages:
 """
 
 # Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
-# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or say
-# how far it is ("count@a progress 5").
+# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or
+# report its progress ("count@a progress 5"). Events are what lexveil.runtime.events sends, written by hand.
 STAGE = """
-import os, sys, time
+import json, os, sys, time
 from pathlib import Path
+
+def send(**event):
+    if pipe := os.environ.get("LEXVEIL_EVENTS"):
+        with open(pipe, "w") as opened:
+            opened.write(json.dumps(event) + "\\n")
 
 out, source = Path(sys.argv[1]), Path(sys.argv[2])
 name = os.environ["DVC_STAGE"]
@@ -65,13 +70,17 @@ out.parent.mkdir(parents=True, exist_ok=True)
 partial = out.with_name(f".{out.name}.partial")
 partial.write_text(text)
 if what[:1] == ["fail"]:
-    print(f"CheckFailed: {name} does not hold; the limit is 3", file=sys.stderr)
+    message = f"{name} does not hold; the limit is 3"
+    send(event="error", type="CheckFailed", message=message, exit_code=int(what[1]))
+    print(f"CheckFailed: {message}", file=sys.stderr)
     sys.exit(int(what[1]))
 if what[:1] == ["die"]:
     os.kill(os.getpid(), 9)
 if what[:1] == ["progress"]:
     for done in range(1, int(what[1]) + 1):
-        print(f"{name}: {done} of {what[1]} documents, 7 tokens/s", flush=True)
+        line = f"{name}: {done} of {what[1]} documents, 7 tokens/s"
+        send(event="progress", label=name, done=done, total=int(what[1]), unit="documents", text=line)
+        print(line, flush=True)
         time.sleep(0.2)
 if what[:1] == ["wait"]:
     Path(f"waiting-{os.getpid()}").touch()

@@ -1,8 +1,10 @@
-"""Progress of a long stage: what is read from its lines, and what Prefect shows of it."""
+"""Progress of a long stage: the events that it sends, and what Prefect shows of them."""
 
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,34 +13,38 @@ from scratch_project import Project
 from test_build import Notes, task_runs
 
 from flows import build, stage_progress
-from flows.stage_progress import ProgressPage, artifact_key, percent
+from flows.stage_progress import ProgressPage, artifact_key
+from lexveil.runtime.events import PIPE, EventPipe, ProgressEvent
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.stage import Progress
 
 
+def progress(done: int, total: int, label: str = "count") -> ProgressEvent:
+    return ProgressEvent(label, done, total, "tokens", f"{label}: {done} of {total:,} tokens")
+
+
 @pytest.mark.parametrize(
-    ("line", "share"),
-    [
-        ("privatize madlib S3 1.0: 1,200 of 4,800 documents, 20,000 tokens/s, about 9 s left", 25.0),
-        ("audit, toy: line of 8 words: 80 of 160 draws at most", 50.0),
-        ("coverage: 3 of 3 texts", 100.0),
-        ("tokenize: 7 of 0 documents", 100.0),
-        ("it took 3 of 5 days", None),
-        ("epoch 3 of 5", None),
-        ("check speaks", None),
-    ],
+    ("done", "total", "share"), [(1_200, 4_800, 25.0), (3, 3, 100.0), (7, 0, 100.0), (9, 8, 100.0)]
 )
-def test_percent(line: str, share: float | None) -> None:
-    assert percent(line) == share
+def test_percent(done: int, total: int, share: float) -> None:
+    assert progress(done, total).percent == share
 
 
-def test_the_lines_of_stages_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
-    meter = Progress("privatize madlib S3 1.0", 8_000, "documents", every=0.0)
-    meter.advance(2_000, 50_000, "3 unknown")
-    assert percent(capsys.readouterr().out) == 25.0
-    meter.advance(6_000)
-    meter.finish()
-    assert [percent(line) for line in capsys.readouterr().out.splitlines()] == [100.0, 100.0]
+def test_stages_report_lines_and_events(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(EventPipe(tmp_path)) as pipe:
+        monkeypatch.setenv(PIPE, str(pipe.path))
+        meter = Progress("privatize madlib S3 1.0", 8_000, "documents", every=0.0)
+        meter.advance(2_000, 50_000, "3 unknown")
+        (first,) = pipe.read()
+        meter.advance(6_000)
+        meter.finish()
+        events = [first, *pipe.read()]
+    assert [event.percent for event in events] == [25.0, 100.0, 100.0]
+    assert [event.text for event in events] == capsys.readouterr().out.splitlines()
+    assert first.text.startswith("privatize madlib S3 1.0: 2,000 of 8,000 documents, 3 unknown, ")
+    Progress("read", 0, "rows", every=0.0).advance(5)  # without a total there is no share, and nobody reads
 
 
 def test_artifact_key() -> None:
@@ -56,7 +62,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_many_lines_are_few_updates_and_the_last_one_is_shown(sent: list[tuple[Any, ...]]) -> None:
     page = ProgressPage("count", every=600)
     for done in range(1, 1001):
-        page.hear(f"count: {done} of 1,000 tokens")
+        page.update(progress(done, 1_000))
     page.close()
     assert [call[0] for call in sent] == ["create", "update"]
     assert sent[-1][2:] == (100.0, "count: 1000 of 1,000 tokens")
@@ -64,7 +70,7 @@ def test_many_lines_are_few_updates_and_the_last_one_is_shown(sent: list[tuple[A
 
 def test_a_stage_that_only_says_that_it_is_done_has_no_artifact(sent: list[tuple[Any, ...]]) -> None:
     page = ProgressPage("count")
-    page.hear("count: 5 of 5 tokens")
+    page.update(progress(5, 5))
     page.close()
     assert sent == []
 
@@ -75,8 +81,8 @@ def test_a_dead_server_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(stage_progress, "create_progress_artifact", dead)
     page = ProgressPage("count", every=600)
-    page.hear("count: 1 of 5 tokens")
-    page.hear("count: 2 of 5 tokens")
+    page.update(progress(1, 5))
+    page.update(progress(2, 5))
     page.close()
 
 

@@ -50,7 +50,7 @@ def test_it_is_off_without_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_it_did_is_an_artifact(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, f"import sys; print('count: 1 of 9 rows', file=sys.stderr); print({json.dumps(REPORT)!r})")
+    stand_in(monkeypatch, f"from lexveil.runtime.events import ResultEvent, send; send(ResultEvent({REPORT}))")
     state = release_flow.release(return_state=True)
     said = "2 released, 1 changed, 5 duplicate, 1 withdrawn, 1 withheld"
     assert (state.name, state.message) == ("Completed", said)
@@ -58,9 +58,9 @@ def test_what_it_did_is_an_artifact(on: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_fails_says_why(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(
-        monkeypatch, "import sys; sys.exit('lexveil release: releases/x: 2 documents hold what looks like a number')"
-    )
+    code = "from lexveil.runtime.events import send_error; "
+    code += "send_error(ValueError('releases/x: 2 documents hold what looks like a number')); raise SystemExit(1)"
+    stand_in(monkeypatch, code)
     state = release_flow.release(return_state=True)
     assert state.message == "release: releases/x: 2 documents hold what looks like a number"
     assert state.type.value == "FAILED"

@@ -16,8 +16,10 @@ from scratch_project import Project
 from flows import audit as audit_flow
 from flows import build as build_flow
 from flows.data_bootstrap import DataUnreachable
+from flows.process import Command
 from lexveil.config import load_params
 from lexveil.errors import RequestError
+from lexveil.runtime.events import ErrorEvent
 
 
 @pytest.fixture(autouse=True)
@@ -87,9 +89,11 @@ def test_a_failed_stage_is_not_tried_again(built: Project, prefect_server: str) 
 # Stands for `lexveil audit`: writes a result as lexveil.auditing.command does, or ends with an error.
 STAND_IN = """
 import json, sys, time
+from lexveil.runtime.events import send_error
 mechanism, strategy, epsilon, out = sys.argv[1:]
 if mechanism == "vickrey":
-    sys.exit("lexveil audit: --mechanism vickrey: there is no such space")
+    send_error(ValueError("--mechanism vickrey: there is no such space"), 2)
+    sys.exit(2)
 if mechanism == "mahalanobis":
     time.sleep(600)
 violation = mechanism == "tem"
@@ -162,6 +166,14 @@ def test_an_audit_that_cannot_be_made_fails_the_run_at_once(stand_in: None) -> N
 def test_an_audit_that_takes_too_long_is_ended(stand_in: None, in_a_moment: None) -> None:
     state = audit_flow.audit(["mahalanobis"], ["S1"], return_state=True)
     assert (state.type.value, state.name) == ("FAILED", "TimedOut")
+
+
+def test_an_audit_that_is_refused_sends_its_reason(project: Project) -> None:
+    argv = audit_flow.audit_command("tem", "S3", 10.0, 20, 400, project.root / "out.json")
+    command = Command(argv, os.environ)  # nothing is built here
+    (error,) = (event for event in command.messages() if isinstance(event, ErrorEvent))
+    assert command.wait() == error.exit_code
+    assert error.message and "lexveil audit" not in error.message
 
 
 def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> None:
