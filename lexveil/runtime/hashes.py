@@ -24,15 +24,11 @@ def version() -> str:
 
 @cache
 def code_hash() -> str:
-    """The sha256 of all code that makes an output: of ``lexveil``, ``tasks`` and ``sql``, names and contents."""
+    """The sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project, ``tasks``."""
     hashed = hashlib.sha256()
-    for folder in (*map(_package, ("lexveil", "tasks")), paths.sql()):
+    tasks = importlib.util.find_spec("tasks")
+    folders = [paths.LIBRARY, paths.sql(), *([Path(tasks.origin).parent] if tasks and tasks.origin else [])]
+    for folder in folders:
         for file in sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".sql")):
             hashed.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0{sha256(file)}\n".encode())
     return hashed.hexdigest()
-
-
-def _package(name: str) -> Path:
-    spec = importlib.util.find_spec(name)
-    assert spec is not None and spec.origin is not None, name
-    return Path(spec.origin).parent
