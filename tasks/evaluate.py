@@ -26,11 +26,12 @@ from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.language_models import load_language_model
 from lexveil.config import CLEAN, EvaluationParams, Params, load_params
 from lexveil.errors import RequestError
-from lexveil.evaluation.classifier import CLASSIFIERS, joined
-from lexveil.evaluation.encoder import ENCODERS, Encoder, TfidfMean, similarity
-from lexveil.evaluation.language_model import LANGUAGE_MODELS, LanguageModel, NgramModel
+from lexveil.evaluation.base import Encoder, LanguageModel, joined
+from lexveil.evaluation.encoder import TfidfMean, similarity
+from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.membership import STREAM, PaperAttacker, attacked, membership_entry, parts_of
 from lexveil.evaluation.ngrams import CountedTexts
+from lexveil.evaluation.registry import CLASSIFIERS, ENCODERS, LANGUAGE_MODELS
 from lexveil.evaluation.text_quality import drawn, perplexity_entry, similarity_entry, texts_of
 from lexveil.evaluation.utility import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
 from lexveil.mechanisms.noise.streams import stream

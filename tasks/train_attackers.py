@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lexveil import paths
 from lexveil.artifacts.attackers import write_attackers
 from lexveil.config import CLEAN, Params, load_params
-from lexveil.evaluation.classifier import joined
+from lexveil.evaluation.base import joined
 from lexveil.evaluation.membership import STREAM, Parts, attackers, parts_of
 from lexveil.evaluation.ngrams import Ngrams
 from lexveil.mechanisms.noise.streams import stream

@@ -1,32 +1,12 @@
-"""Classifiers of texts: a protocol and a table of names, so that a stronger one can take the linear one's place."""
+"""The linear classifier of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 from lexveil.evaluation.linear import TfidfLogistic
 from lexveil.evaluation.ngrams import CountedTexts, Ngrams
-from lexveil.evaluation.registry import NEURAL, BackEnd
-
-SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
-
-
-class Classifier(Protocol):
-    """Learns classes from texts.
-
-    The same seed, texts, classes and order of both give the same predictions, whatever number of threads there is.
-    """
-
-    name: ClassVar[str]
-
-    def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Learn from n texts and the class of each; at least two different classes."""
-        ...
-
-    def predict(self, texts: Sequence[str]) -> list[str]:
-        """Return the class of each of n texts."""
-        ...
 
 
 class Linear:
@@ -65,32 +45,3 @@ class Linear:
         else:
             counts = self._ngrams.count(texts)
         return [str(name) for name in self._model.predict(counts)]
-
-
-def _fasttext(seed: int) -> Classifier:
-    """FastText, from a seed."""
-    from lexveil.evaluation.fasttext import FastText
-
-    return FastText(seed)
-
-
-def _transformer(seed: int, folder: str) -> Classifier:
-    """Transformer, from a seed and the folder of its model."""
-    from lexveil.evaluation.transformer import Transformer
-
-    return Transformer(seed, folder)
-
-
-# Each is made from a seed.
-CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
-    "linear": BackEnd(Linear),
-    "fasttext": BackEnd(_fasttext),
-    "transformer": BackEnd(_transformer, NEURAL, "transformer_model"),
-}
-
-
-def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
-    """The n texts that are classified: a text, or both of a pair with SEPARATOR between them."""
-    return [
-        text if second is None else f"{text} {SEPARATOR} {second}" for text, second in zip(texts, seconds, strict=True)
-    ]

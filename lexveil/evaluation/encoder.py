@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from lexveil.errors import ParameterError
-from lexveil.evaluation.registry import NEURAL, BackEnd
+from lexveil.evaluation.base import Encoder
 from lexveil.text.encode import Lexicon, encode
 from lexveil.types import Floats, Vectors
 
 BLOCK = 4096  # texts at a time
-
-
-class Encoder(Protocol):
-    """Gives every text a vector."""
-
-    @property
-    def name(self) -> str:
-        """Its name in parameters and reports."""
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """(n, p) float32 of n texts; a row of zeros where the text holds nothing the encoder knows."""
 
 
 class TfidfMean:
@@ -93,17 +81,6 @@ class TfidfMean:
         counts = csr_array((ones, (tokens.text_of[known], tokens.rows[known])), shape=shape)
         counts.sum_duplicates()
         return counts
-
-
-def _minilm(*_: object) -> Encoder:
-    """MiniLm, from nothing; what TfidfMean is made from may be given, so that whoever makes one need not ask which."""
-    from lexveil.evaluation.minilm import MiniLm
-
-    return MiniLm()
-
-
-# Each is made from words, vectors and clean texts, as TfidfMean.fit takes them.
-ENCODERS: dict[str, BackEnd[Encoder]] = {"tfidf_mean": BackEnd(TfidfMean.fit), "minilm": BackEnd(_minilm, NEURAL)}
 
 
 @dataclass(frozen=True, slots=True)

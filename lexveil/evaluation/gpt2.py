@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from lexveil.errors import RequestError
-from lexveil.evaluation.language_model import PerplexityScores
+from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.local_model import read_model
-from lexveil.evaluation.registry import load, one_thread
+from lexveil.evaluation.optional_libraries import load, one_thread
 
 BATCH = 2048  # tokens at a time: each has as many float32 scores as there are words, 50,257 of GPT-2
 

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from lexveil.errors import RequestError
-from lexveil.evaluation.registry import load
+from lexveil.evaluation.optional_libraries import load
 
 
 def load_transformers(what: str) -> Any:

@@ -1,29 +1,21 @@
-"""What can be put in a place of the evaluation, by name, and the libraries that are not installed by default."""
+"""The back ends of the evaluation, by the names that params.yaml gives them."""
 
 from __future__ import annotations
 
-import importlib
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from lexveil.errors import RequestError
+from lexveil.evaluation.base import Classifier, Encoder, LanguageModel
+from lexveil.evaluation.classifier import Linear
+from lexveil.evaluation.encoder import TfidfMean
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.optional_libraries import NEURAL
+from lexveil.types import Ids
 
 T = TypeVar("T")
-
-NEURAL = "neural"  # the extra of pyproject.toml that brings a deep-learning framework
-
-# Read by these libraries when they are imported: no model is looked for elsewhere, and nothing is told to anybody.
-OFFLINE = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +42,53 @@ class BackEnd(Generic[T]):
         return self.make(*arguments, **named)
 
 
-def load(module: str, what: str, extra: str = NEURAL) -> Any:
-    """Import ``module``, which ``what`` needs, so that it fetches and tells nothing.
+def _fasttext(seed: int) -> Classifier:
+    """FastText, from a seed."""
+    from lexveil.evaluation.fasttext import FastText
 
-    Raises:
-        RequestError: naming the command that installs it, if it is not installed.
-    """
-    os.environ.update(OFFLINE)
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise RequestError(
-            f"{what} needs the package of {error.name}, which is not installed; run `uv sync --extra {extra}`, "
-            "or choose another in params.yaml: evaluation"
-        ) from None
+    return FastText(seed)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """PyTorch on one thread meanwhile: sums that several threads cut up are rounded differently by each number of them.
+def _transformer(seed: int, folder: str) -> Classifier:
+    """Transformer, from a seed and the folder of its model."""
+    from lexveil.evaluation.transformer import Transformer
 
-    Runs of the graph are then as fast as there are workers, and give the same whatever their number.
-    """
-    torch = importlib.import_module("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return Transformer(seed, folder)
+
+
+def _minilm(*_: object) -> Encoder:
+    """MiniLm, from nothing; what TfidfMean is made from may be given, so that whoever makes one need not ask which."""
+    from lexveil.evaluation.minilm import MiniLm
+
+    return MiniLm()
+
+
+def _kneser_ney(ids: Ids, offsets: Ids, words: Sequence[str]) -> LanguageModel:
+    """NgramModel, trained on sentences of word numbers as ``kneser_ney.train`` takes them, and the words' names."""
+    return NgramModel(train(ids, offsets, len(words)), words)
+
+
+def _gpt2(*_: object, folder: str) -> LanguageModel:
+    """Gpt2, from the folder of its model; the corpus may be given, so that whoever makes one need not ask which."""
+    from lexveil.evaluation.gpt2 import Gpt2
+
+    return Gpt2(folder)
+
+
+# Each is made from a seed.
+CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
+    "linear": BackEnd(Linear),
+    "fasttext": BackEnd(_fasttext),
+    "transformer": BackEnd(_transformer, NEURAL, "transformer_model"),
+}
+
+
+# Each is made from words, vectors and clean texts, as TfidfMean.fit takes them.
+ENCODERS: dict[str, BackEnd[Encoder]] = {"tfidf_mean": BackEnd(TfidfMean.fit), "minilm": BackEnd(_minilm, NEURAL)}
+
+
+# Each is made from sentences and words, as _kneser_ney takes them.
+LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
+    "kneser_ney": BackEnd(_kneser_ney),
+    "gpt2": BackEnd(_gpt2, NEURAL, "gpt2_model"),
+}

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.encoder import Similarity
-from lexveil.evaluation.language_model import PerplexityScores
 from lexveil.evaluation.scores import DIGITS
 from lexveil.types import Rows
 

@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-from lexveil.evaluation.classifier import SEPARATOR
+from lexveil.evaluation.base import SEPARATOR
 from lexveil.evaluation.local_model import load_transformers, read_model
-from lexveil.evaluation.registry import load, one_thread
+from lexveil.evaluation.optional_libraries import load, one_thread
 
 LONGEST = 256  # tokens of a text, or of both of a pair
 BATCH = 8

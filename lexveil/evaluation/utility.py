@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.evaluation.classifier import Classifier
+from lexveil.evaluation.base import Classifier
 from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, majority, score, spread
 from lexveil.types import Rows

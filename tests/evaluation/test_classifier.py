@@ -13,10 +13,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from lexveil.config import EvaluationParams
 from lexveil.errors import RequestError
-from lexveil.evaluation.classifier import CLASSIFIERS, SEPARATOR, joined
-from lexveil.evaluation.encoder import ENCODERS
+from lexveil.evaluation.base import SEPARATOR, joined
 from lexveil.evaluation.fasttext import FastText
-from lexveil.evaluation.language_model import LANGUAGE_MODELS
+from lexveil.evaluation.registry import CLASSIFIERS, ENCODERS, LANGUAGE_MODELS
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]

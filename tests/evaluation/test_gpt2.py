@@ -12,7 +12,7 @@ from tiny_models import no_network, save_gpt2
 
 from lexveil.errors import RequestError
 from lexveil.evaluation import gpt2 as module
-from lexveil.evaluation.language_model import LANGUAGE_MODELS
+from lexveil.evaluation.registry import LANGUAGE_MODELS
 
 WORDS = [f"w{i}" for i in range(12)]
 WINDOW = 8

@@ -7,8 +7,9 @@ import pytest
 
 from lexveil.errors import ParameterError
 from lexveil.evaluation import language_model as module
+from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.kneser_ney import train
-from lexveil.evaluation.language_model import NgramModel, PerplexityScores
+from lexveil.evaluation.language_model import NgramModel
 
 WORDS = ["the", "cat", "sat", "."]
 # the cat sat . | the cat .

@@ -10,8 +10,9 @@ import pytest
 from tiny_models import no_network
 
 from lexveil.errors import RequestError
-from lexveil.evaluation.encoder import ENCODERS, similarity
+from lexveil.evaluation.encoder import similarity
 from lexveil.evaluation.minilm import MiniLm
+from lexveil.evaluation.registry import ENCODERS
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.encoder import Similarity
-from lexveil.evaluation.language_model import PerplexityScores
 from lexveil.evaluation.text_quality import drawn, perplexity_entry, similarity_entry, texts_of
 
 

@@ -13,7 +13,8 @@ from tiny_models import no_network, save_deberta
 
 from lexveil.errors import RequestError
 from lexveil.evaluation import transformer as module
-from lexveil.evaluation.classifier import CLASSIFIERS, joined
+from lexveil.evaluation.base import joined
+from lexveil.evaluation.registry import CLASSIFIERS
 
 GOOD = [f"a lovely film number{i}" for i in range(8)]
 BAD = [f"a dreadful film number{i}" for i in range(8)]

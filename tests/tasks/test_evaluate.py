@@ -16,9 +16,9 @@ from lexveil.artifacts.language_models import write_language_model
 from lexveil.config import load_params, parse_params
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import CheckFailed, MissingArtifact, RequestError
-from lexveil.evaluation.classifier import CLASSIFIERS
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.utility import SETTINGS
 from tasks import evaluate as stage
 from tests.conftest import run_stage
