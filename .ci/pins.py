@@ -2,6 +2,7 @@
 
     python .ci/pins.py --write    resolve anew with the newest versions that fit, and write the pins
     python .ci/pins.py --check    resolve anew within the pins; fail unless every package is pinned and every pin used
+    python .ci/pins.py --explain  name the pins that an error of uv, on standard input, says are no longer served
 
 uv.lock itself is not committed: it carries download addresses.
 """
@@ -25,13 +26,37 @@ def resolve(pyproject: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pyproject.toml").write_text(pyproject, encoding="utf-8")
         Path(folder, "README.md").touch()
-        subprocess.run(["uv", "lock", "--quiet", "--project", folder], check=True)
+        command = ["uv", "lock", "--quiet", "--project", folder]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise SystemExit("\n".join((done.stderr, *explained(done.stderr, pins_of(pyproject)))))
         lock = tomllib.loads(Path(folder, "uv.lock").read_text(encoding="utf-8"))
     versions: dict[str, list[str]] = {}
     for package in lock["package"]:
         if "virtual" not in package["source"] and "editable" not in package["source"]:
             versions.setdefault(package["name"], []).append(package["version"])
     return {name: min(found, key=_numbers) for name, found in sorted(versions.items())}
+
+
+def pins_of(pyproject: str) -> dict[str, str]:
+    """The pinned version of each package in the text of a pyproject.toml."""
+    return dict(pin.split("==") for pin in tomllib.loads(pyproject)["tool"]["uv"]["constraint-dependencies"])
+
+
+def explained(error: str, pins: dict[str, str]) -> list[str]:
+    """One line for each pin that an error of uv says is not served, and what to do; none if it says so of no pin."""
+    error = " ".join(error.split())  # uv breaks lines anywhere
+    lost = [
+        f"{name} {version} is pinned in pyproject.toml, but the package registry does not serve it"
+        for name, version in pins.items()
+        if re.search(rf"no version of {re.escape(name)}(\[[\w,-]*\])?=={re.escape(version)}(?![\w.])", error)
+        or re.search(rf"(?<![\w.-]){re.escape(name)} was not found in the package registry", error)
+    ]
+    return (
+        [*lost, "run `python .ci/pins.py --write`, then the tests: it pins the newest versions that fit"]
+        if lost
+        else []
+    )
 
 
 def _numbers(version: str) -> list[int]:
@@ -57,14 +82,19 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")
+    action.add_argument("--explain", action="store_true")
     text = PROJECT.read_text(encoding="utf-8")
-    if parser.parse_args().write:
+    arguments = parser.parse_args()
+    if arguments.explain:
+        print("\n".join(explained(sys.stdin.read(), pins_of(text))))
+        return 0
+    if arguments.write:
         # Twice: where platforms differed, the pinned one may need other companions.
         pinned = with_pins(text, resolve(without_pins(text)))
         PROJECT.write_text(with_pins(pinned, resolve(pinned)), encoding="utf-8")
         return 0
     resolved = resolve(text)
-    pins = dict(pin.split("==") for pin in tomllib.loads(text)["tool"]["uv"]["constraint-dependencies"])
+    pins = pins_of(text)
     wrong = sorted(set(resolved.items()) ^ set(pins.items()))
     for name, version in wrong:
         state = "resolved, not pinned" if resolved.get(name) == version else "pinned, not resolved"
