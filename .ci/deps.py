@@ -30,6 +30,8 @@ CUT = {
 # Modules that find others by listing their folder: those of them that register something.
 DISCOVERED = {"lexveil.mechanisms.registry": "@register"}
 
+PUBLIC_NAMES = Path("lexveil/__init__.py")  # names of the public API, each imported when it is used; none in a stage
+
 STAGE = re.compile(r"^  (\w+):$")
 CODE = re.compile(r"^      - (?:(?:tasks|lexveil|sql)/\S*)$")
 COMMAND = re.compile(r"^    cmd: python -m ([\w.]+)")
@@ -85,7 +87,7 @@ def data_of(files: set[Path]) -> set[Path]:
 
 def code_of(graph: grimp.ImportGraph, module: str) -> list[str]:
     """The code dependencies of the stage that runs ``module``, sorted; a package of which all is used is one entry."""
-    files = {source_of(name) for name in modules_of(graph, module)}
+    files = {source_of(name) for name in modules_of(graph, module)} - {PUBLIC_NAMES}
     files |= queries_of(files) | data_of(files)
     for folder in sorted({file.parent for file in files}, key=lambda path: -len(path.parts)):
         every = {file.relative_to(ROOT) for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".sql")}

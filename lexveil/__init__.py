@@ -1,1 +1,69 @@
-"""Metric differential privacy for text, collocation by collocation."""
+"""Metric differential privacy for text, collocation by collocation.
+
+    import lexveil
+
+    done = lexveil.privatize(texts, mechanism="tem", strategy="S3", epsilon=10.0, project="demo")
+    done.values                  # the rewritten texts
+    done.record["guarantee"]     # what was protected, what was not, and what was spent
+
+``project`` is a folder that `lexveil init` made and `lexveil run` has filled. Nothing is imported before it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lexveil.api import Audit, Inspection, audit, inspect, privatize
+    from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
+    from lexveil.ledger.ledger import Ledger
+    from lexveil.mechanisms.registry import MECHANISMS
+    from lexveil.privatization.in_memory import Privatized
+    from lexveil.privatization.model import Model
+
+    __version__: str
+
+__all__ = [
+    "MECHANISMS",
+    "Audit",
+    "CheckFailed",
+    "Inspection",
+    "Ledger",
+    "LexveilError",
+    "MissingArtifact",
+    "Model",
+    "ParameterError",
+    "Privatized",
+    "RequestError",
+    "__version__",
+    "audit",
+    "inspect",
+    "privatize",
+]
+
+_ERRORS = ("CheckFailed", "LexveilError", "MissingArtifact", "ParameterError", "RequestError")
+_MODULES = {
+    "MECHANISMS": "lexveil.mechanisms.registry",
+    "Ledger": "lexveil.ledger.ledger",
+    "Model": "lexveil.privatization.model",
+    "Privatized": "lexveil.privatization.in_memory",
+} | dict.fromkeys(_ERRORS, "lexveil.errors")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for; the next time it is there."""
+    if name not in __all__:
+        raise AttributeError(f"module 'lexveil' has no attribute {name!r}")
+    value: Any
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value = version("lexveil")
+    else:
+        value = getattr(import_module(_MODULES.get(name, "lexveil.api")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """What there is, imported or not."""
+    return sorted(__all__)

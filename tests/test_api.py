@@ -1,0 +1,96 @@
+"""`import lexveil`: light, complete, and working from a folder that is no project."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lexveil
+
+TEXTS = ["The bank of the river was quiet.", "She told the doctor about the pain."]
+HOW = {"mechanism": "madlib", "strategy": "S1"}
+
+
+def test_every_name_is_there() -> None:
+    assert sorted(lexveil.__all__) == dir(lexveil)
+    for name in lexveil.__all__:
+        value = getattr(lexveil, name)
+        assert name in ("__version__", "MECHANISMS") or value.__doc__, name
+    assert "madlib" in lexveil.MECHANISMS
+    assert issubclass(lexveil.MissingArtifact, lexveil.RequestError)
+    with pytest.raises(AttributeError, match="no attribute 'privatise'"):
+        _ = lexveil.privatise
+
+
+def test_the_import_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, lexveil\n"
+        "heavy = {'numpy', 'duckdb', 'pandas', 'pyarrow', 'yaml', 'prefect', 'dvc', 'rich', 'cyclopts'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "lexveil.privatize\n"
+        "assert not {'prefect', 'dvc', 'great_expectations', 'gensim'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def elsewhere(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project's folder; the current one is empty and stays so."""
+    monkeypatch.chdir(tmp_path)
+    return built
+
+
+def test_a_list_is_rewritten_from_any_folder(elsewhere: Path, tmp_path: Path) -> None:
+    done = lexveil.privatize(TEXTS, **HOW, epsilon=2.0, seed=7, project=elsewhere)
+    assert isinstance(done, lexveil.Privatized) and isinstance(done.values, list)
+    assert len(done.values) == len(TEXTS) and done.values != TEXTS
+    assert done.record["mode"] == "experiment"
+    assert lexveil.privatize(TEXTS, **HOW, epsilon=2.0, seed=7, project=str(elsewhere)).values == done.values
+    model = lexveil.Model.load(elsewhere)
+    assert lexveil.privatize(tuple(TEXTS), **HOW, epsilon=2.0, seed=7, project=model).values == tuple(done.values)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_path_factory, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+    lexveil.privatize(TEXTS, **HOW, document_budget=5.0, subjects=["ana", "ana"], project=project)
+    with lexveil.Ledger.open(project / ".lexveil/ledger", None, make=False) as ledger:
+        assert ledger is not None
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_file_is_inspected_from_any_folder(elsewhere: Path, tmp_path: Path) -> None:
+    file = tmp_path / "letters.txt"
+    file.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    result = lexveil.inspect(file, **HOW, epsilon=2.0, project=elsewhere)
+    assert isinstance(result, lexveil.Inspection)
+    assert (result.files, result.documents) == (1, 2) and 0 < result.coverage <= 1
+
+
+def test_a_claim_is_audited_from_any_folder(elsewhere: Path, tmp_path: Path) -> None:
+    result = lexveil.audit("madlib", 5.0, words=3, samples=400, project=elsewhere)
+    assert isinstance(result, lexveil.Audit) and result.audits and result.violation is False
+    assert Path.cwd() == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"epsilon": 1.0, "document_budget": 2.0}, "RequestError", "one of"),
+        ({}, "RequestError", "one of"),
+        ({"epsilon": -1.0}, "RequestError", "greater than 0"),
+        ({"epsilon": 1.0, "mechanism": "laplace"}, "RequestError", "no such mechanism"),
+    ],
+)
+def test_wrong_requests(elsewhere: Path, arguments: dict[str, object], error: str, says: str) -> None:
+    with pytest.raises(getattr(lexveil, error), match=says):
+        lexveil.privatize(TEXTS, **{**HOW, **arguments}, project=elsewhere)
+
+
+def test_a_folder_that_is_no_project(tmp_path: Path) -> None:
+    with pytest.raises(lexveil.RequestError, match=r"params\.yaml"):
+        lexveil.privatize(TEXTS, **HOW, epsilon=1.0, project=tmp_path)
