@@ -1,431 +1,336 @@
-"""Audit: the largest privacy loss against the claim, exact where a law has a closed form, else bounded from samples.
+"""Test the privacy that a mechanism claims: what `lexveil audit` and ``lexveil.audit`` call. No stage of the graph.
 
-A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E] may not exceed it for
-any event E. For a mechanism on words it is ε·d(a, b).
+It looks at four places, all with the mechanism and the code that a run uses:
 
-What the sampled audit promises: with the stated confidence every loss it reports is below the true one, over all of its
-comparisons at once, so a mechanism that keeps its claim is flagged with probability at most 1 - confidence. What it
-does not: that a violation is found. A pass says that no event among those looked for shows one at this sample size;
-``power`` says which losses would have.
+* two toys, a line and a plane of words whose spacing is half a unit of 1/ε: there losses are large enough to be seen;
+* a vocabulary of seeded words of the built embedding: exact where the distribution has a closed form; samples can show
+  little there, because in many dimensions no event of noticeable probability comes near the bound;
+* whole texts through ``lexveil.privatization`` with budgets from ``lexveil.accounting``, two texts to a release, so
+  that noise shared between tokens or texts, an unprotected token and a budget overspent show, whatever their cause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.stats import beta, norm
 
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.registry import Mechanism
-from lexveil.types import Flags, Floats, Ids
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, STRATEGIES, Policy, document_budget
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.mechanisms import build_over, prepare
+from lexveil.auditing.exact import ExactResult, bounds_audit, distances_of, exact_audit, gumbel_bounds
+from lexveil.auditing.sampled import SampledResult, kernel_sampler, noise_reused, sampled_audit
+from lexveil.auditing.texts import (
+    claimed_losses,
+    drawn_noises,
+    generators_of,
+    spent_too_much,
+    text_budgets,
+    text_sampler,
+    toy_texts,
+    toy_vectors,
+)
+from lexveil.config import MechanismParams, load_params
+from lexveil.errors import ParameterError, RequestError
+from lexveil.mechanisms.deniability import choose_words
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Kernel
+from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.runtime.stage import Progress
+from lexveil.runtime.tables import write_json
+from lexveil.text.encode import PUNCTUATION, encode
+from lexveil.types import Ids, Vectors
 
-# (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
-Distances = Callable[[Ids, Ids], Floats]
-# (n,) ids -> (n, W) natural logarithms of the law of the output.
-LogLaw = Callable[[Ids], Floats]
-# (input, n, stage) -> (n,) codes >= 0 of n independent outputs; a stage is named "order", "choose" or "test".
-Sampler = Callable[[int, int, str], Ids]
-
-RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
-ROUNDING = 256 * 2.0**-52  # and by this share of the logarithms it is the difference of
-BLOCK = 32  # inputs compared with each other at a time
-DRAWS = 4096  # draws from a mechanism at a time
-COMPARISONS = 32
-
-
-@runtime_checkable
-class AuditedMechanism(Protocol):
-    """A mechanism that can say how far words are from each other in the metric of its guarantee."""
-
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        """Return the distance of each of n pairs of ids, shape (n,)."""
-
-
-def distances_of(mechanism: Mechanism) -> Distances:
-    """The metric in which the mechanism's guarantee is stated.
-
-    Raises:
-        ParameterError: if the mechanism neither measures distances itself nor is stated in Euclidean distance.
-    """
-    if isinstance(mechanism, AuditedMechanism):
-        measured = mechanism
-
-        def own(first: Ids, second: Ids) -> Floats:
-            pairs = measured.distance(np.repeat(first, len(second)), np.tile(second, len(first)))
-            return np.asarray(pairs, dtype=np.float64).reshape(len(first), len(second))
-
-        return own
-    vectors = getattr(mechanism, "vectors", None)
-    if mechanism.metric != Madlib.metric or vectors is None:
-        raise ParameterError(f"mechanism {mechanism.name} cannot be audited: it has no method `distance`")
-    return euclidean(vectors)
-
-
-def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
-    """Distances of rows, measured from their differences in float64, so that near words keep their digits."""
-
-    def distances(first: Ids, second: Ids) -> Floats:
-        out = np.empty((len(first), len(second)))
-        right = vectors[second].astype(np.float64)
-        for i, row in enumerate(first.tolist()):
-            difference = right - vectors[row].astype(np.float64)
-            out[i] = np.sqrt(np.einsum("np,np->n", difference, difference))
-        return out
-
-    return distances
+MODES = ("experiment", "release")
+CONFIDENCE = 0.999  # of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
+SAMPLED_AUDITS = 4  # that share the chance of a false alarm
+STRETCHES = 10  # how often a toy is doubled for a mechanism that refuses small distances
 
 
 @dataclass(frozen=True, slots=True)
-class ExactResult:
-    """The audit of a closed form, or of bounds that are proven.
+class AuditFinding:
+    """One place and method of an audit.
 
     Attributes:
-        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), at least where bounds are all that is known; infinite
-            if words at distance 0 have different laws, or if an output is possible for one word only.
-        pair: ids of the two words that show it; output: the id of y.
-        n_pairs: pairs of different words that were compared.
-        violation: whether a loss exceeds ε·d by more than ``RELATIVE`` and rounding.
-        method: "exact" where the law is known; "bounds" where the loss is proven to be at least this.
+        evidence: the figures of an exact or sampled audit; None of a plain fact, which ``detail`` then states.
     """
 
-    claimed: float
-    audited: float
-    pair: tuple[int, int] | None
-    output: int | None
-    n_pairs: int
+    place: str
+    method: str
     violation: bool
-    method: str = "exact"
+    evidence: ExactResult | SampledResult | None = None
+    detail: str | None = None
+
+    @classmethod
+    def of(cls, place: str, evidence: ExactResult | SampledResult) -> AuditFinding:
+        """What an exact or sampled audit found."""
+        return cls(place, evidence.method, evidence.violation, evidence)
+
+    @property
+    def verdict(self) -> str:
+        """VIOLATED, "holds" where nothing was sampled, else "no violation found"."""
+        if self.violation:
+            return "VIOLATED"
+        return "no violation found" if self.method in ("sampled", "bounds") else "holds"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {**asdict(self), "relative_tolerance": RELATIVE}
+        figures = {"detail": self.detail} if self.evidence is None else self.evidence.as_dict()
+        return (
+            {"place": self.place, "method": self.method, "violation": self.violation}
+            | figures
+            | {"verdict": self.verdict}
+        )
 
-
-def exact_audit(log_law: LogLaw, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare the laws of all pairs of ``ids`` on all outputs; memory is 2 · BLOCK rows of the law and one of pairs.
-
-    Raises:
-        ValueError: if a row of the law is not one: not a number, or not summing to 1 within 1e-6.
-    """
-    audited, excess, pair, output, n_pairs = 0.0, -np.inf, None, None, 0
-    for start in range(0, len(ids), BLOCK):
-        first = ids[start : start + BLOCK]
-        left = _law(log_law, first)
-        for begin in range(start, len(ids), BLOCK):
-            second = ids[begin : begin + BLOCK]
-            right = left if begin == start else _law(log_law, second)
-            claim = epsilon * distances(first, second)
-            size = max(_largest(left), _largest(right))
-            for i in range(len(first)):
-                others = slice(i + 1, None) if begin == start else slice(None)
-                allowed = claim[i, others]
-                if not len(allowed):
-                    continue
-                with np.errstate(invalid="ignore"):
-                    loss = np.abs(right[others] - left[i])
-                loss[np.isnan(loss)] = 0.0  # impossible for both
-                at = loss.argmax(axis=1)
-                most = loss[np.arange(len(at)), at]
-                slack = RELATIVE * allowed + ROUNDING * (1 + size)
-                excess = max(excess, float((most - allowed - slack).max()))
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.where(allowed > 0, epsilon * most / allowed, np.where(most > slack, np.inf, 0.0))
-                worst = int(ratio.argmax())
-                n_pairs += len(allowed)
-                if ratio[worst] > audited:
-                    audited, output = float(ratio[worst]), int(at[worst])
-                    pair = (int(first[i]), int(second[others][worst]))
-    return ExactResult(epsilon, audited, pair, output, n_pairs, excess > 0)
-
-
-def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare what is proven of a law that has no closed form: no sample finds events of probability e^-100.
-
-    Args:
-        stays: (n,) lower bounds of ln Pr[M(w) = w].
-        reached: (n, n) upper bounds of ln Pr[M(w') = w], rows w', columns w.
-    """
-    if len(ids) < 2:
-        return ExactResult(epsilon, 0.0, None, None, 0, False, "bounds")
-    allowed = epsilon * distances(ids, ids).T
-    loss = np.maximum(stays[None, :] - reached, 0.0)
-    np.fill_diagonal(loss, 0.0)
-    slack = RELATIVE * allowed + ROUNDING * (1 + _largest(reached))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
-    other, word = np.unravel_index(int(ratio.argmax()), ratio.shape)
-    pair = (int(ids[word]), int(ids[other]))
-    n_pairs = len(ids) * (len(ids) - 1) // 2
-    audited = float(ratio[other, word])
-    return ExactResult(epsilon, audited, pair, pair[0], n_pairs, bool((loss > allowed + slack).any()), "bounds")
-
-
-def _law(log_law: LogLaw, ids: Ids) -> Floats:
-    law = np.asarray(log_law(ids), dtype=np.float64)
-    total = np.exp(law).sum(axis=1)
-    if not (np.abs(total - 1) < 1e-6).all():
-        raise ValueError(f"the probabilities of one input sum to {total[np.abs(total - 1).argmax()]:.9g}, not to 1")
-    return law
-
-
-def _largest(law: Floats) -> float:
-    finite = law[np.isfinite(law)]
-    return float(np.abs(finite).max(initial=0.0))
+    @property
+    def cells(self) -> list[str]:
+        """Its row in a table for people."""
+        detail = f": {self.detail}" if self.detail else ""
+        if self.evidence is None:
+            return [self.place, self.method, "-", "-", "-", self.verdict + detail]
+        sign = "" if self.method == "exact" or not self.evidence.audited else "> "
+        confidence = f"{self.evidence.confidence:.5f}" if isinstance(self.evidence, SampledResult) else "certain"
+        figures = [f"{self.evidence.claimed:g}", f"{sign}{self.evidence.audited:.4g}", confidence]
+        return [self.place, self.method, *figures, self.verdict]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """One comparison: the event that tells input a from input b best, and how much it tells for certain.
+class AuditResult:
+    """What an audit of one mechanism at one ε found.
 
     Attributes:
-        inputs: (a, b), numbers of inputs as the sampler counts them.
-        allowed: the claim, in nats.
-        loss: lower confidence bound of ln Pr[M(a) in E] - ln Pr[M(b) in E], in nats.
-        seen: how often E was seen under a and under b in the test samples.
-        event_size: number of outputs in E.
+        guarantee: the formula that was tested, or "none"; no_guarantee: why there is none.
+        parameters: of the mechanism.
+        seed: of the noise in mode experiment; None in mode release, whose noise comes from the operating system.
+        confidence: that no bound is too high, over all findings together.
     """
 
-    inputs: tuple[int, int]
-    allowed: float
-    loss: float
-    seen: tuple[int, int]
-    event_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class SampledResult:
-    """The audit of samples.
-
-    Attributes:
-        claimed: the ε of the claim.
-        audited: lower confidence bound of the largest ε · loss / allowed, at least 0; infinite if a loss is proven
-            where none is allowed.
-        confidence: that all bounds hold together.
-        comparisons: bounds that were computed on the test samples; the correction counts all of them.
-        samples: test samples per input; as many again per input, before them, chose pairs and events.
-        worst: the comparison of the largest ratio; None if there was nothing to compare.
-        violation: whether some bound exceeds what is allowed.
-        power: for three shares of an event, the smallest true loss in nats that is caught with probability 0.9 or more
-            where 1 nat is allowed; None if no loss is.
-    """
-
-    claimed: float
-    audited: float
+    mechanism: str
+    guarantee: str
+    no_guarantee: str | None
+    metric: str
+    parameters: dict[str, Any]
+    epsilon: float
+    strategy: str
+    mode: str
+    seed: int | None
     confidence: float
-    comparisons: int
-    samples: int
-    worst: Bound | None
-    violation: bool
-    power: dict[str, float | None]
+    audits: tuple[AuditFinding, ...]
 
-    method: str = "sampled"
+    @property
+    def violation(self) -> bool:
+        """Whether the claim is violated anywhere."""
+        return any(finding.violation for finding in self.audits)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values that JSON can carry: infinities as text."""
+        found = {"audits": [finding.as_dict() for finding in self.audits], "violation": self.violation}
+        values: dict[str, Any] = _finite({name: getattr(self, name) for name in self.__slots__} | found)
+        return values
+
+    def as_text(self) -> list[str]:
+        """Lines for people."""
+        rows = [["where", "method", "claimed ε", "audited ε", "confidence", "verdict"]]
+        rows += [finding.cells for finding in self.audits]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        if self.no_guarantee is not None:
+            lines.append(f"nothing is claimed: {self.no_guarantee}")
+        verdict = "a violation of the claimed ε was found" if self.violation else "no violation was found"
+        return [*lines, f"{self.mechanism} at ε = {self.epsilon:g}, {self.mode} mode: {verdict}"]
 
 
-def sampled_audit(
-    sample: Sampler,
-    allowed: Floats,
+def _finite(value: Any) -> Any:
+    """The same value with infinities as text, which JSON can carry."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    """What all parts of one audit share; ``confidence`` is that of each sampled part."""
+
+    mechanism: str
+    parameters: MechanismParams
+    epsilon: float
+    strategy: str
+    mode: str
+    seed: int
+    samples: int
+    confidence: float
+
+    def generators(self, *names: str) -> Callable[[str, int], np.random.Generator]:
+        """The stream of one input at one stage, as a run of this mode makes it."""
+        make = generators_of(self.mode, self.seed, self.mechanism, self.strategy, repr(self.epsilon), *names)
+        return lambda stage, number: make(stage, number)(0)
+
+    def accepted(self, vectors: Vectors, epsilon: float) -> Kernel:
+        """The mechanism on a toy, stretched in place as far as it needs to accept ``epsilon``."""
+        for _ in range(STRETCHES):
+            try:
+                mechanism = build_over(self.mechanism, vectors, self.parameters)
+                _require_accepted(mechanism, epsilon)
+            except ParameterError as error:
+                refusal = error
+                vectors *= 2
+            else:
+                return mechanism
+        raise refusal
+
+    def distribution(self, place: str, mechanism: Kernel, ids: Ids) -> list[AuditFinding]:
+        """What can be said without samples, for inputs ``ids`` and every output; nothing where no form is known."""
+        distances, epsilon = distances_of(mechanism), self.epsilon
+        if isinstance(mechanism, ClosedForm):
+            closed = mechanism
+            exact = exact_audit(lambda rows: closed.log_pmf(rows, np.full(len(rows), epsilon)), ids, distances, epsilon)
+            return [AuditFinding.of(place, exact)]
+        if isinstance(mechanism, TruncatedGumbel):
+            bounds = gumbel_bounds(mechanism.size, ids, distances)
+            return [AuditFinding.of(place, bounds_audit(*bounds, ids, distances, epsilon))]
+        return []
+
+    def kernel(self, place: str, mechanism: Kernel, name: str) -> list[AuditFinding]:
+        """The mechanism itself over all of its words, without samples where that is possible, and sampled."""
+        ids = np.arange(mechanism.size, dtype=np.int64)
+        findings = self.distribution(place, mechanism, ids)
+        progress = Progress(f"audit, {place}", len(ids) * self.samples, "draws at most")
+        sampled = sampled_audit(
+            kernel_sampler(mechanism, ids, self.epsilon, self.generators(name)),
+            self.epsilon * distances_of(mechanism)(ids, ids),
+            self.epsilon,
+            self.samples,
+            self.confidence,
+            advance=progress.advance,
+        )
+        _finish(progress)
+        return [*findings, AuditFinding.of(place, sampled)]
+
+    def texts(self, policy: Policy) -> list[AuditFinding]:
+        """Whole texts through the rewriter: their losses, their budget, and whether noise is used twice."""
+        toy = toy_texts(self.strategy, self.epsilon, policy)
+        encoded = encode(toy.texts, toy.lexicon)
+        n_words = np.bincount(encoded.text_of, weights=encoded.n_words * (encoded.kind != PUNCTUATION))
+        budget = document_budget(self.epsilon, n_words.astype(np.int64))
+        every = [toy.companion, *toy.texts]
+        planned = text_budgets(every, toy.lexicon, toy.vocabulary, policy, self.strategy, budget)
+        kernel = self.accepted(toy.vocabulary.vectors, float(planned[planned > 0].min()))
+        plan = dict(zip(every, planned.tolist(), strict=True))
+
+        def rewriter(texts: list[str], generator: Callable[[int], np.random.Generator]) -> Rewritten:
+            per_text = np.array([plan[text] for text in texts])
+            return rewrite(texts, per_text, toy.lexicon, toy.vocabulary, kernel, policy, generator)
+
+        allowed = claimed_losses(toy.texts, planned[1:], toy.lexicon, toy.vocabulary, policy, distances_of(kernel))
+        generators = generators_of(self.mode, self.seed, self.mechanism, self.strategy, repr(self.epsilon), "texts")
+        place = f"texts: {self.strategy}, {self.mode} mode"
+        progress = Progress(f"audit, {place}", len(toy.texts) * self.samples, "releases at most")
+        sampler = text_sampler(toy.companion, toy.texts, rewriter, generators)
+        sampled = sampled_audit(sampler, allowed, self.epsilon, self.samples, self.confidence, advance=progress.advance)
+        _finish(progress)
+        over = spent_too_much(rewriter(toy.texts, generators("budget", 0)), budget)
+        runs = 2 if self.mode == "release" else 1
+        reused = noise_reused(drawn_noises(kernel, toy, policy, self.epsilon, generators, runs))
+        spent = f"Σε exceeds B by {over:.3g}" if over else "Σε within B"
+        return [
+            AuditFinding.of(place, sampled),
+            AuditFinding(place, "budget", over > 0, detail=spent),
+            AuditFinding(place, "noise", reused, detail="noise is used twice" if reused else "no noise is used twice"),
+        ]
+
+
+def audit(
+    mechanism: str,
     epsilon: float,
-    samples: int,
-    confidence: float,
-    comparisons: int = COMPARISONS,
-    advance: Callable[[int], None] | None = None,
-) -> SampledResult:
-    """Look for the events that tell inputs apart best, then bound the loss they show on fresh samples.
-
-    A quarter of the samples orders the outputs by their likelihood ratio for every ordered pair of inputs; another
-    quarter chooses among the sets of the k first outputs and the single outputs; the pairs that promise most are kept.
-    Only then is the other half drawn, for their inputs alone. It decides nothing but the verdict: each comparison is
-    one pair in one order with one fixed event, bounded by Clopper and Pearson from below for a and from above for b,
-    each with error (1 - confidence) / (2 · comparisons). By the union bound all bounds hold together with the
-    confidence asked for, however their counts depend on each other.
+    words: int = 300,
+    samples: int = 20_000,
+    strategy: str = "S1",
+    mode: str = "experiment",
+    confidence: float = CONFIDENCE,
+    out: Path | None = None,
+) -> AuditResult:
+    """Audit one mechanism at one per-token (in texts: base) ε.
 
     Args:
-        allowed: (k, k) the claim in nats for each ordered pair of the k inputs; infinite where nothing is claimed.
-        epsilon: what the claim is called in the report.
-        samples: per input, at least 40.
-        advance: told how many draws were made.
+        words: seeded words of the strategy's embedding; all of them if there are fewer.
+        samples: draws per word or text, half of them to find what to test, half to test it.
+        confidence: of the whole audit; a mechanism that keeps its claim is flagged with at most 1 - confidence.
+        out: where to write the result as JSON.
 
     Raises:
-        ParameterError: if there are too few samples or the confidence is not between 0 and 1.
+        RequestError: if the request is wrong or the artifacts are missing.
     """
-    if samples < 40:
-        raise ParameterError(f"{samples} samples show nothing; the audit needs at least 40")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"the confidence is {confidence}; it must lie between 0 and 1")
-    k, quarter = len(allowed), samples // 4
-    half = samples - 2 * quarter
-
-    def count(stage: str) -> list[Ids]:
-        counted = []
-        for i in range(k):
-            counted.append(np.bincount(sample(i, quarter, stage)).astype(np.int64))
-            if advance:
-                advance(quarter)
-        return counted
-
-    order, choose = count("order"), count("choose")
-    width = max((len(row) for row in order + choose), default=0)
-    first, second = (np.array([np.pad(row, (0, width - len(row))) for row in rows]) for rows in (order, choose))
-    claimed = np.isfinite(allowed) & ~np.eye(k, dtype=bool)
-    comparisons = min(comparisons, int(claimed.sum()))
-    power = {
-        str(share): power_at(1.0, share, half, comparisons, confidence) if comparisons else None
-        for share in (0.5, 0.1, 0.01)
-    }
-    if not comparisons:
-        return SampledResult(epsilon, 0.0, confidence, 0, half, None, False, power)
-
-    error = (1 - confidence) / (2 * comparisons)
-    z = float(norm.isf(error))
-    promise = np.full((k, k), -np.inf)
-    chosen: list[Ids] = []
-    for a in range(k):
-        best, kind = _best_events(first, second, a, z, half / quarter)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            promise[a] = np.where(allowed[a] > 0, best / allowed[a], np.where(best > 0, np.inf, best * 1e300))
-        chosen.append(kind)
-    promise[~claimed | np.isnan(promise)] = -np.inf
-    # Ties are broken by position, so the choice depends on the first half of the samples alone.
-    kept = np.argsort(-promise, axis=None, kind="stable")[:comparisons]
-    pairs = [(int(at) // k, int(at) % k) for at in kept]
-
-    tested: dict[int, Ids] = {}
-    for i in sorted({i for pair in pairs for i in pair}):
-        tested[i] = sample(i, half, "test")
-        if advance:
-            advance(half)
-    bounds = []
-    for a, b in pairs:
-        event = _event(first, a, b, int(chosen[a][b]))
-        seen = (_seen(tested[a], event), _seen(tested[b], event))
-        loss = loss_bound(seen[0], seen[1], half, half, error)
-        bounds.append(Bound((a, b), float(allowed[a, b]), loss, seen, int(event.sum())))
-
-    def ratio(bound: Bound) -> float:
-        return bound.loss / bound.allowed if bound.allowed > 0 else np.inf if bound.loss > 0 else -np.inf
-
-    worst = max(bounds, key=ratio)
-    violation = any(bound.loss > bound.allowed * (1 + RELATIVE) for bound in bounds)
-    return SampledResult(
-        epsilon, max(0.0, epsilon * ratio(worst)), confidence, comparisons, half, worst, violation, power
+    params = load_params()
+    if mechanism not in MECHANISMS:
+        raise RequestError(f"--mechanism {mechanism}: there is no such mechanism; there are {', '.join(MECHANISMS)}")
+    if strategy not in STRATEGIES:
+        raise RequestError(f"--strategy {strategy}: must be one of {', '.join(STRATEGIES)}")
+    if mode not in MODES:
+        raise RequestError(f"--mode {mode}: must be one of {', '.join(MODES)}")
+    if out is not None and not out.parent.is_dir():
+        raise RequestError(f"--out {out}: there is no such folder")
+    _check_numbers(epsilon, words, samples, confidence)
+    segmentation = SEGMENTATION_OF[strategy]
+    policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+    made = prepare(mechanism, segmentation, load_embedding(segmentation), policy, params.mechanisms)
+    real, vocabulary = made.mechanism, made.vocabulary
+    if len(vocabulary.rows) < 2:
+        raise RequestError(f"{paths.embedding(segmentation)} holds fewer than two words; enlarge the corpus")
+    _require_accepted(real, epsilon)  # what it refuses is no claim
+    part = 1 - (1 - confidence) / SAMPLED_AUDITS
+    shared = _Audit(mechanism, params.mechanisms, epsilon, strategy, mode, params.seed, samples, part)
+    findings: list[AuditFinding] = []
+    for shape in ("line", "plane"):
+        vectors = toy_vectors(shape, epsilon)
+        kernel = shared.accepted(vectors, epsilon)
+        findings += shared.kernel(f"toy: {shape} of {len(vectors)} words", kernel, shape)
+    chosen = choose_words(len(vocabulary.rows), words, stream(params.seed, "audit", "words"))
+    findings += shared.distribution(f"vocabulary: {len(chosen):,} of {real.size:,} words", real, chosen)
+    kernel = build_over(mechanism, np.ascontiguousarray(vocabulary.vectors[chosen]), params.mechanisms)
+    findings += shared.kernel(f"vocabulary of {len(chosen):,} words", kernel, "vocabulary")
+    findings += shared.texts(policy)
+    result = AuditResult(
+        mechanism=mechanism,
+        guarantee=real.guarantee if real.no_guarantee is None else "none",
+        no_guarantee=real.no_guarantee,
+        metric=real.metric,
+        parameters=made.parameters,
+        epsilon=epsilon,
+        strategy=strategy,
+        mode=mode,
+        seed=params.seed if mode == "experiment" else None,
+        confidence=confidence,
+        audits=tuple(findings),
     )
+    if out is not None:
+        write_json(result.as_dict(), out)
+    return result
 
 
-def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tuple[Floats, Ids]:
-    """For input a against every b: the loss bound that the best event promises, and that event's code.
-
-    Code c >= 0 is the set of the c + 1 outputs of largest ratio, -1 - y the single output y.
-    """
-    ranked = _ranked(first, a)
-    mine = np.take_along_axis(np.broadcast_to(second[a], second.shape), ranked, axis=1).cumsum(axis=1)
-    theirs = np.take_along_axis(second, ranked, axis=1).cumsum(axis=1)
-    sets = _promised(mine * scale, theirs * scale, z)
-    single = _promised(second[a] * scale, second * scale, z)
-    set_at, single_at = sets.argmax(axis=1), single.argmax(axis=1)
-    rows = np.arange(len(second))
-    set_best, single_best = sets[rows, set_at], single[rows, single_at]
-    wins = set_best >= single_best
-    return np.where(wins, set_best, single_best), np.where(wins, set_at, -1 - single_at).astype(np.int64)
+def _check_numbers(epsilon: float, words: int, samples: int, confidence: float) -> None:
+    if not 0 < epsilon < float("inf"):
+        raise RequestError(f"--epsilon {epsilon}: must be finite and greater than 0")
+    if words < 2:
+        raise RequestError(f"--words {words}: two words are the fewest that can be told apart")
+    if samples < 200:
+        raise RequestError(f"--samples {samples}: fewer than 200 show nothing")
+    if not 0 < confidence < 1:
+        raise RequestError(f"--confidence {confidence}: must lie between 0 and 1")
 
 
-def _ranked(first: Ids, a: int) -> Ids:
-    """(k, outputs) outputs by falling likelihood ratio of a to each input b; equal ones by number."""
-    return np.argsort(-(first[a] + 0.5) / (first + 0.5), axis=1, kind="stable").astype(np.int64)
+def _require_accepted(mechanism: Kernel, epsilon: float) -> None:
+    """Raise what the mechanism raises for an ε it refuses."""
+    mechanism.noise(np.full(1, epsilon), stream(0, "audit", "does it accept"))
 
 
-def _promised(mine: npt.NDArray[Any], theirs: npt.NDArray[Any], z: float) -> Floats:
-    """A quick stand-in for the bound (score interval of Poisson counts); it only chooses, it never judges."""
-    shift = z * z / 2
-    low = mine + shift - z * np.sqrt(mine + shift / 2)
-    high = theirs + shift + z * np.sqrt(theirs + shift / 2)
-    return np.asarray(np.log(np.maximum(low, 1e-300)) - np.log(high), dtype=np.float64)
-
-
-def _event(first: Ids, a: int, b: int, code: int) -> Flags:
-    event = np.zeros(first.shape[1], dtype=bool)
-    if code < 0:
-        event[-1 - code] = True
-    else:
-        event[_ranked(first[[a, b]], 0)[1, : code + 1]] = True
-    return event
-
-
-def _seen(codes: Ids, event: Flags) -> int:
-    """How often the event was seen; an output that was not seen before is in no event."""
-    return int(event[codes[codes < len(event)]].sum())
-
-
-def loss_bound(seen_a: int, seen_b: int, n_a: int, n_b: int, error: float) -> float:
-    """Lower bound of ln Pr[E|a] - ln Pr[E|b] with confidence 1 - 2·error, from counts of E in n_a and n_b draws.
-
-    Clopper-Pearson from below for a and from above for b: exact coverage whatever the probabilities, 0 included.
-    """
-    if seen_a == 0:
-        return -np.inf
-    low = float(beta.ppf(error, seen_a, n_a - seen_a + 1))
-    high = float(beta.isf(error, seen_b + 1, n_b - seen_b)) if seen_b < n_b else 1.0
-    return float(np.log(low) - np.log(high))
-
-
-def power_at(allowed: float, share: float, samples: int, comparisons: int, confidence: float) -> float | None:
-    """The smallest true loss (nats) that a comparison catches with probability 0.9 or more.
-
-    Args:
-        allowed: the claim, in nats.
-        share: Pr[E|a] of the event; the loss fixes Pr[E|b].
-        samples: test samples of each input.
-
-    Returns:
-        None if no loss would be caught, not even Pr[E|b] = 0.
-    """
-    from scipy.stats import binom
-
-    error = (1 - confidence) / (2 * comparisons)
-    seen = int(binom.ppf(0.05, samples, share))
-    if loss_bound(seen, 0, samples, samples, error) <= allowed:
-        return None
-    few, many = 0, samples + 1  # the largest count under b at which the bound still exceeds the claim
-    while many - few > 1:
-        middle = (few + many) // 2
-        if loss_bound(seen, middle, samples, samples, error) > allowed:
-            few = middle
-        else:
-            many = middle
-    # The largest Pr[E|b] that gives at most that count with probability 0.95.
-    return float(np.log(share) - np.log(beta.ppf(0.05, few + 1, samples - few)))
-
-
-def kernel_sampler(
-    mechanism: Mechanism, ids: Ids, epsilon: float, generator: Callable[[str, int], np.random.Generator]
-) -> Sampler:
-    """Draw from the mechanism itself; ``generator(stage, input)`` gives the stream of one input at one stage."""
-
-    def sample(number: int, n: int, stage: str) -> Ids:
-        rng = generator(stage, number)
-        out = np.empty(n, dtype=np.int64)
-        for start in range(0, n, DRAWS):
-            size = min(DRAWS, n - start)
-            budgets = np.full(size, epsilon)
-            same = np.full(size, ids[number], dtype=np.int64)
-            out[start : start + size] = mechanism.replace(same, budgets, mechanism.noise(budgets, rng))
-        return out
-
-    return sample
-
-
-def noise_reused(noises: Sequence[npt.NDArray[Any]]) -> bool:
-    """Whether two of several texts' noises are the same, number for number.
-
-    Each must be the noise of enough tokens for this not to happen by chance: 64 tokens of continuous noise never agree.
-    """
-    seen = {(noise.shape, np.ascontiguousarray(noise).tobytes()) for noise in noises if noise.size}
-    return len(seen) < sum(noise.size > 0 for noise in noises)
+def _finish(progress: Progress) -> None:
+    # Only words that are tested are drawn in full.
+    progress.total = progress.done
+    progress.finish()

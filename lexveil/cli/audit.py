@@ -39,10 +39,10 @@ def audit(
     """
     out = out and out.absolute()
     in_project()
-    from lexveil.auditing import command
+    from lexveil.auditing import audit as auditing
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        result = command.audit(
+        result = auditing.audit(
             mechanism,
             epsilon,
             words=words,
@@ -52,5 +52,5 @@ def audit(
             confidence=confidence,
             out=out,
         )
-    show(command.as_json(result) if json else result, json, command.as_table)
-    return 1 if result["violation"] else 0
+    show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
+    return 1 if result.violation else 0

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, lambertw
 
-from lexveil.auditing.audit import ExactResult, SampledResult, distances_of, exact_audit, kernel_sampler, sampled_audit
+from lexveil.auditing.exact import ExactResult, distances_of, exact_audit
+from lexveil.auditing.sampled import SampledResult, kernel_sampler, sampled_audit
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.types import Floats, Ids

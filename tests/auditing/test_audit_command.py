@@ -13,7 +13,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.auditing import command as task
+from lexveil.auditing import audit as task
 from lexveil.cli.main import main
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.madlib import Madlib
@@ -66,7 +66,7 @@ def test_an_experiment_is_repeatable_and_a_release_is_not(root: Path) -> None:
     assert task.audit("madlib", 10.0, **how) == task.audit("madlib", 10.0, **how)
     first, second = (task.audit("madlib", 10.0, mode="release", **how) for _ in range(2))
     assert first != second
-    assert first["seed"] is None and not first["violation"] and not second["violation"]
+    assert first.seed is None and not first.violation and not second.violation
 
 
 def test_a_violation_is_exit_code_1(
@@ -82,8 +82,8 @@ def test_a_violation_is_exit_code_1(
 def test_mechanisms_on_the_built_vocabulary(root: Path, name: str) -> None:
     """On every toy, on the vocabulary and in texts, in any strategy's space; exact where the law is known."""
     result = task.audit(name, 5.0, words=40, samples=400, strategy="S3")
-    assert not result["violation"]
-    assert [row["method"] for row in result["audits"]].count("exact") == (4 if name == "tem" else 0)
+    assert not result.violation
+    assert [row.method for row in result.audits].count("exact") == (4 if name == "tem" else 0)
 
 
 def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
@@ -97,9 +97,9 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
         task.audit("truncated_gumbel", 1.0, words=40, samples=400)
     epsilon = 1.01 * TruncatedGumbel(vectors).smallest_epsilon
     result = task.audit("truncated_gumbel", epsilon, words=40, samples=400)
-    (bound,) = [row for row in result["audits"] if row["place"].startswith(f"vocabulary: 40 of {len(vectors):,}")]
-    assert bound["method"] == "bounds" and bound["violation"] and bound["audited"] > 2 * epsilon
-    assert result["violation"]
+    (bound,) = [row for row in result.audits if row.place.startswith(f"vocabulary: 40 of {len(vectors):,}")]
+    assert bound.method == "bounds" and bound.violation and bound.evidence.audited > 2 * epsilon
+    assert result.violation
 
 
 def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
@@ -113,10 +113,10 @@ def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
     write_word_orders(WordLists(words, orders), {}, paths.word_orders("word", "L0"))
     for name in ON_LISTS:
         result = task.audit(name, 0.5, words=40, samples=400)
-        assert not result["violation"]
-        exact = [row for row in result["audits"] if row["method"] == "exact"]
+        assert not result.violation
+        exact = [row for row in result.audits if row.method == "exact"]
         assert len(exact) == 4
-        assert max(row["audited"] for row in exact) > 0.2
+        assert max(row.evidence.audited for row in exact) > 0.2
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from audit_toys import (
     truncated_gumbel,
 )
 
-from lexveil.auditing.audit import BLOCK, RELATIVE, bounds_audit, exact_audit
-from lexveil.auditing.command import gumbel_bounds
+from lexveil.auditing.exact import BLOCK, RELATIVE, bounds_audit, exact_audit, gumbel_bounds
 
 EPSILONS = [0.1, 1.0, 4.0, 10.0, 25.0]
 FINE = line(*[0.1] * 59)  # 60 words, so that near ones lie on both sides of any threshold

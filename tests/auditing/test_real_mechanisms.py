@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from audit_toys import SAMPLES, sampled
 
-from lexveil.auditing.audit import distances_of, exact_audit
-from lexveil.auditing.command import toy_vectors
+from lexveil.auditing.exact import distances_of, exact_audit
+from lexveil.auditing.texts import toy_vectors
 from lexveil.mechanisms.diffractor import DiffractorGeometric, DiffractorTem
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis

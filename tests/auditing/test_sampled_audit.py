@@ -30,8 +30,9 @@ from audit_toys import (
 )
 from scipy.stats import binom
 
-from lexveil.auditing.audit import distances_of, loss_bound, noise_reused, power_at, sampled_audit
-from lexveil.auditing.command import toy_vectors
+from lexveil.auditing.exact import distances_of
+from lexveil.auditing.sampled import loss_bound, noise_reused, power_at, sampled_audit
+from lexveil.auditing.texts import toy_vectors
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream

@@ -15,17 +15,18 @@ from lexveil.accounting.record import guarantee
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.auditing.audit import SampledResult, distances_of, noise_reused
-from lexveil.auditing.command import (
-    MODES,
+from lexveil.auditing.audit import MODES
+from lexveil.auditing.exact import distances_of
+from lexveil.auditing.sampled import SampledResult, noise_reused, sampled_audit
+from lexveil.auditing.texts import (
     Generators,
     Toy,
-    audit_texts,
     claimed_losses,
     drawn_noises,
     generators_of,
     spent_too_much,
     text_budgets,
+    text_sampler,
     toy_texts,
 )
 from lexveil.embeddings.exact_search import ExactSearch
@@ -75,16 +76,9 @@ def audit(
 
     distances = distances_of(promised(toy.vocabulary.vectors))
     allowed = claimed_losses(toy.texts, planned[1:], toy.lexicon, toy.vocabulary, claimed, distances)
-    return audit_texts(
-        companion,
-        toy.texts,
-        allowed,
-        EPSILON,
-        rewriter,
-        generators or generators_of(mode, 5, "suite", strategy),
-        samples,
-        1 - FALSE_ALARM,
-    )
+    made = generators or generators_of(mode, 5, "suite", strategy)
+    sampler = text_sampler(companion, toy.texts, rewriter, made)
+    return sampled_audit(sampler, allowed, EPSILON, samples, 1 - FALSE_ALARM)
 
 
 @pytest.mark.parametrize("mode", MODES)

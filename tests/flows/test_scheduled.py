@@ -86,7 +86,7 @@ def test_a_failed_stage_is_not_tried_again(built: Project, prefect_server: str) 
     assert built.ran() == ["check"]
 
 
-# Stands for `lexveil audit`: writes a result as lexveil.auditing.command does, or ends with an error.
+# Stands for `lexveil audit`: writes a result as lexveil.auditing.audit does, or ends with an error.
 STAND_IN = """
 import json, sys, time
 from lexveil.runtime.events import send_error

@@ -1,0 +1,188 @@
+"""Exact audits: the distribution of a mechanism, or proven bounds of it, against its claim. Nothing is sampled.
+
+A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E] may not exceed it for
+any event E. For a mechanism on words it is ε·d(a, b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from lexveil.errors import ParameterError
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.registry import Mechanism
+from lexveil.types import Floats, Ids
+
+# (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
+Distances = Callable[[Ids, Ids], Floats]
+# (n,) ids -> (n, W) natural logarithms of the distribution of the output.
+LogPmf = Callable[[Ids], Floats]
+
+RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
+ROUNDING = 256 * 2.0**-52  # and by this share of the logarithms it is the difference of
+BLOCK = 32  # inputs compared with each other at a time
+
+
+@runtime_checkable
+class AuditedMechanism(Protocol):
+    """A mechanism that can say how far words are from each other in the metric of its guarantee."""
+
+    def distance(self, first: Ids, second: Ids) -> Floats:
+        """Return the distance of each of n pairs of ids, shape (n,)."""
+
+
+def distances_of(mechanism: Mechanism) -> Distances:
+    """The metric in which the mechanism's guarantee is stated.
+
+    Raises:
+        ParameterError: if the mechanism neither measures distances itself nor is stated in Euclidean distance.
+    """
+    if isinstance(mechanism, AuditedMechanism):
+        measured = mechanism
+
+        def own(first: Ids, second: Ids) -> Floats:
+            pairs = measured.distance(np.repeat(first, len(second)), np.tile(second, len(first)))
+            return np.asarray(pairs, dtype=np.float64).reshape(len(first), len(second))
+
+        return own
+    vectors = getattr(mechanism, "vectors", None)
+    if mechanism.metric != Madlib.metric or vectors is None:
+        raise ParameterError(f"mechanism {mechanism.name} cannot be audited: it has no method `distance`")
+    return euclidean(vectors)
+
+
+def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
+    """Distances of rows, measured from their differences in float64, so that near words keep their digits."""
+
+    def distances(first: Ids, second: Ids) -> Floats:
+        out = np.empty((len(first), len(second)))
+        right = vectors[second].astype(np.float64)
+        for i, row in enumerate(first.tolist()):
+            difference = right - vectors[row].astype(np.float64)
+            out[i] = np.sqrt(np.einsum("np,np->n", difference, difference))
+        return out
+
+    return distances
+
+
+@dataclass(frozen=True, slots=True)
+class ExactResult:
+    """The audit of a closed form, or of bounds that are proven.
+
+    Attributes:
+        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), at least where bounds are all that is known; infinite
+            if words at distance 0 have different laws, or if an output is possible for one word only.
+        pair: ids of the two words that show it; output: the id of y.
+        n_pairs: pairs of different words that were compared.
+        violation: whether a loss exceeds ε·d by more than ``RELATIVE`` and rounding.
+        method: "exact" where the law is known; "bounds" where the loss is proven to be at least this.
+    """
+
+    claimed: float
+    audited: float
+    pair: tuple[int, int] | None
+    output: int | None
+    n_pairs: int
+    violation: bool
+    method: str = "exact"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "relative_tolerance": RELATIVE}
+
+
+def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
+    """Compare the laws of all pairs of ``ids`` on all outputs; memory is 2 · BLOCK rows of the law and one of pairs.
+
+    Raises:
+        ValueError: if a row of the law is not one: not a number, or not summing to 1 within 1e-6.
+    """
+    audited, excess, pair, output, n_pairs = 0.0, -np.inf, None, None, 0
+    for start in range(0, len(ids), BLOCK):
+        first = ids[start : start + BLOCK]
+        left = _pmf_rows(log_pmf, first)
+        for begin in range(start, len(ids), BLOCK):
+            second = ids[begin : begin + BLOCK]
+            right = left if begin == start else _pmf_rows(log_pmf, second)
+            claim = epsilon * distances(first, second)
+            size = max(_largest(left), _largest(right))
+            for i in range(len(first)):
+                others = slice(i + 1, None) if begin == start else slice(None)
+                allowed = claim[i, others]
+                if not len(allowed):
+                    continue
+                with np.errstate(invalid="ignore"):
+                    loss = np.abs(right[others] - left[i])
+                loss[np.isnan(loss)] = 0.0  # impossible for both
+                at = loss.argmax(axis=1)
+                most = loss[np.arange(len(at)), at]
+                slack = RELATIVE * allowed + ROUNDING * (1 + size)
+                excess = max(excess, float((most - allowed - slack).max()))
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = np.where(allowed > 0, epsilon * most / allowed, np.where(most > slack, np.inf, 0.0))
+                worst = int(ratio.argmax())
+                n_pairs += len(allowed)
+                if ratio[worst] > audited:
+                    audited, output = float(ratio[worst]), int(at[worst])
+                    pair = (int(first[i]), int(second[others][worst]))
+    return ExactResult(epsilon, audited, pair, output, n_pairs, excess > 0)
+
+
+def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
+    """Compare what is proven of a law that has no closed form: no sample finds events of probability e^-100.
+
+    Args:
+        stays: (n,) lower bounds of ln Pr[M(w) = w].
+        reached: (n, n) upper bounds of ln Pr[M(w') = w], rows w', columns w.
+    """
+    if len(ids) < 2:
+        return ExactResult(epsilon, 0.0, None, None, 0, False, "bounds")
+    allowed = epsilon * distances(ids, ids).T
+    loss = np.maximum(stays[None, :] - reached, 0.0)
+    np.fill_diagonal(loss, 0.0)
+    slack = RELATIVE * allowed + ROUNDING * (1 + _largest(reached))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
+    other, word = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    pair = (int(ids[word]), int(ids[other]))
+    n_pairs = len(ids) * (len(ids) - 1) // 2
+    audited = float(ratio[other, word])
+    return ExactResult(epsilon, audited, pair, pair[0], n_pairs, bool((loss > allowed + slack).any()), "bounds")
+
+
+def _pmf_rows(log_pmf: LogPmf, ids: Ids) -> Floats:
+    law = np.asarray(log_pmf(ids), dtype=np.float64)
+    total = np.exp(law).sum(axis=1)
+    if not (np.abs(total - 1) < 1e-6).all():
+        raise ValueError(f"the probabilities of one input sum to {total[np.abs(total - 1).argmax()]:.9g}, not to 1")
+    return law
+
+
+def _largest(law: Floats) -> float:
+    finite = law[np.isfinite(law)]
+    return float(np.abs(finite).max(initial=0.0))
+
+
+def gumbel_bounds(size: int, ids: Ids, distances: Distances) -> tuple[Floats, Floats]:
+    """Of truncated Gumbel, whatever its noise: what the number k of neighbours alone says.
+
+    Returns:
+        ln Pr[k = 1], for then the word itself comes out, (n,); and ln Pr[k > words nearer to w' than w], for else w
+        can't come out of w', (n, n).
+    """
+    k = np.arange(1, size + 1)
+    sizes = k * np.log(np.log(size)) - gammaln(k + 1)
+    sizes -= np.logaddexp.reduce(sizes)
+    at_least = np.logaddexp.accumulate(sizes[::-1])[::-1]
+    every = np.arange(size, dtype=np.int64)
+    reached = np.empty((len(ids), len(ids)))
+    for i in range(len(ids)):
+        row = distances(ids[i : i + 1], every)[0]
+        reached[i] = at_least[np.searchsorted(np.sort(row), row[ids], side="left")]
+    return np.full(len(ids), sizes[0]), reached
