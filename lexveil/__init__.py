@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lexveil.api import Audit, Inspection, audit, inspect, privatize
+    from lexveil.api import Inspection, audit, inspect, privatize
+    from lexveil.auditing.audit import AuditResult
     from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
     from lexveil.ledger.ledger import Ledger
     from lexveil.mechanisms.registry import MECHANISMS
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MECHANISMS",
-    "Audit",
+    "AuditResult",
     "CheckFailed",
     "Inspection",
     "Ledger",
@@ -42,6 +43,7 @@ __all__ = [
 
 _ERRORS = ("CheckFailed", "LexveilError", "MissingArtifact", "ParameterError", "RequestError")
 _MODULES = {
+    "AuditResult": "lexveil.auditing.audit",
     "MECHANISMS": "lexveil.mechanisms.registry",
     "Ledger": "lexveil.ledger.ledger",
     "Model": "lexveil.privatization.model",

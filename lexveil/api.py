@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lexveil.auditing import command as auditing
+from lexveil.auditing import audit as auditing
+from lexveil.auditing.audit import AuditResult
 from lexveil.privatization import in_memory, inspection
 from lexveil.privatization.in_memory import Privatized
 from lexveil.privatization.model import Model
@@ -46,36 +47,6 @@ class Inspection:
     tried: Mapping[str, Any]
     estimate: Mapping[str, Any]
     examples: Mapping[str, Sequence[tuple[str, int]]] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What testing a claim has found; see ``audit``.
-
-    Attributes:
-        mechanism, strategy, epsilon, mode, confidence: what was asked.
-        guarantee: the claim, as a formula; "none" if the mechanism makes none as it is configured.
-        no_guarantee: why it makes none; None if it does.
-        metric: the distance of the claim.
-        parameters: of the mechanism.
-        seed: of an experiment; None in release mode.
-        audits: one for each input and method: ``place``, ``method``, ``claimed`` and ``audited`` epsilon (audited is
-            exact, or a lower bound), ``confidence``, ``verdict``, ``violation``.
-        violation: whether any of them exceeds its claim.
-    """
-
-    mechanism: str
-    guarantee: str
-    no_guarantee: str | None
-    metric: str
-    parameters: Mapping[str, Any]
-    epsilon: float
-    strategy: str
-    mode: str
-    seed: int | None
-    confidence: float
-    audits: Sequence[Mapping[str, Any]]
-    violation: bool
 
 
 def privatize(
@@ -201,7 +172,7 @@ def audit(
     mode: Mode = "experiment",
     confidence: float = auditing.CONFIDENCE,
     project: Path | str | None = None,
-) -> Audit:
+) -> AuditResult:
     """Test the privacy that a mechanism claims, on toy vocabularies, on words of a project, and on whole texts.
 
     Exact where the mechanism's distribution has a closed form; for the rest lower confidence bounds from samples.
@@ -222,8 +193,7 @@ def audit(
         MissingArtifact: if the project has not run yet.
     """
     with contextlib.chdir(project) if project is not None else contextlib.nullcontext():
-        result = auditing.audit(mechanism, epsilon, words, samples, strategy, mode, confidence)
-    return Audit(**result)
+        return auditing.audit(mechanism, epsilon, words, samples, strategy, mode, confidence)
 
 
 def _model(project: Project) -> Path | Model | None:

@@ -73,7 +73,7 @@ def test_a_file_is_inspected_from_any_folder(elsewhere: Path, tmp_path: Path) ->
 
 def test_a_claim_is_audited_from_any_folder(elsewhere: Path, tmp_path: Path) -> None:
     result = lexveil.audit("madlib", 5.0, words=3, samples=400, project=elsewhere)
-    assert isinstance(result, lexveil.Audit) and result.audits and result.violation is False
+    assert isinstance(result, lexveil.AuditResult) and result.audits and result.violation is False
     assert Path.cwd() == tmp_path
 
 
