@@ -81,6 +81,7 @@ def tune(
     """
     words, out = (path and path.absolute() for path in (words, output))
     in_project()
+    from lexveil.tuning import output as tuning_output
     from lexveil.tuning import tune as tuning
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
@@ -98,7 +99,7 @@ def tune(
             seed=seed,
             out=out,
         )
-    show(result, json, tuning.as_table)
+    show(result, json, tuning_output.as_table)
     if out and not json:
         print(f"written: {out}")
     return 1 if any(choice["none"] for choice in result["chosen"].values()) else 0

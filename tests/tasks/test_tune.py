@@ -27,20 +27,10 @@ from lexveil.errors import MissingArtifact, ParameterError, RequestError
 from lexveil.evaluation.inference_error import GRID, Tradeoff, measure
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import ON_LISTS
-from lexveil.tuning import tune as task
-from lexveil.tuning.tune import (
-    COLUMNS,
-    STEPS,
-    Candidate,
-    choose,
-    families,
-    known_words,
-    of_largest_error,
-    read_words,
-    row_of_epsilons,
-    tune,
-    words_of_project,
-)
+from lexveil.tuning.candidates import STEPS, Candidate, choose, families, of_largest_error, row_of_epsilons
+from lexveil.tuning.output import COLUMNS, as_table
+from lexveil.tuning.tune import tune
+from lexveil.tuning.word_list import known_words, read_words, words_of_project
 
 FAST = ["--runs", "2", "--draws", "3"]
 
@@ -278,7 +268,7 @@ def test_several_mechanisms_without_a_limit(words: Path) -> None:
     assert made["chosen"] == {}
     assert {row["mechanism"] for row in made["frontier"]} == {"madlib", "tem"}
     assert [row["n_runs"] for row in made["frontier"]] == [1] * STEPS + [0] * STEPS
-    lines = task.as_table(made)
+    lines = as_table(made)
     assert any(line.startswith("One run of 2 draws") for line in lines) and "no guarantee" not in " ".join(lines)
     assert any("(exact)" in line for line in lines) and made["frontier"][0]["utility_loss_sd"] is None
 
@@ -286,7 +276,7 @@ def test_several_mechanisms_without_a_limit(words: Path) -> None:
 def test_a_mechanism_that_refuses_small_epsilons_and_one_that_remaps(words: Path, root: Path) -> None:
     """Truncated Gumbel gets the ε of its row that it takes; with rank_remap no noise is shared, and t = 0 is madlib."""
     made = tune("truncated_gumbel", max_loss=0.3, words=words, n_runs=1, n_draws=2)
-    assert "truncated_gumbel has no guarantee" in task.as_table(made)[-1]
+    assert "truncated_gumbel has no guarantee" in as_table(made)[-1]
     assert 1 <= len(made["frontier"]) <= STEPS and made["chosen"]["truncated_gumbel"]["none"] is None
     how: dict[str, Any] = {"words": words, "epsilons": [9.0], "t": [0.5], "n_runs": 1, "n_draws": 5}
     plain = tune(compare=["vickrey"], **how)
