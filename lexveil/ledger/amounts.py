@@ -107,16 +107,16 @@ def withhold(subject: Ints, cost: Ints, asked: Ints, room: Ints) -> tuple[Flags,
     if not len(subject):
         return np.zeros(0, dtype=bool), paid, after
     order = np.argsort(subject, kind="stable")
-    of = subject[order]
+    owner = subject[order]
     # Whole numbers of any size where 64 bits might not hold the sum.
     ordered = (cost if len(cost) * int(cost.max()) < MOST else cost.astype(object))[order]
-    start = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
-    length = np.diff(np.r_[start, len(of)])
+    start = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+    length = np.diff(np.r_[start, len(owner)])
     sums = np.cumsum(ordered)
-    running = sums - np.repeat(sums[start] - ordered[start], length) + asked[of]
-    beyond = np.asarray(running > room[of], dtype=bool)
-    withheld = np.empty(len(of), dtype=bool)
+    running = sums - np.repeat(sums[start] - ordered[start], length) + asked[owner]
+    beyond = np.asarray(running > room[owner], dtype=bool)
+    withheld = np.empty(len(owner), dtype=bool)
     withheld[order] = beyond
-    paid[of[start]] = np.add.reduceat(np.where(beyond, 0, ordered), start)
-    after[of[start]] = np.minimum(running[start + length - 1], MOST)
+    paid[owner[start]] = np.add.reduceat(np.where(beyond, 0, ordered), start)
+    after[owner[start]] = np.minimum(running[start + length - 1], MOST)
     return withheld, paid, after

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -18,68 +15,14 @@ import numpy as np
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import (
-    MOST,
-    NANO,
-    Ints,
-    Keys,
-    budget_nano,
-    cap_nano,
-    costs,
-    distinct,
-    spend_bytes,
-    withhold,
-)
+from lexveil.ledger.amounts import budget_nano, cap_nano
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock
 from lexveil.ledger.output_files import File, absolute, discard, roll_forward, store, stored, sync
-from lexveil.ledger.spool import Chunk, Spool, chunks
-from lexveil.ledger.subjects import Hasher, as_bytes, as_keys
-from lexveil.types import Flags, Floats
-
-ROWS = 100  # of one statement
-FEW = 4  # times as many subjects of the ledger are still read in one go
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """What was reserved for a release.
-
-    Attributes:
-        n_documents: asked for.
-        n_withheld: of these, whose subjects had not enough left.
-        n_subjects: of all documents asked for.
-        n_exhausted: of these, who had documents withheld.
-        total: nano-epsilon that this release spends, over all subjects.
-        largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
-        head: hash of the ledger's chain after this was reserved.
-    """
-
-    n_documents: int
-    n_withheld: int
-    n_subjects: int
-    n_exhausted: int
-    total: int
-    largest_balance: int
-    head: str
-    _marks: Flags = field(repr=False)
-
-    def withheld(self, start: int, stop: int) -> Flags:
-        """Whether documents [start, stop), counted from 0 in the order asked for, are withheld."""
-        return np.array(self._marks[start:stop], dtype=bool)
-
-
-@dataclass(slots=True)
-class _Sums:
-    """What comes together over the parts of a release."""
-
-    digest: Any = field(default_factory=hashlib.sha256)
-    n_rows: int = 0
-    n_withheld: int = 0
-    n_subjects: int = 0
-    n_exhausted: int = 0
-    total: int = 0
-    largest: int = 0
+from lexveil.ledger.reservation import Charge, Reservation
+from lexveil.ledger.spool import Spool
+from lexveil.ledger.subjects import Hasher
+from lexveil.types import Floats
 
 
 class Transaction:
@@ -161,72 +104,29 @@ class Transaction:
         """
         self._must_be("open", "reserve")
         limit = None if cap is None else cap_nano(cap)
-        spent = {"budget": budget_nano(budget), "cap": limit}
-        sums, marks = _Sums(), self._spool.marks()
+        charge = Charge(self._number, budget, limit, self._spool.marks())
         with self._database.transaction() as con:
             self._still(con)
-            con.execute("create temp table if not exists wanted (subject blob primary key, position integer)")
             for part in self._spool.parts():
-                self._reserve_part(con, part, budget, limit, marks, sums)
-            if on_exhausted == "refuse" and sums.n_withheld:
+                charge.add(con, part)
+            if on_exhausted == "refuse" and charge.n_withheld:
                 raise RequestError(
-                    f"the cap of {cap:g} epsilon per subject leaves nothing for {sums.n_withheld:,} of "
-                    f"{self._spool.n_documents:,} documents, of {sums.n_exhausted:,} of {sums.n_subjects:,} subjects; "
-                    "nothing was reserved. Leave them out, ask for a smaller budget, or withhold them "
+                    f"the cap of {cap:g} epsilon per subject leaves nothing for {charge.n_withheld:,} of "
+                    f"{self._spool.n_documents:,} documents, of {charge.n_exhausted:,} of {charge.n_subjects:,} "
+                    "subjects; nothing was reserved. Leave them out, ask for a smaller budget, or withhold them "
                     "(params.yaml: release.on_exhausted)"
                 )
             con.execute(text("ledger/charge"), {"release": self._number})
             self._keep_names(con)
             announce(con, self._number, partials)
-            entry = chain.append(
-                con,
-                self.id,
-                "reserved",
-                spent
-                | {
-                    "documents": self._spool.n_documents, "withheld": sums.n_withheld, "subjects": sums.n_subjects,
-                    "exhausted": sums.n_exhausted, "total": sums.total, "spends": sums.n_rows,
-                    "spends_sha256": sums.digest.hexdigest(),
-                },
-            )  # fmt: skip
+            payload = {"budget": budget_nano(budget), "cap": limit, "documents": self._spool.n_documents}
+            entry = chain.append(con, self.id, "reserved", payload | charge.payload())
             con.execute(
                 "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
-                (spent["budget"], limit, entry.seq, self._number),
+                (payload["budget"], limit, entry.seq, self._number),
             )
         self.state, self.head = "reserved", entry.hash
-        return Reservation(
-            self._spool.n_documents, sums.n_withheld, sums.n_subjects, sums.n_exhausted, sums.total, sums.largest,
-            entry.hash, marks,
-        )  # fmt: skip
-
-    def _reserve_part(
-        self, con: sqlite3.Connection, part: Path | Chunk, budget: float, limit: int | None, marks: Flags, sums: _Sums
-    ) -> None:
-        """Charge the subjects of one part, all of whose documents are in it."""
-        subjects = distinct(np.concatenate([distinct(chunk["key"])[0] for chunk in chunks(part)]))[0]
-        hashes = as_bytes(subjects)
-        before = _balances(con, subjects, hashes)
-        room = (MOST if limit is None else limit) - before
-        asked, paid = np.zeros(len(subjects), dtype=np.int64), np.zeros(len(subjects), dtype=np.int64)
-        exhausted = np.zeros(len(subjects), dtype=bool)
-        for chunk in chunks(part):
-            subject = _place(subjects, chunk["key"])
-            withheld, pay, asked = withhold(subject, costs(chunk["share"], budget), asked, room)
-            paid += pay
-            exhausted[subject[withheld]] = True
-            marks[chunk["document"]] = withheld
-            sums.n_withheld += int(withheld.sum())
-        if limit is None and sums.n_withheld:
-            raise RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")
-        pays = paid > 0
-        amounts = paid[pays]
-        _insert_spends(con, self._number, list(compress(hashes, pays.tolist())), amounts.tolist())
-        sums.digest.update(spend_bytes(subjects[pays], amounts))
-        sums.n_rows += len(amounts)
-        sums.n_subjects += len(subjects)
-        sums.n_exhausted += int(exhausted.sum())
-        sums.total += sum(amounts.tolist())
-        sums.largest = max(sums.largest, int((before + paid).max(initial=0)))
+        return charge.reservation(self._spool.n_documents, entry.hash)
 
     def _note_names(self, subjects: Sequence[str]) -> None:
         try:
@@ -381,32 +281,6 @@ def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, A
     chain.append(con, name, "committed", payload)
 
 
-def _balances(con: sqlite3.Connection, subjects: Keys, hashes: list[bytes]) -> Ints:
-    """What subjects have spent so far, in their order, shape (m,)."""
-    found = np.zeros(len(hashes), dtype=np.int64)
-    if not hashes:
-        return found
-    ends, most = (hashes[0], hashes[-1]), FEW * len(hashes)
-    n_between = con.execute(
-        "select count(*) from (select 1 from balances where subject between ? and ? limit ?)", (*ends, most + 1)
-    ).fetchone()[0]
-    if 0 < n_between <= most:
-        # Where the ledger knows few others in between, it is faster to read them too than to look each one up.
-        keys, nano = zip(
-            *con.execute("select subject, nano from balances where subject between ? and ?", ends), strict=True
-        )
-        of = distinct(np.concatenate([subjects, as_keys(keys)]))[1]
-        known = np.zeros(len(of), dtype=np.int64)
-        known[of[len(subjects) :]] = nano
-        return known[of[: len(subjects)]]
-    if n_between:
-        con.execute("delete from wanted")
-        con.executemany("insert into wanted values (?, ?)", zip(hashes, range(len(hashes)), strict=True))
-        for position, amount in con.execute(text("ledger/wanted")):
-            found[position] = amount
-    return found
-
-
 def _check_publishable(file: File) -> None:
     """Have it on the disk, where a rename can move it to its name."""
     assert file.final is not None
@@ -420,18 +294,3 @@ def _check_publishable(file: File) -> None:
         raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside its output")
     if file.final.is_dir():
         raise RequestError(f"{file.final}: is a folder; choose another output")
-
-
-def _insert_spends(con: sqlite3.Connection, number: int, hashes: list[bytes], amounts: list[int]) -> None:
-    """Write what subjects pay, many rows a statement: twice as fast as one."""
-    values: list[bytes | int] = [0] * (2 * len(hashes))
-    values[::2], values[1::2] = hashes, amounts
-    for start in range(0, len(values), 2 * ROWS):
-        some = values[start : start + 2 * ROWS]
-        rows = ", ".join([f"({number}, ?, ?)"] * (len(some) // 2))
-        con.execute(f"insert into spends values {rows}", some)
-
-
-def _place(subjects: Keys, keys: Keys) -> Ints:
-    """Which of the distinct, ordered ``subjects`` each of ``keys`` is, shape (n,)."""
-    return distinct(np.concatenate([subjects, keys]))[1][len(subjects) :]

@@ -17,8 +17,9 @@ from lexveil.config import ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
-from lexveil.ledger.transaction import Reservation, Transaction
+from lexveil.ledger.transaction import Transaction
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Outputs
 from lexveil.runtime.hashes import version

@@ -7,7 +7,8 @@ import hashlib
 import numpy as np
 
 from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.transaction import Reservation, Transaction
+from lexveil.ledger.reservation import Reservation
+from lexveil.ledger.transaction import Transaction
 
 
 def asked(
