@@ -71,8 +71,9 @@ def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
     """Compare output and token log with the hashes in their record; those of an older Lexveil have none."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     written = record.get("output", {})
-    # Up to schema 2 the token log was called a ledger.
-    ending, key = ("ledger", "ledger_sha256") if record.get("schema", 0) < 3 else ("tokens", "tokens_sha256")
+    # Up to schema 2 the token log was called a ledger; the oldest records have no hash of it.
+    is_old = "ledger_sha256" in written or ("tokens_sha256" not in written and record.get("schema", 0) < 3)
+    ending, key = ("ledger", "ledger_sha256") if is_old else ("tokens", "tokens_sha256")
     for path, wanted in ((file, "sha256"), (file.with_name(f"{file.name}.{ending}.parquet"), key)):
         if wanted not in written:
             if path.is_file():
