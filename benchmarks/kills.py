@@ -192,8 +192,8 @@ class Checked:
     def round(self, cohort: list[str]) -> list[str]:
         """Put right what the killed left and check what is new; what became of each release that was put right."""
         with Ledger.open(self.folder) as ledger:
-            done = [f"{one['was']}, {one['now']}" for one in ledger.recovered]
-            self.violations += [str(one) for one in ledger.recovered if one["notes"]]
+            done = [f"{one.was}, {one.now}" for one in ledger.recovered]
+            self.violations += [str(one) for one in ledger.recovered if one.notes]
             self.violations += [f"left: {path}" for path in self.outputs.iterdir() if path.name.startswith(".")]
             for path in set(self.outputs.glob(self.pattern)) - self.seen:
                 self.seen.add(path)
@@ -226,4 +226,4 @@ class Checked:
     def all(self) -> None:
         """The whole ledger computed again, with the records of all outputs."""
         checked = verify(self.folder, sorted(self.outputs.glob("*.record.json")))
-        self.violations += [f"{one['where']}: {one['what']}" for one in checked["problems"]]
+        self.violations += [f"{problem.where}: {problem.what}" for problem in checked.problems]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,10 +55,11 @@ def show_balances(
     with Ledger.open(params.ledger, None, make=False) as balances:
         _say_recovered(balances)
         if subject is not None:
-            show(statement.subject(balances, subject, params.cap), json, statement.subject_as_text)
+            spending = statement.subject(balances, subject, params.cap)
+            show(asdict(spending) if json else spending, json, statement.subject_as_text)
         else:
             summary = statement.summary(balances, params.cap, top or 0)
-            show(summary, json, lambda summary: statement.as_text(summary, top or 0))
+            show(asdict(summary) if json else summary, json, lambda summary: statement.as_text(summary, top or 0))
     return 0
 
 
@@ -85,8 +87,8 @@ def verify(
     from lexveil.ledger import verification
 
     checked = verification.verify(load_params().release.ledger, records)
-    show(checked, json, verification.as_text)
-    return 0 if checked["holds"] else 1
+    show(checked.as_json() if json else checked, json, verification.as_text)
+    return 0 if checked.holds else 1
 
 
 @ledger.command

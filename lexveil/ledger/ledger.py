@@ -1,4 +1,4 @@
-"""The ledger of a folder: made, opened, and put right after processes that died."""
+"""The ledger of a folder: creation, opening, and recovery after processes that died."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -28,20 +29,30 @@ MAKING = "making"  # the lock of who makes a ledger
 PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
 
 
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A release whose process died, and what became of it: its states before and after, and what was lost."""
+
+    release: str
+    was: str
+    now: str
+    notes: list[str]
+
+
 class Ledger:
-    """The ledger of one folder, for one thread of one process. A context that lets go of it.
+    """The ledger of one folder, for one thread of one process. A context that closes it.
 
     Attributes:
         folder: absolute.
         database: its tables.
         hasher: of subjects' keys.
         keys: hashed or plain.
-        recovered: what dead processes had left and this opening put right: release, was, now, notes.
+        recovered: releases of dead processes that this opening aborted or completed.
     """
 
     def __init__(self, folder: Path, keys: str, database: Database, hasher: Hasher) -> None:
         self.folder, self.keys, self.database, self.hasher = folder, keys, database, hasher
-        self.recovered: list[dict[str, Any]] = []
+        self.recovered: list[Recovered] = []
 
     @classmethod
     def open(
@@ -138,24 +149,24 @@ class Ledger:
                     self.recovered.append(done)
         self._sweep()
 
-    def _recover_one(self, number: int, name: str) -> dict[str, Any] | None:
+    def _recover_one(self, number: int, name: str) -> Recovered | None:
         # Read again under the lock: another process may have put it right just before.
         ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
         if state in ("open", "reserved"):
             try:
                 give_back(self.database, number, name, {"because": "its process ended"})
             except RequestError as error:
-                return {"release": name, "was": state, "now": state, "notes": [str(error)]}
-            return {"release": name, "was": state, "now": "aborted", "notes": []}
+                return Recovered(name, state, state, [str(error)])
+            return Recovered(name, state, "aborted", [])
         if state == "written":
             try:
                 lost = roll_forward(stored(self.database.con, number), trusted=False)
             except OSError as error:
                 note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
-                return {"release": name, "was": state, "now": state, "notes": [note]}
+                return Recovered(name, state, state, [note])
             with self.database.transaction() as con:
                 finish(con, number, name, {"recovered": True, "lost": lost})
-            return {"release": name, "was": state, "now": "committed", "notes": lost}
+            return Recovered(name, state, "committed", lost)
         return None
 
     def _sweep(self) -> None:

@@ -1,17 +1,18 @@
-"""What a ledger says, for people and for other programs: never a key in clear, unless the ledger keeps them."""
+"""Statements of a ledger, for people and for other programs: no key in clear, unless the ledger keeps them."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from lexveil.errors import RequestError
 from lexveil.ledger.amounts import NANO, cap_nano
 from lexveil.ledger.database import text
-from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.ledger import Ledger, Recovered
 from lexveil.runtime.tables import PARQUET, atomic_file
 
 BATCH = 100_000  # rows held at a time
@@ -19,16 +20,97 @@ BATCH = 100_000  # rows held at a time
 RELEASES = 20  # shown, the newest
 
 
-def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = RELEASES) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What was reserved for a release; amounts are epsilon."""
+
+    budget: float
+    cap: float | None
+    epsilon: float
+    documents: int
+    withheld: int
+    subjects: int
+    exhausted: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseEntry:
+    """A release in the ledger: when it came to its state, and the facts of it that the chain has."""
+
+    id: str
+    state: str
+    time: str
+    about: dict[str, Any] | None
+    reserved: Reserved | None
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What a subject, by its hash, has spent."""
+
+    subject: str
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Balances and releases of a ledger; amounts are epsilon, exact nano-epsilon are what `export` writes.
+
+    Attributes:
+        cap: that of params.yaml, which new releases have; earlier ones keep theirs.
+        subjects: how many have spent anything.
+        exhausted: how many of them are at the cap or above.
+        balance: smallest, median, quantile_90, quantile_99, largest; empty without subjects.
+        states: releases by state.
+        releases: the newest.
+        top: the largest balances.
+        head: hash of the newest of the chain's entries.
+        recovered: what opening the ledger put right.
+    """
+
+    folder: str
+    keys: str
+    cap: float | None
+    subjects: int
+    exhausted: int | None
+    spent: float
+    balance: dict[str, float]
+    states: dict[str, int]
+    releases: list[ReleaseEntry]
+    top: list[Balance]
+    entries: int
+    head: str
+    recovered: list[Recovered]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectRelease:
+    """What a subject spent on one release."""
+
+    id: str
+    state: str
+    time: str
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectStatement:
+    """What a subject, by its hash, has spent, and on what."""
+
+    subject: str
+    epsilon: float
+    cap: float | None
+    left: float | None
+    releases: list[SubjectRelease]
+
+
+def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = RELEASES) -> Summary:
     """Balances and releases of a ledger.
 
     Args:
-        cap: that of params.yaml, which new releases have; earlier ones keep theirs.
+        cap: that of params.yaml.
         top: how many of the largest balances to name.
         releases: how many of the newest releases to name.
-
-    Returns:
-        Amounts are epsilon; exact whole nano-epsilon are what `export` writes.
     """
     with ledger.database.snapshot() as con:
         row = con.execute(text("ledger/balances"), {"cap": None if cap is None else cap_nano(cap)}).fetchone()
@@ -40,37 +122,32 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         entries, head = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
     n_subjects, n_exhausted, whole, nano, *spread = row
     names = ("smallest", "median", "quantile_90", "quantile_99", "largest")
-    return {
-        "folder": str(ledger.folder),
-        "keys": ledger.keys,
-        "cap": cap,
-        "subjects": n_subjects,
-        "exhausted": None if cap is None else n_exhausted,
-        "spent": _epsilon((whole or 0) * NANO + (nano or 0)),
-        "balance": {name: _epsilon(value) for name, value in zip(names, spread, strict=True) if value is not None},
-        "states": states,
-        "releases": [_release(*one) for one in newest],
-        "top": [{"subject": subject, "epsilon": _epsilon(nano)} for subject, nano in largest],
-        "entries": entries,
-        "head": head,
-        "recovered": ledger.recovered,
-    }
+    return Summary(
+        folder=str(ledger.folder),
+        keys=ledger.keys,
+        cap=cap,
+        subjects=n_subjects,
+        exhausted=None if cap is None else n_exhausted,
+        spent=_epsilon((whole or 0) * NANO + (nano or 0)),
+        balance={name: _epsilon(value) for name, value in zip(names, spread, strict=True) if value is not None},
+        states=states,
+        releases=[_release(*columns) for columns in newest],
+        top=[Balance(subject, _epsilon(nano)) for subject, nano in largest],
+        entries=entries,
+        head=head,
+        recovered=ledger.recovered,
+    )
 
 
-def subject(ledger: Ledger, key: str, cap: float | None) -> dict[str, Any]:
+def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
     """What one subject has spent, and on what; the key is hashed to look it up, and not given back."""
+    digest = ledger.hasher.one(key)
     with ledger.database.snapshot() as con:
-        rows = con.execute(text("ledger/subject"), {"subject": ledger.hasher.one(key)}).fetchall()
+        rows = con.execute(text("ledger/subject"), {"subject": digest}).fetchall()
     spent = sum(nano for *_, nano in rows)
-    return {
-        "subject": ledger.hasher.one(key).hex(),
-        "epsilon": _epsilon(spent),
-        "cap": cap,
-        "left": None if cap is None else _epsilon(max(0, cap_nano(cap) - spent)),
-        "releases": [
-            {"id": name, "state": state, "time": time, "epsilon": _epsilon(nano)} for name, state, time, nano in rows
-        ],
-    }
+    left = None if cap is None else _epsilon(max(0, cap_nano(cap) - spent))
+    releases = [SubjectRelease(name, state, time, _epsilon(nano)) for name, state, time, nano in rows]
+    return SubjectStatement(digest.hex(), _epsilon(spent), cap, left, releases)
 
 
 def export(ledger: Ledger, target: Path | str) -> int:
@@ -102,72 +179,74 @@ def export(ledger: Ledger, target: Path | str) -> int:
         raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def as_text(said: dict[str, Any], n_top: int) -> list[str]:
+def as_text(balances: Summary, n_top: int) -> list[str]:
     """A summary for people."""
-    cap = "no cap: spending is recorded, not limited" if said["cap"] is None else f"cap {said['cap']:g} per subject"
-    lines = [f"ledger {said['folder']}, {said['keys']} keys, {cap}", ""]
-    if said["subjects"]:
-        exhausted = "" if said["exhausted"] is None else f", {said['exhausted']:,} of them at the cap or above"
-        spread = said["balance"]
+    cap = "no cap: spending is recorded, not limited" if balances.cap is None else f"cap {balances.cap:g} per subject"
+    lines = [f"ledger {balances.folder}, {balances.keys} keys, {cap}", ""]
+    if balances.subjects:
+        exhausted = "" if balances.exhausted is None else f", {balances.exhausted:,} of them at the cap or above"
+        spread = balances.balance
         lines += [
-            f"{said['subjects']:,} subjects have spent {said['spent']:,.6g} epsilon{exhausted}",
+            f"{balances.subjects:,} subjects have spent {balances.spent:,.6g} epsilon{exhausted}",
             f"one has spent between {spread['smallest']:g} and {spread['largest']:g}: half at most "
             f"{spread['median']:g}, 90% at most {spread['quantile_90']:g}, 99% at most {spread['quantile_99']:g}",
         ]
     else:
         lines.append("no subject has spent anything")
-    if said["top"]:
+    if balances.top:
         lines += ["", f"the {n_top:,} largest balances"]
-        lines += [f"  {one['subject']}  {one['epsilon']:g}" for one in said["top"]]
-    states = ", ".join(f"{count:,} {state}" for state, count in said["states"].items())
+        lines += [f"  {balance.subject}  {balance.epsilon:g}" for balance in balances.top]
+    states = ", ".join(f"{count:,} {state}" for state, count in balances.states.items())
     lines += ["", f"releases: {states or 'none'}"]
-    for one in said["releases"]:
-        reserved = one["reserved"]
+    for release in balances.releases:
+        reserved = release.reserved
         spent = "" if reserved is None else (
-            f"  {reserved['epsilon']:,.6g} epsilon, {reserved['documents'] - reserved['withheld']:,} of "
-            f"{reserved['documents']:,} documents, {reserved['subjects']:,} subjects"
+            f"  {reserved.epsilon:,.6g} epsilon, {reserved.documents - reserved.withheld:,} of "
+            f"{reserved.documents:,} documents, {reserved.subjects:,} subjects"
         )  # fmt: skip
-        lines.append(f"  {one['id']}  {one['state']:<9}{spent}")
-    hidden = sum(said["states"].values()) - len(said["releases"])
+        lines.append(f"  {release.id}  {release.state:<9}{spent}")
+    hidden = sum(balances.states.values()) - len(balances.releases)
     lines += [f"  and {hidden:,} earlier ones"] if hidden else []
-    return [*lines, "", f"{said['entries']:,} entries, head {said['head']}"]
+    return [*lines, "", f"{balances.entries:,} entries, head {balances.head}"]
 
 
-def subject_as_text(said: dict[str, Any]) -> list[str]:
+def subject_as_text(spending: SubjectStatement) -> list[str]:
     """One subject for people."""
-    left = "" if said["left"] is None else f", {said['left']:g} of {said['cap']:g} are left"
-    lines = [f"subject {said['subject']}: {said['epsilon']:g} epsilon spent{left}"]
-    return lines + [f"  {one['id']}  {one['state']:<9}  {one['epsilon']:g}" for one in said["releases"]]
+    left = "" if spending.left is None else f", {spending.left:g} of {spending.cap:g} are left"
+    lines = [f"subject {spending.subject}: {spending.epsilon:g} epsilon spent{left}"]
+    return lines + [f"  {release.id}  {release.state:<9}  {release.epsilon:g}" for release in spending.releases]
 
 
-def recovered_as_text(recovered: list[dict[str, Any]]) -> list[str]:
+def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
     """What opening the ledger put right, for people."""
     lines = []
-    for one in recovered:
+    for release in recovered:
         what = {
             "aborted": "was aborted, and what was reserved for it given back",
             "committed": "was completed",
-        }.get(one["now"], "could not be put right")
-        lines.append(f"release {one['release']} was {one['was']} when its process ended; it {what}")
-        lines += [f"  {note}" for note in one["notes"]]
+        }.get(release.now, "could not be put right")
+        lines.append(f"release {release.release} was {release.was} when its process ended; it {what}")
+        lines += [f"  {note}" for note in release.notes]
     return lines
 
 
-def _release(name: str, state: str, time: str, opened: str, reserved: str | None) -> dict[str, Any]:
-    payload = None if reserved is None else json.loads(reserved)
-    return {
-        "id": name,
-        "state": state,
-        "time": time,
-        "about": json.loads(opened)["about"] if opened else None,
-        "reserved": payload
-        and {
-            "budget": _epsilon(payload["budget"]),
-            "cap": None if payload["cap"] is None else _epsilon(payload["cap"]),
-            "epsilon": _epsilon(payload["total"]),
+def _release(name: str, state: str, time: str, opened: str, reserved: str | None) -> ReleaseEntry:
+    about = json.loads(opened)["about"] if opened else None
+    if reserved is None:
+        return ReleaseEntry(name, state, time, about, None)
+    payload = json.loads(reserved)
+    return ReleaseEntry(
+        name,
+        state,
+        time,
+        about,
+        Reserved(
+            budget=_epsilon(payload["budget"]),
+            cap=None if payload["cap"] is None else _epsilon(payload["cap"]),
+            epsilon=_epsilon(payload["total"]),
             **{name: payload[name] for name in ("documents", "withheld", "subjects", "exhausted")},
-        },
-    }
+        ),
+    )
 
 
 def _epsilon(nano: int) -> float:

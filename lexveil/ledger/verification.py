@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,53 @@ STATE_AFTER = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What does not hold: where and what, never a key."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A ledger computed again.
+
+    Attributes:
+        problems: what does not hold.
+        records: how many privacy records were compared.
+        entries, head: of the chain; None, as what follows, where damage ended the verification before.
+        subjects: with a balance.
+        releases: by state.
+    """
+
+    problems: list[Problem]
+    records: int
+    entries: int | None = None
+    head: str | None = None
+    subjects: int | None = None
+    releases: dict[str, int] | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON has it; without what is not known."""
+        values = {"holds": self.holds} | asdict(self)
+        return {key: value for key, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What a privacy record says of its release, and the record's own hash."""
+
+    id: str
+    head: str
+    sha256: str
+
+
 @dataclass(slots=True)
 class _Known:
     """A release as the chain tells it."""
@@ -52,10 +99,10 @@ class _Known:
 
 
 class _Problems:
-    """What does not hold: where and what, never a key."""
+    """Collects problems."""
 
     def __init__(self) -> None:
-        self.found: list[dict[str, str]] = []
+        self._listed: list[Problem] = []
         self._counts: dict[str, int] = {}
 
     def add(self, where: str, what: str, kind: str | None = None) -> None:
@@ -64,26 +111,23 @@ class _Problems:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             if self._counts[kind] > SHOWN:
                 return
-        self.found.append({"where": where, "what": what})
+        self._listed.append(Problem(where, what))
 
-    def all(self) -> list[dict[str, str]]:
-        """What was found, and how much more of a kind there is."""
+    def all(self) -> list[Problem]:
+        """The problems that are listed, and how many more of a kind there are."""
         more = [
-            {"where": kind, "what": f"{count - SHOWN:,} more are not listed"}
+            Problem(kind, f"{count - SHOWN:,} more are not listed")
             for kind, count in self._counts.items()
             if count > SHOWN
         ]
-        return self.found + more
+        return self._listed + more
 
 
-def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = PATIENCE) -> dict[str, Any]:
+def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = PATIENCE) -> Verification:
     """Compute a ledger again.
 
     Args:
         records: privacy records whose release must be in the ledger's chain.
-
-    Returns:
-        ``holds``; ``problems``, of each where and what; ``entries``, ``releases`` by state, ``subjects``, ``head``.
 
     Raises:
         MissingArtifact: if there is no ledger.
@@ -118,28 +162,27 @@ def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = P
                 problems.add(DATABASE, "holds what Lexveil does not write")
     finally:
         database.close()
-    found = problems.all()
-    return {"holds": not found, "problems": found, "records": len(claims), **counted}
+    return Verification(problems.all(), len(claims), **counted)
 
 
-def as_text(checked: dict[str, Any]) -> list[str]:
-    """What was found, for people."""
-    lines = [f"{one['where']}: {one['what']}" for one in checked["problems"]]
-    if not checked["holds"]:
+def as_text(checked: Verification) -> list[str]:
+    """The result for people."""
+    lines = [f"{problem.where}: {problem.what}" for problem in checked.problems]
+    if not checked.holds:
         return [*lines, "the ledger does not hold"]
-    states = ", ".join(f"{n:,} {state}" for state, n in sorted(checked["releases"].items())) or "no releases"
+    states = ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items())) or "no releases"
     return [
-        f"{checked['entries']:,} entries, {states}, {checked['subjects']:,} subjects: everything holds",
-        *([f"{checked['records']:,} records are in its chain"] if checked["records"] else []),
-        f"head: {checked['head']}",
+        f"{checked.entries:,} entries, {states}, {checked.subjects:,} subjects: everything holds",
+        *([f"{checked.records:,} records are in its chain"] if checked.records else []),
+        f"head: {checked.head}",
     ]
 
 
 def _integrity(con: sqlite3.Connection, problems: _Problems) -> None:
-    for (said,) in con.execute("pragma integrity_check(20)"):
-        if said != "ok":
+    for (finding,) in con.execute("pragma integrity_check(20)"):
+        if finding != "ok":
             # SQLite names tables and rows, no content.
-            problems.add(DATABASE, str(said), DATABASE)
+            problems.add(DATABASE, str(finding), DATABASE)
 
 
 def _chain(con: sqlite3.Connection, problems: _Problems) -> tuple[dict[str, _Known], set[str], Entry | None]:
@@ -244,15 +287,19 @@ def _spends(con: sqlite3.Connection, known: dict[str, _Known], problems: _Proble
         release = known.get(name)
         if release is None:
             continue
-        said = release.reserved if release.state in ("reserved", "written", "committed") else None
-        if said is None:
+        reserved = release.reserved if release.state in ("reserved", "written", "committed") else None
+        if reserved is None:
             if n_rows:
                 problems.add(f"release {name}", f"is {release.state}, and {n_rows:,} subjects pay for it")
-        elif (n_rows, total, digest.hexdigest()) != (said.get("spends"), said.get("total"), said.get("spends_sha256")):
+        elif (n_rows, total, digest.hexdigest()) != (
+            reserved.get("spends"),
+            reserved.get("total"),
+            reserved.get("spends_sha256"),
+        ):
             problems.add(
                 f"entry {release.reserved_seq}",
                 f"what subjects pay for release {name} was changed: {n_rows:,} of them pay {total / NANO:g} epsilon, "
-                f"and {said.get('spends', 0):,} paid {said.get('total', 0) / NANO:g}, or others, or otherwise",
+                f"and {reserved.get('spends', 0):,} paid {reserved.get('total', 0) / NANO:g}, or others, or otherwise",
             )
 
 
@@ -296,27 +343,25 @@ def _names(con: sqlite3.Connection, folder: Path, problems: _Problems) -> None:
             problems.add(f"subject {_bytes(subject).hex()}", "its key in clear is not its own", "names")
 
 
-def _claim(path: Path) -> dict[str, Any]:
+def _claim(path: Path) -> _Claim:
     try:
         release = json.loads(path.read_text(encoding="utf-8"))["release"]
-        return {"id": str(release["id"]), "head": str(release["head"]), "sha256": sha256(path)}
+        return _Claim(str(release["id"]), str(release["head"]), sha256(path))
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError):
         raise RequestError(f"{path}: is not the record of a release with a ledger (release.id, release.head)") from None
 
 
-def _record(
-    path: Path, claim: dict[str, Any], known: dict[str, _Known], heads: Iterable[str], problems: _Problems
-) -> None:
-    where, release = str(path), known.get(claim["id"])
-    if claim["head"] not in heads:
+def _record(path: Path, claim: _Claim, known: dict[str, _Known], heads: Iterable[str], problems: _Problems) -> None:
+    where, release = str(path), known.get(claim.id)
+    if claim.head not in heads:
         problems.add(where, "its head is not in the chain: the ledger was cut short or replaced since")
-    elif release is None or release.reserved_hash != claim["head"]:
+    elif release is None or release.reserved_hash != claim.head:
         problems.add(where, "its head is of another release than it says")
     elif release.state != "committed":
         problems.add(where, f"its release is {release.state}, not committed: the ledger was cut short since")
-    elif release.files is not None and claim["sha256"] not in {file.get("sha256") for file in release.files}:
+    elif release.files is not None and claim.sha256 not in {file.get("sha256") for file in release.files}:
         problems.add(
             where,
             "was changed since, or is of no file that the release published; after a withdrawal give "

@@ -91,9 +91,7 @@ def test_killed_at(folder: Path, tmp_path: Path, dies: str, was: str | None, bec
     done = run(DIES, folder, dies)
     assert done.returncode == -9, done.stderr
     with Ledger.open(folder) as ledger:
-        assert [(one["was"], one["now"], one["notes"]) for one in ledger.recovered] == (
-            [(was, becomes, [])] if was else []
-        )
+        assert [(one.was, one.now, one.notes) for one in ledger.recovered] == ([(was, becomes, [])] if was else [])
         assert states(ledger) == ([becomes] if becomes else [])
         published = becomes == "committed"
         assert [(tmp_path / name).exists() for name in "pq"] == [published] * 2
@@ -103,7 +101,7 @@ def test_killed_at(folder: Path, tmp_path: Path, dies: str, was: str | None, bec
     assert [path.name for path in (folder / "locks").iterdir()] == ["making"]
     assert list((folder / "work").iterdir()) == []
     assert not list(folder.glob(".*.partial"))
-    assert verify(folder)["problems"] == []
+    assert verify(folder).problems == []
 
 
 def killed_when_written(folder: Path) -> None:
@@ -125,13 +123,13 @@ def test_what_is_gone_stays_paid(folder: Path, tmp_path: Path, name: str, conten
     if content:
         (tmp_path / name).write_text(content)
     with Ledger.open(folder) as ledger:
-        assert [one["now"] for one in ledger.recovered] == ["committed"]
-        assert [line.endswith(note) for line in ledger.recovered[0]["notes"]] == [True]
+        assert [one.now for one in ledger.recovered] == ["committed"]
+        assert [line.endswith(note) for line in ledger.recovered[0].notes] == [True]
         assert balance(ledger, "ana") == NANO
         ((payload,),) = ledger.database.rows("select payload from entries where kind = 'committed'")
     assert json.loads(payload)["lost"][0].endswith(note)
     assert not (tmp_path / ".q").exists()
-    assert verify(folder)["holds"]
+    assert verify(folder).holds
 
 
 def test_what_cannot_be_put_right_now_is_left_for_later(
@@ -145,7 +143,7 @@ def test_what_cannot_be_put_right_now_is_left_for_later(
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", denied)
         with Ledger.open(folder) as ledger:
-            assert [(one["was"], one["now"]) for one in ledger.recovered] == [("written", "written")]
+            assert [(one.was, one.now) for one in ledger.recovered] == [("written", "written")]
             assert balance(ledger, "ana") == NANO and (tmp_path / ".q").exists()
     with Ledger.open(folder) as ledger:
         assert states(ledger) == ["committed"] and (tmp_path / "q").exists()
@@ -164,7 +162,7 @@ def test_a_partial_that_cannot_be_removed_is_not_given_back(
         patch.setattr(Path, "unlink", denied)
         with Ledger.open(folder) as ledger:
             assert states(ledger) == ["reserved"] and balance(ledger, "ana") == NANO
-            assert "not given back" in ledger.recovered[0]["notes"][0]
+            assert "not given back" in ledger.recovered[0].notes[0]
     with Ledger.open(folder) as ledger:
         assert states(ledger) == ["aborted"] and balance(ledger, "ana") == 0
     assert not (tmp_path / ".p").exists()
@@ -209,7 +207,7 @@ def test_two_who_recover_at_once(folder: Path, tmp_path: Path, dies: str) -> Non
     assert run(DIES, folder, dies).returncode == -9
     said = together(RECOVERS, *[[folder]] * 4)
     assert sorted(said) == ["0", "0", "0", "1"]
-    assert verify(folder)["problems"] == []
+    assert verify(folder).problems == []
 
 
 RACES = """
@@ -234,7 +232,7 @@ def test_processes_cannot_overspend_together(folder: Path) -> None:
         said = together(RACES, *[[folder]] * 4)
         assert sum(map(int, said)) == 20
         assert balance(ledger, "ana") == balance(ledger, "ben") == 10 * NANO
-    assert verify(folder)["holds"]
+    assert verify(folder).holds
 
 
 def test_a_lock_is_not_taken_twice_and_ends_with_its_file(tmp_path: Path) -> None:

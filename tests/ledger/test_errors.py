@@ -123,7 +123,7 @@ def test_a_read_only_folder(nobody: Path) -> None:
         (folder / "locks").chmod(0o700)
         with pytest.raises(RequestError, match="must be writable"), Ledger.open(folder) as ledger:
             spend(ledger, "ana")
-        assert verify(folder)["holds"]
+        assert verify(folder).holds
         with pytest.raises(RequestError, match="cannot be made"):
             Ledger.open(folder / "inner")
     finally:
@@ -141,7 +141,7 @@ def test_a_full_disk_while_reserving(used: Path) -> None:
     with Ledger.open(used) as ledger:
         assert states(ledger) == ["committed", "aborted"]
         assert balance(ledger, "ana") == 10**9 and balance(ledger, "s1") == 0
-    assert verify(used)["holds"]
+    assert verify(used).holds
 
 
 def test_a_full_disk_while_asking(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_full_disk_while_asking(used: Path, monkeypatch: pytest.MonkeyPatch) -
     said = pytest.raises(RequestError, match=r"No space left.*32 bytes there")
     with Ledger.open(used) as ledger, said, ledger.begin({}) as release:
         release.request(["ana"], np.ones(1))
-    assert verify(used)["releases"] == {"committed": 1, "aborted": 1}
+    assert verify(used).releases == {"committed": 1, "aborted": 1}
 
 
 def test_another_process_that_does_not_let_go(

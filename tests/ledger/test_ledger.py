@@ -72,7 +72,7 @@ def test_without_a_cap_all_is_recorded(ledger: Ledger) -> None:
 def test_a_lowered_cap_withholds_all(ledger: Ledger) -> None:
     spend(ledger, "ana", budget=5.0, cap=5.0)
     assert spend(ledger, "ana", budget=0.1, cap=4.0).n_withheld == 1
-    assert verify(ledger.folder)["holds"]
+    assert verify(ledger.folder).holds
 
 
 def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
@@ -82,7 +82,7 @@ def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
     assert "ana" not in str(caught.value)
     assert states(ledger) == ["committed", "aborted"]
     assert balance(ledger, "ben") == 0
-    assert verify(ledger.folder)["holds"]
+    assert verify(ledger.folder).holds
 
 
 def test_refuse_lets_pass_what_fits(ledger: Ledger) -> None:
@@ -140,7 +140,7 @@ def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_pa
         raise KeyError
     assert states(ledger) == ["written"] and balance(ledger, "ana") == NANO
     with Ledger.open(ledger.folder) as again:
-        assert [one["now"] for one in again.recovered] == ["committed"]
+        assert [one.now for one in again.recovered] == ["committed"]
     assert final.read_text() == "all" and not partial.exists()
 
 
@@ -238,7 +238,7 @@ def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger: Le
 def test_an_empty_release(ledger: Ledger) -> None:
     reserved = spend(ledger)
     assert (reserved.n_documents, reserved.total, reserved.withheld(0, 0).tolist()) == (0, 0, [])
-    assert verify(ledger.folder)["holds"]
+    assert verify(ledger.folder).holds
 
 
 def test_what_is_spilled_is_treated_like_the_rest(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_what_is_spilled_is_treated_like_the_rest(ledger: Ledger, monkeypatch: p
         assert reserved.withheld(290, 300).tolist() == expected[290:]
         release.commit()
     assert list((ledger.folder / "work").iterdir()) == []
-    assert verify(ledger.folder)["holds"]
+    assert verify(ledger.folder).holds
 
 
 def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +288,7 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         assert ledger.database.rows("select key from names where subject = ?", (ledger.hasher.one("ana"),)) == [
             ("ana",)
         ]
-        assert verify(folder)["holds"]
+        assert verify(folder).holds
         with pytest.raises(RequestError, match="not valid Unicode"), ledger.begin({}) as release:
             asked(release, "\ud800")
     with pytest.raises(RequestError, match="keeps plain keys, and hashed ones are asked for"):
@@ -329,4 +329,4 @@ def test_processes_that_make_a_ledger_at_once_make_one(folder: Path) -> None:
     os.close(barrier)
     hashes = {process.communicate()[0] for process in processes}
     assert [process.returncode for process in processes] == [0] * 4 and len(hashes) == 1
-    assert verify(folder)["entries"] == 1
+    assert verify(folder).entries == 1

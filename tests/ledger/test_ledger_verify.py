@@ -62,15 +62,15 @@ def rehash(folder: Path, first: int) -> None:
 
 def places(folder: Path, *records: Path) -> list[str]:
     checked = verify(folder, records)
-    assert checked["holds"] == (not checked["problems"])
-    return [one["where"] for one in checked["problems"]]
+    assert checked.holds == (not checked.problems)
+    return [problem.where for problem in checked.problems]
 
 
 def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
     checked = verify(used, [tmp_path / "out.record.json"])
-    assert checked["problems"] == [] and checked["holds"]
-    assert (checked["entries"], checked["subjects"]) == (11, 3)
-    assert checked["releases"] == {"aborted": 1, "committed": 2}
+    assert checked.problems == [] and checked.holds
+    assert (checked.entries, checked.subjects) == (11, 3)
+    assert checked.releases == {"aborted": 1, "committed": 2}
     assert "everything holds" in as_text(checked)[0]
 
 
@@ -117,7 +117,7 @@ A = "(select subject from names where key = 'ana')"
 )
 def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: str) -> None:
     change(used, statement)
-    assert any(place.startswith(where) for place in places(used)), verify(used)["problems"]
+    assert any(place.startswith(where) for place in places(used)), verify(used).problems
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_records_find_what_was_cut_short(used: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert places(used) == []
     assert places(used, record) == [str(record)]
-    assert "cut short" in verify(used, [record])["problems"][0]["what"]
+    assert "cut short" in verify(used, [record]).problems[0].what
 
 
 def test_a_release_that_was_made_to_never_have_ended(used: Path, tmp_path: Path) -> None:
@@ -156,13 +156,13 @@ def test_a_release_that_was_made_to_never_have_ended(used: Path, tmp_path: Path)
         f"update balances set nano = 2000000000 where subject = {A}",
     )  # fmt: skip
     assert places(used) == []
-    assert "is reserved, not committed" in verify(used, [tmp_path / "out.record.json"])["problems"][0]["what"]
+    assert "is reserved, not committed" in verify(used, [tmp_path / "out.record.json"]).problems[0].what
 
 
 def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
     record = tmp_path / "out.record.json"
     record.write_text(record.read_text() + " ")
-    assert "was changed since" in verify(used, [record])["problems"][0]["what"]
+    assert "was changed since" in verify(used, [record]).problems[0].what
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"release": null}', '{"release": {"id": "x"}}'])
@@ -187,8 +187,8 @@ def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
         "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 6",
     )  # fmt: skip
     rehash(folder, 2)
-    (problem,) = verify(folder)["problems"]
-    assert "to 3 epsilon, above the cap of 2.5" in problem["what"] and problem["where"].startswith("subject ")
+    (problem,) = verify(folder).problems
+    assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith("subject ")
 
 
 def test_damaged_pages(used: Path) -> None:
@@ -197,7 +197,7 @@ def test_damaged_pages(used: Path) -> None:
     good, rng = file.read_bytes(), np.random.default_rng(1)
     for start in range(4096, len(good), 4096):
         file.write_bytes(good[:start] + rng.bytes(4096) + good[start + 4096 :])
-        assert not verify(used)["holds"]
+        assert not verify(used).holds
 
 
 def test_verify_needs_no_salt_and_writes_nothing(folder: Path) -> None:
@@ -205,15 +205,15 @@ def test_verify_needs_no_salt_and_writes_nothing(folder: Path) -> None:
         spend(ledger, "ana")
     (folder / "salt").unlink()
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    assert verify(folder)["holds"]
+    assert verify(folder).holds
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 def test_a_release_on_its_way_is_left_alone(folder: Path, tmp_path: Path) -> None:
     with Ledger.open(folder) as ledger, ledger.begin({}, [tmp_path / "p"]) as release:
         asked(release, "ana")
-        assert verify(folder)["releases"] == {"reserved": 1}
+        assert verify(folder).releases == {"reserved": 1}
         (tmp_path / "p").write_text("x")
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
-        assert verify(folder)["holds"] and (tmp_path / "p").exists()
+        assert verify(folder).holds and (tmp_path / "p").exists()
         release.publish()

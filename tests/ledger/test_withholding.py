@@ -84,7 +84,7 @@ def test_releases_one_after_another(
                         "select nano from balances where subject = ?", (ledger.hasher.one(name),)
                     )
                     assert (rows[0][0] if rows else 0) == spent[name] * 10**9
-            assert verify(Path(made) / "ledger")["problems"] == []
+            assert verify(Path(made) / "ledger").problems == []
     finally:
         spool.CHUNK = kept
 

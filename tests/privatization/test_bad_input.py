@@ -99,7 +99,7 @@ def test_what_is_refused(
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
     assert files(inputs) == before
-    assert spends() == spent and verify(Path(".lexveil/ledger"))["holds"]
+    assert spends() == spent and verify(Path(".lexveil/ledger")).holds
 
 
 def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source: str, out: str) -> None:
@@ -109,7 +109,7 @@ def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source:
     printed, err = capsys.readouterr()
     assert SECRET not in err and printed == ""
     assert said(err, inputs) == documented()[case][1]
-    assert spends() == spent and verify(Path(".lexveil/ledger"))["holds"]
+    assert spends() == spent and verify(Path(".lexveil/ledger")).holds
     assert files(inputs) == before
 
 
@@ -207,7 +207,7 @@ def test_an_input_that_changes_between_the_two_passes(
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
     assert {path.name for path in inputs.iterdir()} <= {"f.jsonl"}
-    assert spends() == spent and verify(Path(".lexveil/ledger"))["holds"]
+    assert spends() == spent and verify(Path(".lexveil/ledger")).holds
 
 
 def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: Path) -> None:

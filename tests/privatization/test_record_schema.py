@@ -91,10 +91,10 @@ def test_a_record_whose_ledger_was_cut_is_found_out(project: Path, tmp_path: Pat
 
     privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
     record = tmp_path / "out.jsonl.record.json"
-    assert verify(".lexveil/ledger", [record])["holds"]
+    assert verify(".lexveil/ledger", [record]).holds
     changed = json.loads(record.read_text())
     changed["release"]["head"] = "0" * 64
     record.write_text(json.dumps(changed))
-    assert not verify(".lexveil/ledger", [record])["holds"]
+    assert not verify(".lexveil/ledger", [record]).holds
     with pytest.raises(LexveilError):
         verify("no/ledger", [record])

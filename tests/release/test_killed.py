@@ -68,7 +68,7 @@ def sound(inbox: Inbox) -> None:
         next(release / name for name in ("record.as_released.json", RECORD) if (release / name).exists())
         for release in inbox.releases()
     ]
-    assert verify(".lexveil/ledger", records)["holds"]
+    assert verify(".lexveil/ledger", records).holds
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how
     record = inbox.record()
     assert record["withdrawn"] == 1
     assert record["output"]["sha256"] == sha256(inbox.releases()[0] / "documents.parquet")
-    assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"])["holds"]
+    assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"]).holds
     assert inbox.spent() == spent  # it was seen
     # Neither forgetting to name it nor changing it brings it back.
     (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
