@@ -7,26 +7,24 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Positive, Strategy
+from lexveil.cli.options import Json, Positive, Strategy, option
 from lexveil.cli.output import in_project, show
 
 
 def audit(
     *,
-    mechanism: Annotated[str, Parameter(metavar="M", help="which mechanism")],
-    epsilon: Annotated[Positive, Parameter(metavar="E", help="the claim: per token; in texts, base epsilon")],
-    words: Annotated[int, Parameter(metavar="N", help="seeded words to test")] = 300,
-    samples: Annotated[int, Parameter(metavar="N", help="draws per word or text, half tested")] = 20_000,
-    strategy: Annotated[Strategy, Parameter(help="S1, S2, S3 or S4")] = "S1",
+    mechanism: Annotated[str, option("which mechanism", "M")],
+    epsilon: Annotated[Positive, option("the claim: per token; in texts, base epsilon", "E")],
+    words: Annotated[int, option("seeded words to test", "N")] = 300,
+    samples: Annotated[int, option("draws per word or text, half tested", "N")] = 20_000,
+    strategy: Annotated[Strategy, option("S1, S2, S3 or S4")] = "S1",
     mode: Annotated[
         Literal["experiment", "release"],
-        Parameter(help="where the noise comes from: the seed in params.yaml, or the operating system"),
+        option("where the noise comes from: the seed in params.yaml, or the operating system"),
     ] = "experiment",
-    confidence: Annotated[Positive, Parameter(metavar="C", help="that no bound is too high")] = 0.999,
+    confidence: Annotated[Positive, option("that no bound is too high", "C")] = 0.999,
     json: Json = False,
-    out: Annotated[Path | None, Parameter(metavar="FILE", help="write the result to FILE as JSON")] = None,
+    out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
 ) -> int:
     """Test the privacy that a mechanism claims.
 

@@ -7,20 +7,19 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from lexveil.association import MEASURES
-from lexveil.cli.options import Count, Json, Stream, exclusive
+from lexveil.cli.options import Count, Json, Stream, exclusive, option
 from lexveil.cli.output import in_project, show
 
 QUESTION = exclusive("question", required=True)
 
 
 def collocations(
-    text: Annotated[Stream | None, Parameter(name="TEXT", group=QUESTION, help="the text; - is standard input")] = None,
+    text: Annotated[Stream | None, option("the text; - is standard input", name="TEXT", group=QUESTION)] = None,
     /,
     *,
-    top: Annotated[Count | None, Parameter(group=QUESTION, help="the N best collocations")] = None,
+    top: Annotated[Count | None, option("the N best collocations", group=QUESTION)] = None,
     word: Annotated[
-        str | None,
-        Parameter(metavar="W", group=QUESTION, help="the collocations that W takes part in, best first"),
+        str | None, option("the collocations that W takes part in, best first", "W", group=QUESTION)
     ] = None,
     by: Annotated[
         str | None,
@@ -30,9 +29,9 @@ def collocations(
             + ", ".join(measure.column for measure in MEASURES[1:]),
         ),
     ] = None,
-    length: Annotated[Literal[2, 3] | None, Parameter(help="only pairs, or only triples of words")] = None,
-    min_count: Annotated[Count | None, Parameter(help="only what the corpus has N times or more")] = None,
-    limit: Annotated[Count | None, Parameter(help="how many with --word (default: 30)")] = None,
+    length: Annotated[Literal[2, 3] | None, option("only pairs, or only triples of words")] = None,
+    min_count: Annotated[Count | None, option("only what the corpus has N times or more")] = None,
+    limit: Annotated[Count | None, option("how many with --word (default: 30)")] = None,
     json: Json = False,
 ) -> int:
     """Look collocations up, and see how they cut a text.

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Count, Json, Wait, actions, exclusive, positive, reads
+from lexveil.cli.options import Count, Json, Wait, actions, exclusive, option, positive, reads
 from lexveil.cli.output import in_project, show
 from lexveil.errors import RequestError
 from lexveil.runtime.project import build_lock
@@ -59,46 +57,43 @@ def use(
     *,
     corpus: Annotated[
         tuple[str, ...],
-        Parameter(
-            metavar="[NAME=]PATH …",
-            consume_multiple=(1, None),
-            help="file or folder to learn from, or an address that is read through without being fetched "
+        option(
+            "file or folder to learn from, or an address that is read through without being fetched "
             "(hf://allenai/c4/en, s3://…), or several, each with a name; left as it is if not given",
+            "[NAME=]PATH …",
+            consume_multiple=(1, None),
         ),
     ] = (),
     max_documents: Annotated[
         Count | None,
-        Parameter(
-            group=AMOUNT,
-            help="of an address: keep about so many documents, a little more (default: sample.max_documents)",
+        option(
+            "of an address: keep about so many documents, a little more (default: sample.max_documents)", group=AMOUNT
         ),
     ] = None,
     share: Annotated[
         float | None,
-        Parameter(
-            metavar="S",
+        option(
+            "of an address: keep this share of the documents, above 0 up to 1",
+            "S",
             converter=reads(_part),
             group=AMOUNT,
-            help="of an address: keep this share of the documents, above 0 up to 1",
         ),
     ] = None,
     shards: Annotated[
         tuple[int, int] | None,
-        Parameter(
-            metavar="A-B",
+        option(
+            "of an address: read only these shards, by number from 0",
+            "A-B",
             converter=reads(_range),
             n_tokens=1,
             allow_leading_hyphen=True,
-            help="of an address: read only these shards, by number from 0",
         ),
     ] = None,
     documents: Annotated[
         tuple[Path, ...],
-        Parameter(
-            metavar="PATH …", consume_multiple=(1, None), help="files or folders to privatize, each file one set"
-        ),
+        option("files or folders to privatize, each file one set", "PATH …", consume_multiple=(1, None)),
     ] = (),
-    text_column: Annotated[str, Parameter(metavar="NAME", help="the column that holds the text")] = "text",
+    text_column: Annotated[str, option("the column that holds the text", "NAME")] = "text",
     json: Json = False,
     wait: Wait = False,
 ) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Wait, actions
+from lexveil.cli.options import Json, Wait, actions, option
 from lexveil.cli.output import in_project, show
 from lexveil.runtime.project import build_lock
 
@@ -27,13 +25,11 @@ embeddings = actions(
 
 @embeddings.command
 def add(
-    name: Annotated[str, Parameter(name="NAME", help="how params.yaml calls it; one that is there is replaced")],
-    file: Annotated[Path, Parameter(name="FILE", help="the file of vectors")],
+    name: Annotated[str, option("how params.yaml calls it; one that is there is replaced", name="NAME")],
+    file: Annotated[Path, option("the file of vectors", name="FILE")],
     /,
     *,
-    max_words: Annotated[
-        int | None, Parameter(metavar="N", help="keep the first N usable words (frequent ones first)")
-    ] = None,
+    max_words: Annotated[int | None, option("keep the first N usable words (frequent ones first)", "N")] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Wait, exclusive
+from lexveil.cli.options import Json, Wait, exclusive, option
 from lexveil.cli.output import in_project, show
 from lexveil.runtime.project import build_lock
 
@@ -15,8 +13,8 @@ ACTION = exclusive("action")
 
 def gc(
     *,
-    dry_run: Annotated[bool, Parameter(group=ACTION, help="only show what would go (the default)")] = False,  # noqa: ARG001
-    remove: Annotated[bool, Parameter(group=ACTION, help="remove it")] = False,
+    dry_run: Annotated[bool, option("only show what would go (the default)", group=ACTION)] = False,  # noqa: ARG001
+    remove: Annotated[bool, option("remove it", group=ACTION)] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:

@@ -76,7 +76,7 @@ def _about(argument: Argument) -> str:
         return f"{text} (required)"
     default = argument.field_info.default
     if not argument.required and default not in (None, False, "", (), argument.field_info.empty):
-        return f"{text} (default: {default})"
+        return f"{text} (default: {', '.join(default) if isinstance(default, tuple) else default})"
     return text
 
 

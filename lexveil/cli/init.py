@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from lexveil.cli.options import option
 
 
-def init(
-    folder: Annotated[Path, Parameter(name="DIR", help="a folder that is new or empty")],
-    /,
-) -> int:
+def init(folder: Annotated[Path, option("a folder that is new or empty", name="DIR")], /) -> int:
     """Make a project: the graph, its stages and queries, its flows and its parameters.
 
     Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes it a git repository, in which DVC

@@ -5,26 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Stream
+from lexveil.cli.options import Json, Stream, option
 from lexveil.cli.output import in_project, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 from lexveil.errors import RequestError
 
 
 def inspect(
-    source: Annotated[Stream, Parameter(name="IN", help="file or folder to look at; - is standard input")],
+    source: Annotated[Stream, option("file or folder to look at; - is standard input", name="IN")],
     /,
     *,
     mechanism: Mechanism | None = None,
     strategy: StrategyOption | None = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
     show_examples: Annotated[
-        bool,
-        Parameter(
-            help="name the most frequent words that would leave in clear, and unknown ones: they are source text"
-        ),
+        bool, option("name the most frequent words that would leave in clear, and unknown ones: they are source text")
     ] = False,
     json: Json = False,
 ) -> int:

@@ -7,9 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Count, Json, Stream, actions, exclusive
+from lexveil.cli.options import Count, Json, Stream, actions, exclusive, option
 from lexveil.cli.output import in_project, show
 
 if TYPE_CHECKING:
@@ -36,9 +34,9 @@ WHICH = exclusive("which")
 def show_balances(
     *,
     subject: Annotated[
-        str | None, Parameter(metavar="KEY", group=WHICH, help="one subject, by its key as the documents have it")
+        str | None, option("one subject, by its key as the documents have it", "KEY", group=WHICH)
     ] = None,
-    top: Annotated[Count | None, Parameter(group=WHICH, help="also the N largest balances")] = None,
+    top: Annotated[Count | None, option("also the N largest balances", group=WHICH)] = None,
     json: Json = False,
 ) -> int:
     """Balances and releases; completes or undoes releases whose process was killed.
@@ -68,10 +66,10 @@ def verify(
     *,
     record: Annotated[
         tuple[Path, ...],
-        Parameter(
-            metavar="FILE …",
+        option(
+            "privacy records whose releases must be in it: finds a ledger that was truncated or replaced since",
+            "FILE …",
             consume_multiple=(1, None),
-            help="privacy records whose releases must be in it: finds a ledger that was truncated or replaced since",
         ),
     ] = (),
     json: Json = False,
@@ -93,8 +91,7 @@ def verify(
 
 @ledger.command
 def export(
-    output: Annotated[Stream, Parameter(name="OUT", help="a file.csv or file.parquet; - is CSV on standard output")],
-    /,
+    output: Annotated[Stream, option("a file.csv or file.parquet; - is CSV on standard output", name="OUT")], /
 ) -> int:
     """What each subject has spent, as CSV or Parquet, with hashed keys."""
     target = output if output == "-" else Path(output).absolute()

@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import exclusive
+from lexveil.cli.options import exclusive, option
 from lexveil.cli.output import in_project
 from lexveil.errors import RequestError
 
@@ -18,24 +16,20 @@ FORM = exclusive("form")
 def lineage(
     artifact: Annotated[
         str,
-        Parameter(
+        option(
+            "a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote",
             name="ARTIFACT",
-            help="a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote",
         ),
     ],
     /,
     *,
     verify: Annotated[
         bool,
-        Parameter(
-            help="read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded"
-        ),
+        option("read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded"),
     ] = False,
-    at: Annotated[
-        str | None, Parameter(metavar="REV", help="as of a git commit, tag or branch; the work tree stays as it is")
-    ] = None,
-    format: Annotated[Literal["text", "json", "mermaid"], Parameter(group=FORM, help="how it is written")] = "text",
-    json: Annotated[bool, Parameter(group=FORM, help="the same as --format json")] = False,
+    at: Annotated[str | None, option("as of a git commit, tag or branch; the work tree stays as it is", "REV")] = None,
+    format: Annotated[Literal["text", "json", "mermaid"], option("how it is written", group=FORM)] = "text",
+    json: Annotated[bool, option("the same as --format json", group=FORM)] = False,
 ) -> int:
     """What an artifact was made from: commands, parameters, hashes, commit.
 

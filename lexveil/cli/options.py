@@ -72,6 +72,11 @@ def several(read: Callable[[str], Any]) -> Callable[[Any, Sequence[Token]], Any]
     return lambda _type, tokens: tuple(read(part.strip()) for token in tokens for part in token.value.split(","))
 
 
+def option(about: str, metavar: str | None = None, **more: Any) -> Parameter:
+    """Return what the help says of a parameter, and how it calls its value."""
+    return Parameter(help=about, **more) if metavar is None else Parameter(help=about, metavar=metavar, **more)
+
+
 def actions(name: str, about: str) -> App:
     """Return a verb that has actions; ``about`` is its help."""
     return App(name=name, help=about, help_flags=[], version_flags=[])

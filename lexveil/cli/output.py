@@ -23,11 +23,7 @@ def in_project() -> Path:
 
 
 def show(
-    value: Any,
-    as_json: bool,
-    as_text: Callable[[Any], Iterable[str]] | None = None,
-    *,
-    stream: TextIO | None = None,
+    value: Any, as_json: bool, as_text: Callable[[Any], Iterable[str]] | None = None, *, stream: TextIO | None = None
 ) -> None:
     """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as `key: value`."""
     if as_json:

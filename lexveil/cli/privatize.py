@@ -6,43 +6,41 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Stream
+from lexveil.cli.options import Json, Stream, option
 from lexveil.cli.output import in_project, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 
 
 def privatize(
-    source: Annotated[Stream, Parameter(name="IN", help="file or folder to rewrite; - is standard input")],
+    source: Annotated[Stream, option("file or folder to rewrite; - is standard input", name="IN")],
     /,
     *,
     mechanism: Mechanism,
     strategy: StrategyOption,
     output: Annotated[
         Stream,
-        Parameter(
+        option(
+            "file or folder to write, in the form of IN; - is standard output, without record and ledger files",
+            "OUT",
             alias="-o",
-            metavar="OUT",
-            help="file or folder to write, in the form of IN; - is standard output, without record and ledger files",
         ),
     ],
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
     on_exhausted: Annotated[
         Literal["withhold", "refuse"] | None,
-        Parameter(
-            help="rows of subjects whose budget is exhausted: leave them out and list them, or release nothing "
-            "(default: params.yaml: release.on_exhausted)"
+        option(
+            "rows of subjects whose budget is exhausted: leave them out and list them, or release nothing"
+            " (default: params.yaml: release.on_exhausted)"
         ),
     ] = None,
     formulas: Annotated[
         Literal["keep", "quote", "refuse"],
-        Parameter(
-            help="rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count "
-            "them, put an apostrophe before them, or release nothing"
+        option(
+            "rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and "
+            "count them, put an apostrophe before them, or release nothing"
         ),
     ] = "keep",
-    json: Annotated[Json, Parameter(help="machine-readable summary")] = False,
+    json: Annotated[Json, option("machine-readable summary")] = False,
 ) -> int:
     r"""Rewrite a file or a folder of texts with the artifacts that a run made.
 

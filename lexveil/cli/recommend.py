@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Share
+from lexveil.cli.options import Json, Share, option
 from lexveil.cli.output import in_project, show
 
 
 def recommend(
     *,
-    min_utility: Annotated[Share | None, Parameter(metavar="U", help="the smallest utility, macro F1")] = None,
-    max_attack: Annotated[
-        Share | None, Parameter(metavar="A", help="the largest success of the adaptive attacker, macro F1")
-    ] = None,
-    dataset: Annotated[
-        str | None, Parameter(metavar="NAME", help="only this data set (default: all that have both scores)")
-    ] = None,
-    setting: Annotated[
-        Literal["private", "clean"], Parameter(help="utility on rewritten texts or on clean ones")
-    ] = "private",
+    min_utility: Annotated[Share | None, option("the smallest utility, macro F1", "U")] = None,
+    max_attack: Annotated[Share | None, option("the largest success of the adaptive attacker, macro F1", "A")] = None,
+    dataset: Annotated[str | None, option("only this data set (default: all that have both scores)", "NAME")] = None,
+    setting: Annotated[Literal["private", "clean"], option("utility on rewritten texts or on clean ones")] = "private",
     json: Json = False,
 ) -> int:
     """Which runs of the grid keep a limit of utility or attack.

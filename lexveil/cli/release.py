@@ -5,16 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Json, Wait
+from lexveil.cli.options import Json, Wait, option
 from lexveil.cli.output import in_project, show
 from lexveil.runtime.project import build_lock
 
 
 def release(
     *,
-    dry_run: Annotated[bool, Parameter(help="only say what would be done and what it would cost")] = False,
+    dry_run: Annotated[bool, option("only say what would be done and what it would cost")] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from lexveil import paths
+from lexveil.cli.options import option
 from lexveil.cli.output import in_project
 from lexveil.errors import LexveilError, RequestError
 
 
 def report(
     *,
-    json: Annotated[bool, Parameter(help="print the report's figures")] = False,
-    open: Annotated[bool, Parameter(help="open it in the browser")] = False,
+    json: Annotated[bool, option("print the report's figures")] = False,
+    open: Annotated[bool, option("open it in the browser")] = False,
 ) -> int:
     """Where the report of the last run is.
 

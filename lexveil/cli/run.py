@@ -9,25 +9,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from lexveil import paths
 from lexveil.cli.main import fail
-from lexveil.cli.options import Wait
+from lexveil.cli.options import Wait, option
 from lexveil.cli.output import in_project
 from lexveil.runtime.project import build_lock
 
 
 def run(
     *,
-    params: Annotated[
-        Path | None, Parameter(metavar="FILE", help="replace params.yaml by FILE (after checking it) and run")
-    ] = None,
-    wait: Annotated[Wait, Parameter(help="if another run is at work here, wait for its end")] = False,
-    keep_going: Annotated[
-        bool, Parameter(alias="-k", help="after a failure go on with what does not depend on it")
-    ] = False,
-    verbose: Annotated[bool, Parameter(alias="-v", help="show what the stages print")] = False,
+    params: Annotated[Path | None, option("replace params.yaml by FILE (after checking it) and run", "FILE")] = None,
+    wait: Annotated[Wait, option("if another run is at work here, wait for its end")] = False,
+    keep_going: Annotated[bool, option("after a failure go on with what does not depend on it", alias="-k")] = False,
+    verbose: Annotated[bool, option("show what the stages print", alias="-v")] = False,
 ) -> int:
     """Bring everything up to date: sample, count, train, privatize, check, report.
 

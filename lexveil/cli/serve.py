@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Port
+from lexveil.cli.options import Port, option
 from lexveil.cli.output import in_project
 
 
-def serve(*, port: Annotated[Port, Parameter(help="of the server, if one is started")] = 4200) -> int:
+def serve(*, port: Annotated[Port, option("of the server, if one is started")] = 4200) -> int:
     """Run build and audit on the schedules of prefect.yaml.
 
     Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start

@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from lexveil.cli.options import Count, Json, Seed, Share, exclusive, positive, several, share
+from lexveil.cli.options import Count, Json, Seed, Share, exclusive, option, positive, several, share
 from lexveil.cli.output import in_project, show
 
 WHICH, SPACE = exclusive("which"), exclusive("space")
@@ -17,56 +15,48 @@ WHICH, SPACE = exclusive("which"), exclusive("space")
 
 def tune(
     *,
-    max_loss: Annotated[Share | None, Parameter(metavar="C", help="the largest utility loss, a share of 1")] = None,
-    mechanism: Annotated[str, Parameter(metavar="M", group=WHICH, help="which mechanism")] = "vickrey",
+    max_loss: Annotated[Share | None, option("the largest utility loss, a share of 1", "C")] = None,
+    mechanism: Annotated[str, option("which mechanism", "M", group=WHICH)] = "vickrey",
     compare: Annotated[
         tuple[str, ...],
-        Parameter(
-            metavar="M,M",
-            group=WHICH,
-            converter=several(str),
-            n_tokens=1,
-            help="several, in one figure; --max-loss can be left out",
+        option(
+            "several, in one figure; --max-loss can be left out", "M,M", group=WHICH, converter=several(str), n_tokens=1
         ),
     ] = (),
     words: Annotated[
         Path | None,
-        Parameter(
-            metavar="FILE",
-            help="csv, tsv, jsonl or parquet with columns word (or text) and label (default: a document set of such "
-            "words)",
+        option(
+            "csv, tsv, jsonl or parquet with columns word (or text) and label (default: a document set of such words)",
+            "FILE",
         ),
     ] = None,
-    space: Annotated[Literal["word", "gst", "mst"], Parameter(group=SPACE, help="embedding")] = "word",
-    space_of: Annotated[
-        str | None, Parameter(metavar="NAME", group=SPACE, help="a model of `lexveil embeddings list` instead")
-    ] = None,
+    space: Annotated[Literal["word", "gst", "mst"], option("embedding", group=SPACE)] = "word",
+    space_of: Annotated[str | None, option("a model of `lexveil embeddings list` instead", "NAME", group=SPACE)] = None,
     epsilons: Annotated[
         tuple[float, ...],
-        Parameter(
-            metavar="E,E",
+        option(
+            "to measure (default: 5, each twice the one before, around the first that keeps the loss)",
+            "E,E",
             converter=several(positive),
             n_tokens=1,
-            help="to measure (default: 5, each twice the one before, around the first that keeps the loss)",
         ),
     ] = (),
     t: Annotated[
         tuple[float, ...],
-        Parameter(
+        option(
+            "of vickrey (default: 0.05 to 1); 0 is always tried",
+            "T,T",
             name="--t",
-            metavar="T,T",
             converter=several(share),
             n_tokens=1,
-            help="of vickrey (default: 0.05 to 1); 0 is always tried",
         ),
     ] = (),
-    runs: Annotated[Count, Parameter(help="what deviations are over")] = 5,
-    draws: Annotated[Count, Parameter(help="of each word in a run")] = 20,
-    seed: Annotated[Seed | None, Parameter(help="of the noise (default: that of params.yaml)")] = None,
+    runs: Annotated[Count, option("what deviations are over")] = 5,
+    draws: Annotated[Count, option("of each word in a run")] = 20,
+    seed: Annotated[Seed | None, option("of the noise (default: that of params.yaml)")] = None,
     json: Json = False,
     output: Annotated[
-        Path | None,
-        Parameter(alias="-o", metavar="FOLDER", help="write tuning.json, tuning.html, frontier.csv and two SVGs"),
+        Path | None, option("write tuning.json, tuning.html, frontier.csv and two SVGs", "FOLDER", alias="-o")
     ] = None,
 ) -> int:
     """Choose epsilon and t on labelled words.
