@@ -35,7 +35,7 @@ def sql() -> Path:
 
 
 def query(name: str) -> Path:
-    """The file of one query, such as "corpus/sample"; one that a project does not have is the library's."""
+    """The file of one query, such as corpus/sample; one that a project does not have is the library's."""
     own = sql() / f"{name}.sql"
     return own if own.is_file() else TEMPLATE / "sql" / f"{name}.sql"
 
