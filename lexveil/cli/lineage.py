@@ -45,7 +45,7 @@ def lineage(
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100
     root = in_project()
     form = "json" if json else format
-    from lexveil.lineage import release_lineage, trace
+    from lexveil.lineage import release_lineage, rendering, trace
     from lexveil.lineage import verify as verification
 
     record = release_lineage.record_beside(asked)
@@ -58,8 +58,8 @@ def lineage(
         if form == "mermaid":
             raise RequestError("--verify has no --format mermaid; give text or json")
         checked = verification.verify(path, at) if record is None else verification.verify_released(path, record, at)
-        print("\n".join(verification.as_text(checked) if form == "text" else trace.as_json(checked)))
+        print("\n".join(verification.as_text(checked) if form == "text" else rendering.as_json(checked)))
         return 0 if checked["holds"] else 1
     chain = trace.lineage(path, at) if record is None else release_lineage.released(path, record, at)
-    print("\n".join(trace.FORMS[form](chain)))
+    print("\n".join(rendering.FORMS[form](chain)))
     return 0

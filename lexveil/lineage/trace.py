@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from lexveil import paths
@@ -323,86 +322,3 @@ def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] 
         )
     except SCMError:  # no commit yet
         return None, set(RECORDS)
-
-
-def as_json(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the one line, or lines, of JSON."""
-    yield json.dumps(found, indent=2, ensure_ascii=False)
-
-
-def as_text(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that people read."""
-    yield f"{found['artifact']}  {found.get('md5') or ''}".rstrip()
-    for item in found.get("made_with", ()):  # of a file that `lexveil privatize` wrote
-        where = f"{item['path']}  from {item['stage']}" if item["path"] else "in no dvc.lock that is known here"
-        yield f"  with     {item['name']}  sha256 {item['sha256']}: {where}"
-    yield from _privacy(found.get("record"))
-    if found["commit"]:
-        changes = "" if found["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
-        yield f"commit {found['commit']}{changes}"
-    for entry in found["chain"]:
-        yield ""
-        yield entry["stage"]
-        if entry["command"]:
-            yield f"  command  {entry['command']}"
-            yield from _made(entry["made"])
-        for name, value in entry["params"].items():
-            yield f"  param    {name} = {value}"
-        for item in entry["inputs"]:
-            by = f"  from {item['made_by']}" if item["made_by"] else ""
-            since = "  (made again since)" if item["as_made"] is False else ""
-            yield f"  input    {item['path']}  {item['md5']}{by}{since}"
-        for item in entry["outputs"]:
-            yield f"  output   {item['path']}  {item['md5']}{'' if item['unchanged'] else '  (changed since)'}"
-        yield from _privacy(entry["privacy"])
-        for item in entry["sources"] or ():
-            yield f"  source   {item['path']}  {item['md5']}"
-        if entry["command"] is None and entry["sources"] is None:
-            yield "  source   the files are not known here; `dvc fetch data.dvc` brings their list"
-
-    for name, environment in found["environments"].items():
-        if environment:
-            yield ""
-            yield f"environment {name}: {environment['python']} on {environment['platform']}"
-            packages = " ".join(f"{package}=={version}" for package, version in environment["packages"].items())
-            yield from wrap(packages, 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
-    if record is not None:
-        yield f"  privacy  mode {record['mode']}; guarantee: {record['guarantee']['formula']}"
-        yield f"           {record['guarantee']['statement']}"
-
-
-def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
-    if made is None:
-        yield "  made     by a run that is not recorded: not `lexveil run`, or .provenance.json is of another time"
-        return
-    yield f"  made     {made['at']}, environment {made['environment']}"
-    yield f"  run      Prefect flow run {made['flow_run_name']} ({made['flow_run']}), task run {made['task_run']}"
-    if made["commit"]:
-        yield f"  code     commit {made['commit']}{'' if made['committed'] else ', with changes not committed'}"
-
-
-def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a flowchart from the data to the artifact: a box for each stage, edges named by what goes over them."""
-    yield "flowchart TD"
-    numbers = {entry["stage"]: f"s{number}" for number, entry in enumerate(found["chain"])}
-    edges: dict[tuple[str, str], list[str]] = {}
-    for entry in reversed(found["chain"]):
-        opening, closing = ("[", "]") if entry["command"] else ("[(", ")]")
-        hashes = "".join(f"<br/>{item['path']} {(item['md5'] or '')[:8]}" for item in entry["outputs"])
-        yield f'    {numbers[entry["stage"]]}{opening}"{entry["stage"]}{hashes}"{closing}'
-        for item in entry["inputs"]:
-            for need in (item["made_by"] or "").split(", "):
-                if need in numbers:
-                    edges.setdefault((numbers[need], numbers[entry["stage"]]), []).append(item["path"])
-    for (source, target), over in edges.items():
-        yield f'    {source} -->|"{"<br/>".join(over)}"| {target}'
-    yield f'    artifact(["{found["artifact"]}<br/>{found.get("md5") or ""}"])'
-    owners = [item["stage"] for item in found["made_with"]] if "made_with" in found else [found["stage"]]
-    for owner in dict.fromkeys(filter(None, owners)):
-        yield f"    {numbers[owner]} --> artifact"
-
-
-FORMS = {"text": as_text, "json": as_json, "mermaid": as_mermaid}

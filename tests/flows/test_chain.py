@@ -11,7 +11,8 @@ from scratch_project import Project
 
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, below, digest
-from lexveil.lineage.trace import as_mermaid, as_text, history, lineage
+from lexveil.lineage.rendering import as_mermaid, as_text
+from lexveil.lineage.trace import history, lineage
 from lexveil.runtime.dvc_graph import open_repo
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")

@@ -12,7 +12,8 @@ from scratch_project import Project, Silent
 
 from flows import build
 from lexveil.lineage.provenance import matching, stamp
-from lexveil.lineage.trace import as_text, lineage
+from lexveil.lineage.rendering import as_text
+from lexveil.lineage.trace import lineage
 from lexveil.runtime.project import build_lock
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")

@@ -13,7 +13,7 @@ from scratch_project import Project
 from lexveil.cli import main
 from lexveil.errors import RequestError
 from lexveil.lineage.release_lineage import record_beside, released
-from lexveil.lineage.trace import as_mermaid, as_text
+from lexveil.lineage.rendering import as_mermaid, as_text
 from lexveil.lineage.verify import verify_released
 
 
