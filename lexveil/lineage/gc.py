@@ -8,14 +8,15 @@ guarantee can be checked with. Where it is in no commit, nothing else would keep
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files
 from lexveil.lineage.provenance import LOCKFILE
 from lexveil.lineage.release_lineage import RECORD, Search, read_record
+from lexveil.lineage.results import Garbage, ReleaseArtifacts
 from lexveil.runtime.dvc_graph import open_repo
 
 if TYPE_CHECKING:
@@ -24,14 +25,8 @@ if TYPE_CHECKING:
 SKIPPED = {".git", ".dvc", ".venv", ".lexveil"}
 
 
-def collect(root: Path, remove: bool) -> dict[str, Any]:
+def collect(root: Path, remove: bool) -> Garbage:
     """Find what nothing refers to, and remove it if asked.
-
-    Returns:
-        removed: whether it is gone now; objects, bytes: of what nothing refers to; kept_objects, kept_bytes;
-        unlisted: folders that a record names and whose list of files the cache does not hold: they cannot be brought
-            back from it, and files that only they name are not known to be theirs;
-        releases: each with file and missing (names of what it was made with that the cache does not hold).
 
     Raises:
         RequestError: if a commit cannot be read: what it refers to is then not known, and nothing is removed.
@@ -53,12 +48,12 @@ def collect(root: Path, remove: bool) -> dict[str, Any]:
         records = {file: read_record(file)["made_with"] for file in _releases(root)}
         wanted = {hashed for names in records.values() for hashed in names.values()}
         # Every object is read once: their names in the cache are md5, those in records sha256.
-        found = Search(files).in_cache(wanted) if wanted else {}
-        named.update(found.values())
-        releases = [
+        cached = Search(files).in_cache(wanted) if wanted else {}
+        named.update(cached.values())
+        releases: list[ReleaseArtifacts] = [
             {
                 "file": str(file.relative_to(root)),
-                "missing": sorted(name for name, hashed in names.items() if hashed not in found),
+                "missing": sorted(name for name, hashed in names.items() if hashed not in cached),
             }
             for file, names in records.items()
         ]
@@ -106,7 +101,7 @@ def _outputs(text: bytes, where: str) -> Iterator[str]:
         for stage in (read, *(read.get("stages") or read).values()):
             for out in stage.get("outs", ()) if isinstance(stage, dict) else ():
                 # Where a remote keeps versions, an output names its files one by one.
-                yield from (one["md5"] for one in (out, *out.get("files", ())) if "md5" in one)
+                yield from (file["md5"] for file in (out, *out.get("files", ())) if "md5" in file)
     except (yaml.YAMLError, AttributeError, TypeError):
         raise RequestError(f"{where} cannot be read, so what it refers to is not known; nothing is removed") from None
 
@@ -133,7 +128,7 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def as_text(report: Mapping[str, Any]) -> Iterator[str]:
+def as_text(report: Garbage) -> Iterator[str]:
     """Yield the lines that people read."""
     verb = "removed" if report["removed"] else "would remove"
     yield f"{verb} {_amount(report['objects'], report['bytes'])} that nothing refers to"

@@ -14,7 +14,7 @@ import platform
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
@@ -22,13 +22,14 @@ from typing import Any
 
 import yaml
 
+from lexveil.lineage.results import Environment, Provenance, RunRecord
 from lexveil.runtime.project import STATE
 
 LOCKFILE, PROVENANCE = Path("dvc.lock"), Path(".provenance.json")
 KEPT = STATE / "provenance"  # of every run on this machine: DVC may bring results of any of them back
 SCHEMA = 1
 
-# What says what was made of what. It is recorded with each stage, so it is no part of the code that was run.
+# The records of what was made from what. They are recorded with each stage, so they are no part of the code.
 RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc", PROVENANCE.name)
 
 
@@ -50,9 +51,9 @@ class Origin:
 
 
 @cache
-def environment() -> dict[str, Any]:
+def environment() -> Environment:
     """Return Python, platform and every installed package with its version; stages run in the same."""
-    packages = {one.metadata["Name"].lower(): one.version for one in distributions()}
+    packages = {package.metadata["Name"].lower(): package.version for package in distributions()}
     return {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
@@ -89,14 +90,17 @@ def entries_with(names: Iterable[str]) -> dict[str, Any]:
 
 
 def keep(stage: str, origin: Origin, task_run: str | None) -> None:
-    """Note on this machine who made what dvc.lock now says of ``stage``, which has just run."""
+    """Keep on this machine which run made what dvc.lock now records of ``stage``, which has just run."""
     entry = entries_with([stage]).get(stage)
     if entry is None:
         return
-    made = {
+    made: RunRecord = {
         "entry": stamp(entry),
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        **asdict(origin),
+        "flow_run": origin.flow_run,
+        "flow_run_name": origin.flow_run_name,
+        "commit": origin.commit,
+        "committed": origin.committed,
         "task_run": task_run,
         "environment": stamp(environment())[:12],
     }
@@ -105,11 +109,11 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 
 
 def settle() -> None:
-    """Bring .provenance.json in line with dvc.lock; call it when no DVC is writing."""
+    """Bring .provenance.json in line with dvc.lock; call it when no DVC process is writing."""
     entries = lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
     before = _read(PROVENANCE)
-    stages: dict[str, Any] = {}
-    environments: dict[str, Any] = {}
+    stages: dict[str, RunRecord] = {}
+    environments: dict[str, Environment] = {}
     for name, entry in sorted(entries.items()):
         hashed = stamp(entry)
         made = before.get("stages", {}).get(name, {})
@@ -117,15 +121,15 @@ def settle() -> None:
             made = _read(KEPT / f"{hashed}.json")
         if made:
             stages[name], used = made, made["environment"]
-            known = before.get("environments", {}).get(used) or _read(KEPT / "environments" / f"{used}.json")
+            known: Any = before.get("environments", {}).get(used) or _read(KEPT / "environments" / f"{used}.json")
             environments[used] = known
-    after = {"schema": SCHEMA, "stages": stages, "environments": dict(sorted(environments.items()))}
+    after: Provenance = {"schema": SCHEMA, "stages": stages, "environments": dict(sorted(environments.items()))}
     if after != before and (stages or before):
         _write(PROVENANCE, after)
 
 
-def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return who made what, by stage, for the entries of a dvc.lock that the provenance beside it belongs to."""
+def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, RunRecord]:
+    """Return the runs of those stages whose entries in a dvc.lock are the ones that its provenance belongs to."""
     return {
         name: made
         for name, made in provenance.get("stages", {}).items()
@@ -135,10 +139,10 @@ def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _write(file: Path, content: object) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files
 from lexveil.lineage.provenance import LOCKFILE, lock_entries
+from lexveil.lineage.results import MadeWith, ReleasedLineage
 from lexveil.lineage.trace import History, chain, history
 from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.hashes import sha256
@@ -66,13 +67,13 @@ class Search:
         Returns:
             name in the record -> (path, md5) of the file, of those that are found.
         """
-        found = {}
+        matches = {}
         for name, wanted in record["made_with"].items():
             for path, md5 in self._files_called(name, outs):
                 if self._sha256(path, md5) == wanted:
-                    found[name] = (path, md5)
+                    matches[name] = (path, md5)
                     break
-        return found
+        return matches
 
     def in_cache(self, wanted: set[str]) -> dict[str, str]:
         """Return sha256 -> md5 of those files that DVC's cache holds, whether a dvc.lock names them or not."""
@@ -128,7 +129,7 @@ def _outs(text: str) -> dict[str, str]:
     return {out["path"]: out["md5"] for entry in lock_entries(text).values() for out in entry.get("outs", [])}
 
 
-def released(file: Path, record_file: Path, at: str | None = None, trust: bool = True) -> dict[str, Any]:
+def released(file: Path, record_file: Path, at: str | None = None, trust: bool = True) -> ReleasedLineage:
     """Return where a file that `lexveil privatize` wrote comes from.
 
     Args:
@@ -136,11 +137,6 @@ def released(file: Path, record_file: Path, at: str | None = None, trust: bool =
         record_file: beside it, see ``record_beside``.
         at: look in this git revision only; None in the work tree, then in all commits, newest first.
         trust: as of ``Files``.
-
-    Returns:
-        artifact, record (its content), made_with (name, sha256, path, stage; path and stage None where no dvc.lock
-        that is known here has it); at, commit, committed, chain, environments: as ``lineage``, of all stages that made
-        them, in the newest commit that has all of them or else most.
 
     Raises:
         RequestError: if the record is none.
@@ -150,18 +146,17 @@ def released(file: Path, record_file: Path, at: str | None = None, trust: bool =
         search = Search(Files(repo, trust))
         best: tuple[str | None, dict[str, tuple[str, str]]] = (None, {})
         for commit, outs in locks(repo, at):
-            found = search.find(record, outs)
-            if len(found) > len(best[1]):
-                best = (commit, found)
-            if len(found) == len(record["made_with"]):
+            matches = search.find(record, outs)
+            if len(matches) > len(best[1]):
+                best = (commit, matches)
+            if len(matches) == len(record["made_with"]):
                 break
     with history(at or best[0], trust) as known:
         return {
             "artifact": str(file),
             "record": record,
             "made_with": [
-                {"name": name, "sha256": hashed, **_where(known, best[1].get(name))}
-                for name, hashed in record["made_with"].items()
+                _made_with(known, name, hashed, best[1].get(name)) for name, hashed in record["made_with"].items()
             ],
             "at": at or best[0],
             "commit": known.commit,
@@ -174,7 +169,8 @@ def _maker(known: History, path: str) -> str:
     return known.made[known.makers(path)[0]][0]
 
 
-def _where(known: History, found: tuple[str, str] | None) -> dict[str, str | None]:
-    if found is None:
-        return {"path": None, "md5": None, "stage": None}
-    return {"path": found[0], "md5": found[1], "stage": _maker(known, found[0])}
+def _made_with(known: History, name: str, hashed: str, match: tuple[str, str] | None) -> MadeWith:
+    if match is None:
+        return {"name": name, "sha256": hashed, "path": None, "md5": None, "stage": None}
+    path, md5 = match
+    return {"name": name, "sha256": hashed, "path": path, "md5": md5, "stage": _maker(known, path)}

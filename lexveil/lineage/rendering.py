@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
 from lexveil.lineage.provenance import RECORDS
+from lexveil.lineage.results import Lineage, RunRecord, Verification
 
 
-def as_json(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the one line, or lines, of JSON."""
-    yield json.dumps(found, indent=2, ensure_ascii=False)
+def as_json(result: Lineage | Verification) -> Iterator[str]:
+    """Yield one JSON document."""
+    yield json.dumps(result, indent=2, ensure_ascii=False)
 
 
-def as_text(found: Mapping[str, Any]) -> Iterator[str]:
+def as_text(lineage: Lineage) -> Iterator[str]:
     """Yield the lines that people read."""
-    yield f"{found['artifact']}  {found.get('md5') or ''}".rstrip()
-    for item in found.get("made_with", ()):  # of a file that `lexveil privatize` wrote
-        where = f"{item['path']}  from {item['stage']}" if item["path"] else "in no dvc.lock that is known here"
-        yield f"  with     {item['name']}  sha256 {item['sha256']}: {where}"
-    yield from _privacy(found.get("record"))
-    if found["commit"]:
-        changes = "" if found["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
-        yield f"commit {found['commit']}{changes}"
-    for entry in found["chain"]:
+    yield f"{lineage['artifact']}  {lineage.get('md5') or ''}".rstrip()
+    if "record" in lineage:  # a file that `lexveil privatize` wrote
+        for file in lineage["made_with"]:
+            origin = f"{file['path']}  from {file['stage']}" if file["path"] else "in no dvc.lock that is known here"
+            yield f"  with     {file['name']}  sha256 {file['sha256']}: {origin}"
+        yield from _privacy(lineage["record"])
+    if lineage["commit"]:
+        changes = "" if lineage["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
+        yield f"commit {lineage['commit']}{changes}"
+    for entry in lineage["chain"]:
         yield ""
         yield entry["stage"]
         if entry["command"]:
@@ -37,15 +39,16 @@ def as_text(found: Mapping[str, Any]) -> Iterator[str]:
             by = f"  from {item['made_by']}" if item["made_by"] else ""
             since = "  (made again since)" if item["as_made"] is False else ""
             yield f"  input    {item['path']}  {item['md5']}{by}{since}"
-        for item in entry["outputs"]:
-            yield f"  output   {item['path']}  {item['md5']}{'' if item['unchanged'] else '  (changed since)'}"
+        for output in entry["outputs"]:
+            since = "" if output["unchanged"] else "  (changed since)"
+            yield f"  output   {output['path']}  {output['md5']}{since}"
         yield from _privacy(entry["privacy"])
-        for item in entry["sources"] or ():
-            yield f"  source   {item['path']}  {item['md5']}"
+        for source in entry["sources"] or ():
+            yield f"  source   {source['path']}  {source['md5']}"
         if entry["command"] is None and entry["sources"] is None:
             yield "  source   the files are not known here; `dvc fetch data.dvc` brings their list"
 
-    for name, environment in found["environments"].items():
+    for name, environment in lineage["environments"].items():
         if environment:
             yield ""
             yield f"environment {name}: {environment['python']} on {environment['platform']}"
@@ -59,7 +62,7 @@ def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"           {record['guarantee']['statement']}"
 
 
-def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
+def _made(made: RunRecord | None) -> Iterator[str]:
     if made is None:
         yield "  made     by a run that is not recorded: not `lexveil run`, or .provenance.json is of another time"
         return
@@ -69,12 +72,12 @@ def _made(made: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  code     commit {made['commit']}{'' if made['committed'] else ', with changes not committed'}"
 
 
-def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
+def as_mermaid(lineage: Lineage) -> Iterator[str]:
     """Yield a flowchart from the data to the artifact: a box for each stage, edges named by what goes over them."""
     yield "flowchart TD"
-    numbers = {entry["stage"]: f"s{number}" for number, entry in enumerate(found["chain"])}
+    numbers = {entry["stage"]: f"s{number}" for number, entry in enumerate(lineage["chain"])}
     edges: dict[tuple[str, str], list[str]] = {}
-    for entry in reversed(found["chain"]):
+    for entry in reversed(lineage["chain"]):
         opening, closing = ("[", "]") if entry["command"] else ("[(", ")]")
         hashes = "".join(f"<br/>{item['path']} {(item['md5'] or '')[:8]}" for item in entry["outputs"])
         yield f'    {numbers[entry["stage"]]}{opening}"{entry["stage"]}{hashes}"{closing}'
@@ -84,10 +87,10 @@ def as_mermaid(found: Mapping[str, Any]) -> Iterator[str]:
                     edges.setdefault((numbers[need], numbers[entry["stage"]]), []).append(item["path"])
     for (source, target), over in edges.items():
         yield f'    {source} -->|"{"<br/>".join(over)}"| {target}'
-    yield f'    artifact(["{found["artifact"]}<br/>{found.get("md5") or ""}"])'
-    owners = [item["stage"] for item in found["made_with"]] if "made_with" in found else [found["stage"]]
+    yield f'    artifact(["{lineage["artifact"]}<br/>{lineage.get("md5") or ""}"])'
+    owners = [item["stage"] for item in lineage["made_with"]] if "record" in lineage else [lineage["stage"]]
     for owner in dict.fromkeys(filter(None, owners)):
         yield f"    {numbers[owner]} --> artifact"
 
 
-FORMS = {"text": as_text, "json": as_json, "mermaid": as_mermaid}
+FORMS: dict[str, Callable[[Lineage], Iterator[str]]] = {"text": as_text, "json": as_json, "mermaid": as_mermaid}

@@ -13,6 +13,16 @@ from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, Listing, below, digest
 from lexveil.lineage.provenance import LOCKFILE, PROVENANCE, RECORDS, lock_entries, matching
+from lexveil.lineage.results import (
+    ArtifactLineage,
+    Chain,
+    ChainEntry,
+    Environment,
+    RunRecord,
+    SourceFile,
+    StageInput,
+    StageOutput,
+)
 from lexveil.runtime.dvc_graph import Graph, name_of, open_repo, read_graph
 
 if TYPE_CHECKING:
@@ -39,8 +49,8 @@ class History:
     nodes: dict[str, Any]
     made: dict[str, tuple[str, str | None]]
     files: Files
-    origins: dict[str, dict[str, Any]]
-    environments: dict[str, Any]
+    origins: dict[str, RunRecord]
+    environments: dict[str, Environment]
     commit: str | None
     committed: bool | None
 
@@ -60,7 +70,7 @@ class History:
         """
         if path in self.made:
             return self.made[path][1]
-        found: Listing = {}
+        files: Listing = {}
         for out in self.makers(path):
             listing = self.listing(out)
             if listing is None:
@@ -69,11 +79,11 @@ class History:
                 inside = path.removeprefix(f"{out}/")
                 if inside in listing:
                     return listing[inside]
-                found |= below(listing, inside)
+                files |= below(listing, inside)
             else:
-                place = out.removeprefix(f"{path}/")
-                found |= {f"{place}/{name}" if name else place: md5 for name, md5 in listing.items()}
-        return digest(found) if found else None
+                folder = out.removeprefix(f"{path}/")
+                files |= {f"{folder}/{name}" if name else folder: md5 for name, md5 in listing.items()}
+        return digest(files) if files else None
 
 
 @contextlib.contextmanager
@@ -110,9 +120,9 @@ def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) 
     graph = read_graph(repo)
     nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
     made = {_path(repo, out): (name, _md5(out)) for name, node in nodes.items() for out in node.outs}
-    noted = json.loads(_text(repo, PROVENANCE) or "{}")
-    origins = matching(noted, lock_entries(_text(repo, LOCKFILE)))
-    return History(graph, nodes, made, files, origins, noted.get("environments", {}), commit, committed)
+    provenance = json.loads(_text(repo, PROVENANCE) or "{}")
+    origins = matching(provenance, lock_entries(_text(repo, LOCKFILE)))
+    return History(graph, nodes, made, files, origins, provenance.get("environments", {}), commit, committed)
 
 
 def _text(repo: Repo, file: Path) -> str:
@@ -120,24 +130,12 @@ def _text(repo: Repo, file: Path) -> str:
     return str(repo.fs.read_text(path, encoding="utf-8")) if repo.fs.exists(path) else ""
 
 
-def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
+def lineage(artifact: Path, at: str | None = None) -> ArtifactLineage:
     """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
 
     Args:
+        artifact: an output, or a file or folder inside one.
         at: as it was in this git revision; None as it is.
-
-    Returns:
-        artifact, md5 (of an output or of a file inside one; None where DVC's cache does not tell), stage;
-        at; commit, committed (whether dvc.lock and dvc.yaml are as in that commit; None without git);
-        chain: from the artifact's stage down to the data, each entry with stage, command (None for data), params,
-        inputs (path, md5, made_by, as_made: it is what those stages last made; None where DVC's cache does not tell),
-        outputs (path, md5, unchanged: the file there now is still the recorded one),
-        sources (the files of the data that the chain reads: path, md5; None where DVC's cache does not tell),
-        privacy (the record of a run that rewrote documents, or None),
-        made (at, flow_run, flow_run_name and task_run of Prefect, commit, committed, environment: of the run that made
-        it; None where it was not `lexveil run`);
-        environments: Python, platform and packages of these runs. md5 of a folder is that of DVC's list of its files,
-        and ends in `.dir`.
 
     Raises:
         RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
@@ -146,7 +144,7 @@ def lineage(artifact: Path, at: str | None = None) -> dict[str, Any]:
         return trace(known, artifact, at)
 
 
-def trace(known: History, artifact: Path, at: str | None = None) -> dict[str, Any]:
+def trace(known: History, artifact: Path, at: str | None = None) -> ArtifactLineage:
     """As ``lineage``, of records that were read before."""
     owner = owner_of(known, artifact)
     return {
@@ -160,7 +158,7 @@ def trace(known: History, artifact: Path, at: str | None = None) -> dict[str, An
     }
 
 
-def chain(known: History, owners: Sequence[str]) -> dict[str, Any]:
+def chain(known: History, owners: Sequence[str]) -> Chain:
     """Return chain and environments of all that the stages ``owners`` need, themselves included."""
     names = ancestors(known.graph, owners)
     read = {_path_of(dep) for name in names for dep in known.graph.stages[name].deps}
@@ -181,7 +179,7 @@ def owner_of(known: History, artifact: Path) -> str:
     for stage in known.graph.stages.values():
         for out in stage.outs:
             if artifact == out or out in artifact.parents:
-                if any(known.made[_path_of(one)][1] is None for one in stage.outs):
+                if any(known.made[_path_of(output)][1] is None for output in stage.outs):
                     raise RequestError(
                         f"{artifact} is made by stage {stage.name}, which has not run yet; `lexveil run` runs it"
                     )
@@ -224,16 +222,16 @@ def params_of(known: History, name: str) -> dict[str, Any]:
     return params
 
 
-def _entry(known: History, name: str, read: set[str]) -> dict[str, Any]:
+def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
     stage, node = known.graph.stages[name], known.nodes[name]
-    inputs = []
+    inputs: list[StageInput] = []
     for path, md5 in inputs_of(known, name):
         makers = known.makers(path)
         by = ", ".join(sorted({known.made[out][0] for out in makers})) or None
         expected = known.hash_of(path) if makers else None
         inputs.append({"path": path, "md5": md5, "made_by": by, "as_made": expected == md5 if expected else None})
     outs = [_path_of(out) for out in stage.outs]
-    outputs = [
+    outputs: list[StageOutput] = [
         {"path": out, "md5": known.made[out][1], "unchanged": known.files.md5(out) == known.made[out][1]}
         for out in outs
     ]
@@ -249,9 +247,9 @@ def _entry(known: History, name: str, read: set[str]) -> dict[str, Any]:
     }
 
 
-def _sources(known: History, outs: list[str], read: set[str]) -> list[dict[str, str]] | None:
+def _sources(known: History, outs: list[str], read: set[str]) -> list[SourceFile] | None:
     """List the files of the data that lie in what was read."""
-    found = []
+    sources: list[SourceFile] = []
     for out in outs:
         listing = known.listing(out)
         if listing is None:
@@ -259,8 +257,8 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[dict[str, 
         for inside, md5 in sorted(listing.items()):
             path = f"{out}/{inside}" if inside else out
             if any(f"{path}/".startswith(f"{folder}/") for folder in read):
-                found.append({"path": path, "md5": md5})
-    return found
+                sources.append({"path": path, "md5": md5})
+    return sources
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, Any] | None:
@@ -288,12 +286,12 @@ def _md5(out: Output) -> str | None:
 
 
 def _artifact_md5(known: History, artifact: Path) -> str | None:
-    asked = _path_of(artifact)
-    found = known.hash_of(asked)
-    (out,) = known.makers(asked)
-    if found is None and known.listing(out) is not None:
+    path = _path_of(artifact)
+    md5 = known.hash_of(path)
+    (out,) = known.makers(path)
+    if md5 is None and known.listing(out) is not None:
         raise RequestError(f"{artifact} is not among the files that made up {out} when its stage last ran")
-    return found
+    return md5
 
 
 def code_state() -> tuple[str | None, bool | None]:

@@ -1,4 +1,4 @@
-"""Is what is there what the record claims? Every file of a chain is read and hashed; no cached hash is believed."""
+"""Verification of a chain against its records: every file is read and hashed, no cached hash is trusted."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, Listing
 from lexveil.lineage.provenance import LOCKFILE
 from lexveil.lineage.release_lineage import Search, released
+from lexveil.lineage.results import FileDifference, Finding, Kind, State, Verification
 from lexveil.lineage.trace import History, ancestors, history, inputs_of, owner_of, privacy_record
 from lexveil.runtime.hashes import sha256
 
-Finding = dict[str, Any]
 
-
-def verify(artifact: Path, at: str | None = None) -> dict[str, Any]:
+def verify(artifact: Path, at: str | None = None) -> Verification:
     """Compare an artifact, and all of its chain that is there, with what was recorded of them.
 
     Args:
         artifact: relative to the project.
         at: against the records of this git revision.
-
-    Returns:
-        artifact; at; holds: whether nothing differs; findings, one for each output, source, input and record of the
-        chain: path, kind ("output", "source", "code", "link" of a stage to the one before it, "record"), stage, state:
-            "same": it is as recorded;
-            "committed": code that is as recorded in a commit, named by ``commit``, and was changed since;
-            "absent": it is not there, so it cannot differ; "unknown": DVC's cache does not tell what it was;
-            "changed": it differs, in ``files`` (path, how: changed, missing or added; None where DVC's cache does not
-            tell what the files were).
 
     Raises:
         RequestError: if no stage makes the artifact, it has not been made, or is not there.
@@ -42,33 +32,37 @@ def verify(artifact: Path, at: str | None = None) -> dict[str, Any]:
         return _report(artifact, at, list(_findings(known, [owner])))
 
 
-def verify_released(file: Path, record_file: Path, at: str | None = None) -> dict[str, Any]:
+def verify_released(file: Path, record_file: Path, at: str | None = None) -> Verification:
     """Do the same for a file that `lexveil privatize` wrote: itself and its ledger against its record, then the chain.
 
     Raises:
         RequestError: if the record is none, or the file is not there.
     """
-    found = released(file, record_file, at, trust=False)
-    findings = list(_own(record_file, found["record"]))
-    for item in found["made_with"]:
-        state = "unknown" if item["path"] is None else "same"
+    origin = released(file, record_file, at, trust=False)
+    findings = list(_own(record_file, origin["record"]))
+    for item in origin["made_with"]:
+        state: State = "unknown" if item["path"] is None else "same"
         findings.append(_finding("link", item["path"] or item["name"], item["stage"], state))
-    with history(found["at"], trust=False) as known:
-        findings += _findings(known, sorted({item["stage"] for item in found["made_with"] if item["stage"]}))
-    return _report(file, found["at"], findings)
+    with history(origin["at"], trust=False) as known:
+        findings += _findings(known, sorted({item["stage"] for item in origin["made_with"] if item["stage"]}))
+    return _report(file, origin["at"], findings)
 
 
-def _report(artifact: Path, at: str | None, findings: Sequence[Finding]) -> dict[str, Any]:
-    holds = all(one["state"] != "changed" for one in findings)
+def _report(artifact: Path, at: str | None, findings: Sequence[Finding]) -> Verification:
+    holds = all(finding["state"] != "changed" for finding in findings)
     return {"artifact": artifact.as_posix(), "at": at, "holds": holds, "findings": list(findings)}
 
 
-def _finding(kind: str, path: str, stage: str | None, state: str, **more: Any) -> Finding:
-    return {"kind": kind, "path": path, "stage": stage, "state": state, **more}
+def _finding(kind: Kind, path: str, stage: str | None, state: State) -> Finding:
+    return {"kind": kind, "path": path, "stage": stage, "state": state}
+
+
+def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifference] | None) -> Finding:
+    return {"kind": kind, "path": path, "stage": stage, "state": "changed", "files": files}
 
 
 def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare output and token log with the hashes in their record; those of an older Lexveil have none."""
+    """Compare output and token log with the hashes in their record; records of an older Lexveil have none."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     written = record.get("output", {})
     # Up to schema 2 the token log was called a ledger; the oldest records have no hash of it.
@@ -83,7 +77,7 @@ def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
         elif sha256(path) == written[wanted]:
             yield _finding("output", str(path), None, "same")
         else:
-            yield _finding("output", str(path), None, "changed", files=[{"path": str(path), "how": "changed"}])
+            yield _changed("output", str(path), None, [{"path": str(path), "how": "changed"}])
 
 
 def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
@@ -102,7 +96,8 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
     """Compare an output with its hash; of the data only what the chain reads."""
-    kind, recorded = ("output" if read is None else "source"), known.made[out][1]
+    kind: Kind = "output" if read is None else "source"
+    recorded = known.made[out][1]
     now = known.files.now(out)
     if not now:
         return _finding(kind, out, name, "absent")
@@ -110,14 +105,14 @@ def _output(known: History, name: str, out: str, read: set[str] | None) -> Findi
         return _finding(kind, out, name, "same")
     listing = known.listing(out)
     if listing is None:
-        return _finding(kind, out, name, "changed", files=None)
+        return _changed(kind, out, name, None)
     files = list(_differences(out, listing, now))
     if read is not None:
-        files = [one for one in files if any(f"{one['path']}/".startswith(f"{folder}/") for folder in read)]
-    return _finding(kind, out, name, "changed", files=files) if files else _finding(kind, out, name, "same")
+        files = [file for file in files if any(f"{file['path']}/".startswith(f"{folder}/") for folder in read)]
+    return _changed(kind, out, name, files) if files else _finding(kind, out, name, "same")
 
 
-def _differences(out: str, recorded: Listing, now: Listing) -> Iterator[dict[str, str]]:
+def _differences(out: str, recorded: Listing, now: Listing) -> Iterator[FileDifference]:
     for inside in sorted(recorded.keys() | now.keys()):
         if recorded.get(inside) != now.get(inside):
             how = "added" if inside not in recorded else "missing" if inside not in now else "changed"
@@ -129,19 +124,19 @@ def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
     made = known.hash_of(path)
     if made is None:
         return _finding("link", path, name, "unknown")
-    return _finding("link", path, name, "same") if made == md5 else _finding("link", path, name, "changed", files=None)
+    return _finding("link", path, name, "same") if made == md5 else _changed("link", path, name, None)
 
 
 def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
     """Compare code with its hash: as it is, and as it was in the commit of the run or of the records."""
     if known.files.md5(path) == md5:
         return _finding("code", path, name, "same")
-    origin = known.origins.get(name, {}).get("commit")
+    run = known.origins.get(name)
     recorded_in = known.files.last_change(LOCKFILE.name, known.commit) if known.commit else None
-    for commit in filter(None, (origin, recorded_in, known.commit)):
+    for commit in filter(None, (run and run["commit"], recorded_in, known.commit)):
         if _committed(known.files, path, commit) == md5:
-            return _finding("code", path, name, "committed", commit=commit)
-    return _finding("code", path, name, "changed", files=[{"path": path, "how": "changed"}])
+            return {**_finding("code", path, name, "committed"), "commit": commit}
+    return _changed("code", path, name, [{"path": path, "how": "changed"}])
 
 
 def _committed(files: Files, path: str, commit: str) -> str | None:
@@ -157,16 +152,16 @@ def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator
     """Compare what the privacy record names with what the stages before made."""
     wanted = ancestors(known.graph, [name])
     outs = {out: md5 for out, (maker, md5) in known.made.items() if md5 and maker in wanted}
-    found = Search(known.files).find(record, outs)
-    for one in record["made_with"]:
-        # Where the content is not here at all, nothing can be said.
-        here = one in found or all(known.files.md5(out) for out in outs)
-        state = "same" if one in found else "changed" if here else "unknown"
-        path = found[one][0] if one in found else one
-        yield _finding("record", path, name, state, **({"files": None} if state == "changed" else {}))
+    matches = Search(known.files).find(record, outs)
+    complete = all(known.files.md5(out) for out in outs)  # else the content may just not be here
+    for file in record["made_with"]:
+        if file in matches:
+            yield _finding("record", matches[file][0], name, "same")
+        else:
+            yield _changed("record", file, name, None) if complete else _finding("record", file, name, "unknown")
 
 
-SAID = {
+CHANGED: dict[Kind, str] = {
     "output": "is not what {stage} made",
     "source": "is not what data.dvc names",
     "code": "is neither here nor in the run's commit what {stage} ran with",
@@ -174,7 +169,7 @@ SAID = {
     "record": "is not what the privacy record of {stage} names",
 }
 
-PLURAL = {
+PLURAL: dict[Kind, str] = {
     "output": "outputs",
     "source": "of data",
     "code": "of code",
@@ -183,16 +178,17 @@ PLURAL = {
 }
 
 
-def as_text(report: Mapping[str, Any]) -> Iterator[str]:
+def as_text(report: Verification) -> Iterator[str]:
     """Yield the lines that people read: what differs first."""
     findings = report["findings"]
     yield f"{report['artifact']}: {'everything that is here is' if report['holds'] else 'NOT'} as recorded"
-    for one in findings:
-        if one["state"] == "changed":
-            yield f"  CHANGED  {one['path']}: {SAID[one['kind']].format(stage=one['stage'] or 'lexveil privatize')}"
-            if one["files"] is None and one["kind"] == "output":
+    for finding in findings:
+        if finding["state"] == "changed":
+            difference = CHANGED[finding["kind"]].format(stage=finding["stage"] or "lexveil privatize")
+            yield f"  CHANGED  {finding['path']}: {difference}"
+            if finding["files"] is None and finding["kind"] == "output":
                 yield "           which of its files DVC's cache does not tell; `dvc fetch` brings the list"
-            for file in one["files"] or ():
+            for file in finding["files"] or ():
                 yield f"           {file['how']:8} {file['path']}"
     for state, text in (
         ("same", "as recorded"),
@@ -200,6 +196,6 @@ def as_text(report: Mapping[str, Any]) -> Iterator[str]:
         ("absent", "not here, so nothing to compare"),
         ("unknown", "not known here what was recorded"),
     ):
-        kinds = [one["kind"] for one in findings if one["state"] == state]
+        kinds = [finding["kind"] for finding in findings if finding["state"] == state]
         if kinds:
             yield f"  {text}: " + ", ".join(f"{kinds.count(kind)} {PLURAL[kind]}" for kind in dict.fromkeys(kinds))
