@@ -31,6 +31,7 @@ def letter(built: Project, tmp_path: Path) -> Path:
     ledger.write_bytes(b"a ledger")
     artifacts = built.artifacts()
     record = {
+        "schema": 3,
         "mode": "release",
         "guarantee": {"formula": "a bound", "statement": "In words.", "because": []},
         "made_with": {
