@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
+from tests.shared_trees import stand_beside
 
 SMALL = ["--mechanism", "madlib", "--epsilon", "10", "--words", "12", "--samples", "1000"]
 
@@ -26,11 +28,7 @@ SMALL = ["--mechanism", "madlib", "--epsilon", "10", "--words", "12", "--samples
 @pytest.fixture
 def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project folder with the artifacts of the built one."""
-    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
-    (tmp_path / "params.yaml").write_bytes((_built / "params.yaml").read_bytes())
-    (tmp_path / "artifacts").symlink_to(_built / "artifacts")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return stand_beside(_built, tmp_path, monkeypatch)
 
 
 def half_noise(name: str, vectors: Any, params: Any) -> Any:
@@ -146,6 +144,6 @@ def test_an_epsilon_that_is_none(epsilon: str, capsys: pytest.CaptureFixture[str
 
 
 def test_no_artifacts_yet(root: Path) -> None:
-    (root / "artifacts").unlink()
+    shutil.rmtree(root / "artifacts")
     with pytest.raises(RequestError, match="lexveil run"):
         task.audit("madlib", 1.0)

@@ -21,6 +21,7 @@ from intake_files import tree
 from lexveil.data import data_store, default, reviews
 from lexveil.data.reviews import Review
 from lexveil.errors import RequestError
+from tests.shared_trees import share
 
 # A change here changes the committed data.dvc and every number made from the default data: on purpose only.
 MD5 = {
@@ -35,6 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default data."""
     root = tmp_path_factory.mktemp("default")
     data_store.materialize_default(root)
+    share(root)
     return root / "data"
 
 

@@ -13,6 +13,7 @@ import pytest
 from scratch_project import Project, make_template
 
 import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
+from tests.shared_trees import share
 
 # Read when Prefect is imported, which the test files do: nothing of the user's home, and a server that starts sooner.
 os.environ.setdefault("PREFECT_HOME", str(Path(tempfile.gettempdir()) / "lexveil-tests-prefect"))
@@ -24,6 +25,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One project, made once and copied for each test."""
     root = tmp_path_factory.mktemp("template") / "project"
     make_template(root)
+    share(root)
     return root
 
 
@@ -47,6 +49,7 @@ def built_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         project = Project(root)
         project.dvc("repro")
         project.ran()
+    share(root)
     return root
 
 

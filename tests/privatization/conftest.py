@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from lexveil.ledger.ledger import Ledger
+from tests.shared_trees import stand_beside
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -19,12 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture
 def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The project's folder, as current folder."""
-    root = tmp_path / "project"
-    root.mkdir()
-    for name in ("artifacts", "data", "params.yaml"):
-        (root / name).symlink_to(_built / name)
-    (root / "dvc.yaml").write_text("stages: {}\n")
-    monkeypatch.chdir(root)
+    root = stand_beside(_built, tmp_path / "project", monkeypatch)
     with Ledger.open(root / ".lexveil/ledger") as ledger, ledger.begin({}) as release:
         release.request(["subject:1", "subject:2"], np.ones(2))
         release.reserve(3.0, None)

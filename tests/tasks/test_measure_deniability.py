@@ -1,6 +1,7 @@
 """The stage that measures N_w and S_w: what it writes, on which words, and that it is right where that can be known."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,29 @@ from lexveil.config import load_params
 from lexveil.errors import RequestError
 from tasks import measure_deniability as stage
 from tests.conftest import run_stage
+from tests.shared_trees import share, stand_beside
 
 SEGMENTATIONS = ("gst", "mst", "word")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _other_model(listed: Path) -> None:
+@pytest.fixture(scope="module")
+def _halved(_listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lists of words know half of the vocabulary, as another model would."""
-    folder = listed / "artifacts/word_orders/word/L0"
+    root = tmp_path_factory.mktemp("halved") / "project"
+    shutil.copytree(_listed, root)
+    folder = root / "artifacts/word_orders/word/L0"
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
     orders = np.load(folder / "orders.npy")
     half = len(words) // 2
     (folder / "words.txt").write_text("".join(f"{word}\n" for word in words[:half]), encoding="utf-8")
     np.save(folder / "orders.npy", orders[:, orders[0] < half])
+    share(root)
+    return root
 
 
 @pytest.fixture(autouse=True)
-def _inside(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(listed)
+def listed(_halved: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return stand_beside(_halved, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
 def change(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: Any) -> None:

@@ -28,7 +28,6 @@ OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbe
 
 @pytest.fixture(autouse=True)
 def _few(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(listed)
     documents = load_documents().slice(180, 40)
     monkeypatch.setattr(stage_adapter, "load_documents", lambda: documents)
 

@@ -27,6 +27,7 @@ from lexveil.report.svg import drawing, to_svg
 from lexveil.report.table import Column, Table
 from lexveil.runtime.stage import stage_main
 from tasks import report
+from tests.shared_trees import share
 
 ROOT = Path(__file__).parents[2]
 SECRET = "zyxomatic"  # stands in every document, and may stand nowhere else
@@ -286,6 +287,7 @@ def made(tmp_path_factory):
         patch.chdir(folder)
         make_artifacts()
         report.main()
+    share(folder)
     return folder
 
 

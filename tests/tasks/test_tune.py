@@ -31,6 +31,7 @@ from lexveil.tuning.candidates import STEPS, Candidate, choose, families, of_lar
 from lexveil.tuning.output import COLUMNS, as_table
 from lexveil.tuning.tune import tune
 from lexveil.tuning.word_list import known_words, read_words, words_of_project
+from tests.shared_trees import stand_beside
 
 FAST = ["--runs", "2", "--draws", "3"]
 
@@ -38,10 +39,7 @@ FAST = ["--runs", "2", "--draws", "3"]
 @pytest.fixture(autouse=True)
 def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A project folder with the artifacts of the built one."""
-    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
-    (tmp_path / "params.yaml").write_bytes((_built / "params.yaml").read_bytes())
-    (tmp_path / "artifacts").symlink_to(_built / "artifacts")
-    monkeypatch.chdir(tmp_path)
+    stand_beside(_built, tmp_path, monkeypatch)
     with mock.patch.dict(os.environ):
         yield tmp_path
 
@@ -351,6 +349,6 @@ def test_the_embedding_can_be_one_brought_in(words: Path, root: Path) -> None:
 
 
 def test_no_embedding(words: Path, root: Path) -> None:
-    (root / "artifacts").unlink()
+    shutil.rmtree(root / "artifacts")
     with pytest.raises(MissingArtifact, match="lexveil run"):
         tune(max_loss=0.1, words=words)

@@ -47,13 +47,14 @@ from lexveil.runtime import pool
 from lexveil.runtime.pool import ordered_map
 from tests.conftest import ROOT
 from tests.runtime.pool_functions import interruptible
+from tests.shared_trees import share, stand_beside
 
 BATCHES = (1, 64, 4096)
 POLICY = Policy("perturb", "keep", "sample")
 
 
 @pytest.fixture(scope="module")
-def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _permuted(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with a list set, which any order will do for, and a calibration that takes every epsilon."""
     root = tmp_path_factory.mktemp("listed")
     (root / "artifacts").mkdir()
@@ -69,13 +70,13 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         words = load_embedding("gst").tokens[:900]
         orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
         write_word_orders(WordLists(words, orders), {}, paths.word_orders("gst", "L0"))
+    share(root)
     return root
 
 
 @pytest.fixture
-def listed(_listed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(_listed)
-    return _listed
+def listed(_permuted: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return stand_beside(_permuted, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
 def some_texts(n: int = 150) -> list[str]:
