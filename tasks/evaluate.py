@@ -11,9 +11,9 @@ from __future__ import annotations
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +26,20 @@ from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.language_models import load_language_model
 from lexveil.config import CLEAN, EvaluationParams, Params, load_params
 from lexveil.errors import RequestError
-from lexveil.evaluation.base import Encoder, LanguageModel, joined
-from lexveil.evaluation.encoder import TfidfMean, similarity
+from lexveil.evaluation.base import Encoder, LanguageModel
+from lexveil.evaluation.encoder import TfidfMean
 from lexveil.evaluation.language_model import NgramModel
-from lexveil.evaluation.membership import STREAM, PaperAttacker, attacked, membership_entry, parts_of
-from lexveil.evaluation.ngrams import CountedTexts
-from lexveil.evaluation.registry import CLASSIFIERS, ENCODERS, LANGUAGE_MODELS
-from lexveil.evaluation.text_quality import drawn, perplexity_entry, similarity_entry, texts_of
-from lexveil.evaluation.utility import TARGET_OF, LeftOut, attack, entry, problem_of, shuffles_of, utility
-from lexveil.mechanisms.noise.streams import stream
+from lexveil.evaluation.membership import parts_of
+from lexveil.evaluation.metrics import BY_NAME, METRICS
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
+from lexveil.evaluation.registry import ENCODERS, LANGUAGE_MODELS
+from lexveil.evaluation.utility import LeftOut
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_table, write_json
 
-STAGE = "evaluate"  # the name of its streams
+STAGE = "evaluate"
 LARGE = 50_000_000  # bytes of documents from which on data sets are learnt from side by side
-Part = tuple[str, pa.Table, pa.Table]  # a data set: its name, its documents as they were given, and rewritten
 
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
 
@@ -55,11 +53,6 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
     made_by = "baseline" if mechanism == "none" else f"privatize@{mechanism}-{strategy}-{epsilon}"
     file = paths.private(mechanism, strategy, epsilon) / "documents.parquet"
     return read_table(file, made_by, [*KEPT, "text", "text_b"])
-
-
-def both(documents: pa.Table) -> tuple[list[str], list[str | None]]:
-    """The text of each document, and the second of a pair."""
-    return documents.column("text").to_pylist(), documents.column("text_b").to_pylist()
 
 
 def load_encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
@@ -79,19 +72,12 @@ def load_reader(settings: EvaluationParams) -> LanguageModel:
     return LANGUAGE_MODELS[settings.language_model].maker(settings)()
 
 
-def evaluate(
-    clean: pa.Table,
-    private: pa.Table,
-    params: Params,
-    encoder_of: Callable[[Sequence[str]], Encoder],
-    language_model: LanguageModel,
-) -> dict[str, Any]:
-    """All measures of every data set, by its name.
+def evaluate(clean: pa.Table, private: pa.Table, params: Params, models: Models) -> dict[str, dict[str, Entry]]:
+    """All metrics of every data set, by its name.
 
     Args:
         clean: documents as they were given: dataset, doc_id, split, label, attribute, text, text_b.
         private: the same, with rewritten texts, in the same order.
-        encoder_of: makes the encoder of a data set from clean texts of it.
 
     Raises:
         RequestError: if the two are not of the same documents.
@@ -102,85 +88,34 @@ def evaluate(
         )
     datasets = sorted(clean.column("dataset").unique().to_pylist())
 
-    def parts() -> Iterator[Part]:
-        for dataset in datasets:
-            one, other = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
-            yield dataset, one, other
+    def texts_of(dataset: str, models: Models) -> DatasetTexts:
+        given, rewritten = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
+        return DatasetTexts(dataset, given, rewritten, params.evaluation, params.seed, models)
 
-    def to_learn() -> Iterator[tuple[Part, list[PaperAttacker] | None]]:
-        for part in parts():
-            nothing = isinstance(parts_of(part[1].column(TARGET_OF["utility"]).to_pylist()), LeftOut)
-            yield part, None if nothing else load_attackers(part[0])  # a worker need not have this folder
+    def to_train() -> Iterator[DatasetTexts]:
+        for dataset in datasets:
+            texts = texts_of(dataset, Models())
+            attackable = not isinstance(parts_of(texts.column("label")), LeftOut)
+            # A worker need not have the folder of the attackers.
+            yield replace(texts, models=Models(attackers=load_attackers(dataset))) if attackable else texts
 
     # The encoder and the language model stay here: they are large, and what they do takes less time.
-    where = params.machine if clean.nbytes >= LARGE and len(datasets) > 1 else params.machine.alone()
-    with closing(ordered_map(Learner(params), to_learn(), where)) as all_learnt:
+    machine = params.machine if clean.nbytes >= LARGE and len(datasets) > 1 else params.machine.alone()
+    with closing(ordered_map(trained_metrics, to_train(), machine)) as trained:
         return {
-            part[0]: of_part | read(*part, params, encoder_of, language_model)
-            for part, of_part in zip(parts(), all_learnt, strict=True)
+            dataset: entries | computed(texts_of(dataset, models), trained=False)
+            for dataset, entries in zip(datasets, trained, strict=True)
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Learner:
-    """``learnt`` of one data set, in whatever process it finds itself."""
-
-    params: Params
-
-    def __call__(self, item: tuple[Part, list[PaperAttacker] | None]) -> dict[str, Any]:
-        """Measure what is learnt from its texts."""
-        part, attackers = item
-        return learnt(*part, self.params, attackers)
+def trained_metrics(texts: DatasetTexts) -> dict[str, Entry]:
+    """The metrics that train models on the texts of one data set, in whatever process."""
+    return computed(texts, trained=True)
 
 
-def learnt(
-    dataset: str, clean: pa.Table, private: pa.Table, params: Params, attackers: list[PaperAttacker] | None
-) -> dict[str, Any]:
-    """Utility, attack and membership inference: what is learnt from the texts of one data set.
-
-    Args:
-        attackers: on its members; None where they cannot be asked for, by ``parts_of``.
-    """
-    settings = params.evaluation
-    make = CLASSIFIERS[settings.classifier].maker(settings)
-    clean_texts, private_texts = CountedTexts.each(joined(*both(clean)), joined(*both(private)))
-    labels = clean.column(TARGET_OF["utility"]).to_pylist()
-    made: dict[str, Any] = {}
-    for name, measure, max_classes in (("utility", utility, None), ("attack", attack, settings.max_classes)):
-        target = TARGET_OF[name]
-        splits, classes = (clean.column(column).to_pylist() for column in ("split", target))
-        problem = problem_of(target, splits, classes, max_classes)
-        if isinstance(problem, LeftOut):
-            made[name] = {"left_out": problem.reason}
-            continue
-        rngs = [stream(params.seed, STAGE, dataset, target, str(number)) for number in range(settings.shuffles)]
-        shuffles = shuffles_of(problem, rngs, settings.train_share)
-        made[name] = entry(problem, shuffles, measure(clean_texts, private_texts, problem, shuffles, make))
-    parts = parts_of(labels)
-    if isinstance(parts, LeftOut):
-        return made | {"membership": {"left_out": parts.reason}}
-    rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in range(settings.shuffles)]
-    assert attackers is not None
-    results = attacked(clean_texts.counts, private_texts.counts, parts, rngs, attackers)
-    return made | {"membership": membership_entry(results, parts.n_classes)}
-
-
-def read(
-    dataset: str,
-    clean: pa.Table,
-    private: pa.Table,
-    params: Params,
-    encoder_of: Callable[[Sequence[str]], Encoder],
-    language_model: LanguageModel,
-) -> dict[str, Any]:
-    """Similarity and perplexity: of some texts of one data set, the same in all runs."""
-    n_texts = [1 + (second is not None) for second in both(clean)[1]]
-    rows = drawn(n_texts, params.evaluation.max_texts, stream(params.seed, STAGE, dataset, "texts"))
-    original, rewritten = texts_of(*both(clean), rows), texts_of(*both(private), rows)
-    return {
-        "similarity": similarity_entry(similarity(encoder_of(original), original, rewritten)),
-        "perplexity": perplexity_entry(language_model.score(rewritten)),
-    }
+def computed(texts: DatasetTexts, *, trained: bool) -> dict[str, Entry]:
+    """The metrics of one data set that are trained, or the others."""
+    return {metric.name: metric.compute(texts) for metric in METRICS if metric.trained == trained}
 
 
 def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path) -> dict[str, Any]:
@@ -193,7 +128,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     private = read_run(mechanism, strategy, epsilon)
     clean = private if mechanism == "none" else read_run(*CLEAN)
     settings = params.evaluation
-    encoder_of, language_model = load_encoder(settings), load_reader(settings)
+    models = Models(load_encoder(settings), load_reader(settings))
     record = {
         "mechanism": mechanism,
         "strategy": strategy,
@@ -202,7 +137,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
         "encoder": settings.encoder,
         "language_model": settings.language_model,
         "shuffles": settings.shuffles,
-        "datasets": evaluate(clean, private, params, encoder_of, language_model),
+        "datasets": evaluate(clean, private, params, models),
     }
     write_json(record, out)
     return record
@@ -218,25 +153,11 @@ def main() -> None:
         epsilon = float(sys.argv[3])
     except ValueError:
         raise RequestError(usage) from None
-    made = run(mechanism, strategy, epsilon, load_params(), paths.evaluation(mechanism, strategy, epsilon))
-    for dataset, one in made["datasets"].items():
-        for name, result in one.items():
-            print(f"{dataset}, {name}: {in_words(name, result)}")
-
-
-def in_words(name: str, result: Mapping[str, Any]) -> str:
-    """One line of what was measured."""
-    if result["left_out"] is not None:
-        return f"left out, {result['left_out']}"
-    if name == "similarity":
-        return f"mean cosine {result['mean']:.3f} of {result['n_compared']:,} texts"
-    if name == "perplexity":
-        return f"mean {result['mean']:,.1f} of {result['n_texts']:,} texts, {result['corpus']:,.1f} of all as one"
-    if name == "membership":
-        auc = result["auc"]["mean"]
-        return f"AUC {auc:.3f} ± {result['standard_error']:.3f}, {result['n_in']:,} in and {result['n_out']:,} out"
-    scores = ", ".join(f"{setting} {score['macro_f1']['mean']:.3f}" for setting, score in result["scores"].items())
-    return f"macro F1 {scores}; majority {result['majority']['macro_f1']:.3f}"
+    record = run(mechanism, strategy, epsilon, load_params(), paths.evaluation(mechanism, strategy, epsilon))
+    for dataset, entries in record["datasets"].items():
+        for name, entry in entries.items():
+            left_out = entry["left_out"]
+            print(f"{dataset}, {name}: {BY_NAME[name].summary(entry) if left_out is None else f'left out, {left_out}'}")
 
 
 if __name__ == "__main__":

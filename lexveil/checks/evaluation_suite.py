@@ -1,10 +1,11 @@
-"""What must hold of the scores: one row per run, data set and setting, from tasks/check_evaluation.py."""
+"""What must hold of the scores: one row per run, data set and setting, from evaluation_cells."""
 
 from __future__ import annotations
 
 import great_expectations as gx
 
 from lexveil.checks.rules import TOLERANCE, at_least_one_row, between, each_once, none_of, suite_of
+from lexveil.evaluation.metrics import METRICS
 
 AGAIN = (
     "`dvc repro --force evaluate evaluate_baseline` makes them again; if this stays, it is a fault of tasks/evaluate.py"
@@ -41,7 +42,7 @@ def evaluation_suite() -> gx.ExpectationSuite:
         ),
         between(
             "below_majority",
-            "Who learns from clean texts is not worse than the most frequent class, by more than chance",
+            "A classifier of clean texts is not below the majority-class baseline by more than chance",
             f"{{unexpected:,}} of {{checked:,}} {ROWS} are worse in clear than the most frequent class (data set "
             "{dataset}, {setting}: macro F1 {worst:.3f} further below than the number of documents asked about "
             "explains, limit {limit:g})",
@@ -67,7 +68,8 @@ COUNTED = (
     ),
     (
         "n_outside",
-        "F1, accuracy and AUC lie in [0, 1], cosines in [-1, 1], and perplexities are finite and at least 1",
+        "Every score lies in the range of its metric: "
+        + ", ".join(f"{metric.title} in [{metric.limits[0]:g}, {metric.limits[1]:.3g}]" for metric in METRICS),
         "have scores that do not lie in their range (up to {worst:.0f})",
     ),
     (

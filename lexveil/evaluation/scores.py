@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScore
 
 
 def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScores:
-    """What whoever always says the most frequent class of ``learnt`` gets; of equally frequent ones the first by name.
+    """Majority-class baseline: the most frequent class of ``learnt``, of equally frequent ones the first by name.
 
     A classifier that is no better found nothing in the texts.
     """
@@ -63,6 +64,11 @@ def mean_sd(values: Sequence[float]) -> dict[str, Any]:
         "sd": round(statistics.stdev(each), DIGITS) if len(each) > 1 else None,
         "each": each,
     }
+
+
+def half_width(n: int) -> float:
+    """Half of the 95% interval of a share of one half, seen in n documents: 1.96·√(1/4n)."""
+    return 1.96 * math.sqrt(0.25 / n)
 
 
 def relative_gain(

@@ -1,8 +1,8 @@
 """Utility and empirical privacy of rewritten texts, in the manner of CLMLDP (Tables 3 and 4) and TEM.
 
-Utility is how well the label of a document is predicted by whoever learnt from rewritten texts. Empirical privacy is
-how well the attribute (the author, say) is predicted: by a *static* attacker, who learnt from clean texts, and by an
-*adaptive* one, who learnt from texts that were rewritten the same way.
+Utility is how well the label of a document is predicted after training on rewritten texts. Empirical privacy is how
+well the attribute (the author, say) is predicted: by a *static* attacker, trained on clean texts, and by an *adaptive*
+one, trained on texts that were rewritten the same way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ Measured = dict[str, list[ClassificationScores]]
 TRAIN = "train"
 HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
 
-# What is predicted, and which scores there are: on which texts, or by which attacker.
-TARGET_OF = {"utility": "label", "attack": "attribute"}
+# Which scores there are: on which texts, or by which attacker.
 SETTINGS = {"utility": ("private", "clean"), "attack": ("static", "adaptive")}
 
 
@@ -70,6 +69,11 @@ class Shuffle:
 
     order: Rows
     seed: int
+
+
+Scorer = Callable[
+    [Sequence[str], Sequence[str], Problem, Sequence[Shuffle], Callable[[int], Classifier]], Measured
+]  # clean texts, rewritten ones, what is predicted, the trainings, and what makes a classifier from a seed
 
 
 def problem_of(

@@ -2,80 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from lexveil.evaluation.metrics import BY_NAME, METRICS
+from lexveil.evaluation.metrics.base import PaperTable
+from lexveil.evaluation.metrics.utility import LOSS
 from lexveil.report import formatting
-from lexveil.report.evaluation_values import (
-    ADAPTIVE,
-    BACK_END,
-    CLEAN,
-    COSINE,
-    GAIN,
-    LOSS,
-    MAJORITY,
-    MEMBERSHIP,
-    ON_CLEAN_MICRO,
-    PERPLEXITY,
-    STATIC,
-    STATIC_ACCURACY,
-    TARGET,
-    UTILITY,
-    UTILITY_MICRO,
-    EvaluatedRun,
-    Key,
-    Measure,
-    Values,
-    averages,
-    losses,
-)  # fmt: skip
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, EvaluatedRun, Key, Values, averages, losses
 from lexveil.report.literature import Literature, beside, groups
 from lexveil.report.table import Column, Table
 
 OURS = "this project"
 
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A table of the papers.
-
-    Attributes:
-        name: for ids.
-        caption: what it shows; the data set comes before it and the back end after it.
-        measures: its rows, one of each per mechanism and strategy.
-        source: where the papers have it.
-    """
-
-    name: str
-    caption: str
-    measures: tuple[Measure, ...]
-    source: str
-
-    @property
-    def part(self) -> str:
-        """The entry that its last own measure is in."""
-        return next(one.part for one in reversed(self.measures) if one.part)
-
-
-FORMS = (
-    Form(
-        "utility",
-        "utility, micro F1 (accuracy) on rewritten texts",
-        (UTILITY_MICRO,),
-        "CLMLDP Tables 3, 5 and 6; 1-Diffractor Tables 1 and 3",
-    ),
-    Form("on-clean", "utility, micro F1 (accuracy) on clean texts", (ON_CLEAN_MICRO,), "TEM Figure 1a"),
-    Form("attack", "task and attackers, macro F1", (UTILITY, STATIC, ADAPTIVE, GAIN), "CLMLDP Table 4"),
-    Form("static", "static attacker, accuracy", (STATIC_ACCURACY,), "1-Diffractor Table 4 and Figure 5"),
-    Form("cosine", "cosine of original and rewritten text", (COSINE,), "CLMLDP Table 1, 1-Diffractor Table 2"),
-    Form("perplexity", "perplexity of the texts", (PERPLEXITY,), "CLMLDP Table 2"),
-    Form("membership", "membership inference, AUC", (MEMBERSHIP,), "TEM Figure 1b"),
-)
+FORMS = tuple(table for metric in METRICS for table in metric.tables)
 _AVERAGED = (
-    *(form for form in FORMS if form.name in ("cosine", "perplexity")),
-    Form("loss", "utility loss against clean texts, micro F1", (LOSS,), "CLMLDP and 1-Diffractor Figure 2"),
+    *(form for form in FORMS if form.averaged),
+    PaperTable("loss", "utility loss against clean texts, micro F1", (LOSS,), "CLMLDP and 1-Diffractor Figure 2"),
 )
 
 
@@ -102,11 +45,11 @@ def average_tables(
     tables = []
     own = {name: {**of, **losses(of)} for name, of in values_of.items()}
     for form in _AVERAGED:
-        (measure,) = form.measures
-        measured = [name for name, of in own.items() if any(known == measure.name for known, _ in of)]
+        (score,) = form.scores
+        measured = [name for name, of in own.items() if any(known == score.name for known, _ in of)]
         sets = dict.fromkeys([tuple(measured)] if len(measured) > 1 else [])
         sets |= dict.fromkeys(
-            group for group in groups(published, measure.published, measured) if sorted(group) != sorted(measured)
+            group for group in groups(published, score.published, measured) if sorted(group) != sorted(measured)
         )
         for place, group in enumerate(sets, 1):
             what = f"Mean over {formatting.listed(list(group))}"
@@ -119,7 +62,7 @@ def _table(
     name: str,
     what: str,
     datasets: Sequence[str],
-    form: Form,
+    form: PaperTable,
     clean: EvaluatedRun,
     of: Values,
     runs: Sequence[Key],
@@ -127,22 +70,20 @@ def _table(
 ) -> Table | None:
     rows_of = list(dict.fromkeys((mechanism, strategy) for mechanism, strategy, _ in runs))
     epsilons = sorted({epsilon for _, _, epsilon in runs})
-    show = formatting.mean_sd_one if form.measures[0] is PERPLEXITY else formatting.mean_sd
+    show = formatting.mean_sd_one if form.scores[0].decimals == 1 else formatting.mean_sd
     printed = {
-        one.name: beside(published, datasets, one.published, rows_of, epsilons)
-        for one in form.measures
-        if one.published
+        one.name: beside(published, datasets, one.published, rows_of, epsilons) for one in form.scores if one.published
     }
     rows: list[tuple[Any, ...]] = []
     quiet: set[int] = set()
     for mechanism, strategy in rows_of:
-        for measure in form.measures:
-            each = [of.get((measure.name, (mechanism, strategy, epsilon))) for epsilon in epsilons]
+        for score in form.scores:
+            each = [of.get((score.name, (mechanism, strategy, epsilon))) for epsilon in epsilons]
             if any(one is not None for one in each):
-                base, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
-                rows.append((mechanism, strategy, measure.words, OURS, base, majority, *each))
-        for measure in form.measures:
-            for row in printed.get(measure.name, ()) if rows else ():
+                base, majority = of.get((score.name, CLEAN)), of.get((score.name, MAJORITY))
+                rows.append((mechanism, strategy, score.words, OURS, base, majority, *each))
+        for score in form.scores:
+            for row in printed.get(score.name, ()) if rows else ():
                 if (row.mechanism, row.strategy) == (mechanism, strategy):
                     quiet.add(len(rows))
                     at = [row.at.get(epsilon) for epsilon in epsilons]
@@ -150,7 +91,7 @@ def _table(
                         (
                             mechanism,
                             strategy,
-                            measure.words,
+                            score.words,
                             f"published, other models: {row.source}",
                             row.clean,
                             None,
@@ -168,20 +109,21 @@ def _table(
         Column("majority", "Majority", show, "No rewriting"),
         *(Column(f"epsilon_{one:g}", formatting.epsilon(one), show, "Base ε") for one in epsilons),
     ]
-    part = form.part
     dropped = [
         place
         for place, column in enumerate(columns)
-        if (column.key == "score" and len(form.measures) == 1)
+        if (column.key == "score" and len(form.scores) == 1)
         or (column.key == "figures" and not quiet)
         or (column.key in ("clean", "majority") and all(row[place] is None for row in rows))
     ]
     kept = [place for place in range(len(columns)) if place not in dropped]
-    back_end = f"{BACK_END.get(part, 'classifier').replace('_', ' ')}: {clean.back_end(part)}"
+    metric = BY_NAME[form.scores[-1].metric]
+    back_end = f"{(metric.back_end or 'classifier').replace('_', ' ')}: {clean.back_end(metric.name)}"
     note = f"The form of {form.source}."
     if len(datasets) == 1:
-        parts = dict.fromkeys(one.part for one in form.measures if one.part)
-        note = " ".join([*filter(None, (_note(clean, datasets[0], one) for one in parts)), note])
+        for metric_name in reversed(dict.fromkeys(score.metric for score in form.scores)):
+            entry = clean.entry(datasets[0], metric_name)
+            note = note if entry is None else f"{BY_NAME[metric_name].note(entry)} {note}"
     if quiet:
         note += (
             " Rows marked published are as the papers print them, measured with other models on texts rewritten in "
@@ -195,40 +137,3 @@ def _table(
         note,
         frozenset(quiet),
     )
-
-
-def _note(clean: EvaluatedRun, dataset: str, part: str) -> str:
-    """How many documents stand behind the numbers of a table, and what ± means."""
-    entry = clean.entry(dataset, part)
-    if entry is None:
-        return ""
-    if part == "similarity":
-        return (
-            f"{entry['n_compared']:,} of {entry['n_texts']:,} texts could be compared; ± is the standard deviation "
-            "over texts."
-        )
-    if part == "perplexity":
-        return (
-            f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the {entry['n_tokens']:,} tokens of the "
-            "clean texts are unknown to the model. Lower is more like ordinary text."
-        )
-    if part == "membership":
-        return (
-            f"{entry['n_in']:,} texts that were learnt from and {entry['n_out']:,} that were not; 0.5 is guessing. "
-            "± is the standard deviation over trainings."
-        )
-    n_test, target = entry["n_test"], TARGET[part]
-    said = (
-        f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of {entry['n_train']:,} "
-        f"documents of split train, scored on {n_test:,} of split {entry['held_out']}. From that many a share of "
-        f"one half is known to ± {half_width(n_test):.2f} (95%)."
-    )
-    if entry["n_left_out"]:
-        why = f"their {target.lower()} is unknown or rare"
-        said += f" {entry['n_left_out']:,} documents of these splits are left out: {why}."
-    return said
-
-
-def half_width(n: int) -> float:
-    """Half of the 95% interval of a share of one half, seen in n documents: 1.96·√(1/4n)."""
-    return 1.96 * math.sqrt(0.25 / n)

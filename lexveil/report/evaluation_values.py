@@ -1,4 +1,4 @@
-"""The means of the evaluation that the report shows, by measure and run."""
+"""The means of the evaluation that the report shows, by score and run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexveil.errors import CheckFailed
+from lexveil.evaluation.metrics import BY_NAME, METRICS
+from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
+from lexveil.evaluation.metrics.base import Score
+from lexveil.evaluation.metrics.utility import LOSS, UTILITY, UTILITY_MICRO
 from lexveil.evaluation.scores import relative_gain
 from lexveil.report.formatting import MeanSd
 
@@ -17,75 +21,11 @@ DIGITS = 9  # of what is computed here: the last bits of a float are no result
 Key = tuple[str, str, float]
 CLEAN: Key = ("none", "none", 0.0)
 
-# Means of one data set, by measure and run; the clean baseline is the run CLEAN, and MAJORITY looks at no text.
+# Means of one data set, by score and run; the clean baseline is the run CLEAN, and MAJORITY looks at no text.
 Values = Mapping[tuple[str, Key], MeanSd]
 MAJORITY: Key = ("majority", "none", 0.0)
 
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One number of a run.
-
-    Attributes:
-        name: in Values.
-        words: what a row calls it.
-        part: which entry of a data set's record it is in.
-        path: where in that entry its mean and deviation stand.
-        published: what published.csv calls the same.
-    """
-
-    name: str
-    words: str
-    part: str
-    path: tuple[str, ...]
-    published: tuple[str, ...] = ()
-
-
-def _score(part: str, setting: str, metric: str, words: str, *published: str) -> Measure:
-    return Measure(f"{part}_{setting}_{metric}", words, part, ("scores", setting, metric), published)
-
-
-UTILITY = _score("utility", "private", "macro_f1", "utility F1", "utility_macro_f1")
-UTILITY_MICRO = _score("utility", "private", "micro_f1", "utility", "utility_micro_f1", "utility_accuracy")
-ON_CLEAN = _score("utility", "clean", "macro_f1", "utility on clean texts")
-ON_CLEAN_MICRO = _score("utility", "clean", "micro_f1", "utility on clean texts", "utility_clean_accuracy")
-STATIC = _score("attack", "static", "macro_f1", "static F1", "attack_static_macro_f1")
-ADAPTIVE = _score("attack", "adaptive", "macro_f1", "adaptive F1", "attack_adaptive_macro_f1")
-STATIC_ACCURACY = _score("attack", "static", "accuracy", "static accuracy", "attack_static_accuracy")
-COSINE = Measure("cosine", "cosine", "similarity", (), ("cosine",))
-PERPLEXITY = Measure("perplexity", "perplexity", "perplexity", (), ("perplexity",))
-MEMBERSHIP = Measure("membership_auc", "AUC", "membership", ("auc",), ("membership_auc",))
-# Computed from the others.
-GAIN = Measure("relative_gain", "relative gain", "", (), ("relative_gain",))
-LOSS = Measure("utility_loss", "utility loss", "utility", ())
-
-MEASURES = (
-    UTILITY,
-    UTILITY_MICRO,
-    ON_CLEAN,
-    ON_CLEAN_MICRO,
-    STATIC,
-    ADAPTIVE,
-    STATIC_ACCURACY,
-    COSINE,
-    PERPLEXITY,
-    MEMBERSHIP,
-)
-PARTS = {
-    "utility": "utility",
-    "attack": "attack",
-    "similarity": "cosine similarity",
-    "perplexity": "perplexity",
-    "membership": "membership inference",
-}
-TARGET = {"utility": "Label", "attack": "Attribute"}
-BACK_END = {
-    "utility": "classifier",
-    "attack": "classifier",
-    "similarity": "encoder",
-    "perplexity": "language_model",
-}
-_ALWAYS = {"membership": "linear"}  # whatever evaluation.classifier is
+SCORES = tuple(score for metric in METRICS for score in metric.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +33,7 @@ class EvaluatedRun:
     """What was measured of one run.
 
     Attributes:
-        record: mechanism, strategy, epsilon, the back ends; datasets: an entry for each measure, by name.
+        record: mechanism, strategy, epsilon, the back ends; datasets: an entry for each metric, by name.
     """
 
     record: Mapping[str, Any]
@@ -108,37 +48,27 @@ class EvaluatedRun:
         """The data sets, by name."""
         return sorted(self.record["datasets"])
 
-    def entry(self, dataset: str, part: str) -> Mapping[str, Any] | None:
-        """What is said of one measure in one data set; None where it is left out or was not measured."""
-        found: Mapping[str, Any] | None = self.record["datasets"].get(dataset, {}).get(part)
-        return None if found is None or found["left_out"] is not None else found
+    def entry(self, dataset: str, metric: str) -> Mapping[str, Any] | None:
+        """The record of one metric in one data set; None where it is left out or was not measured."""
+        entry: Mapping[str, Any] | None = self.record["datasets"].get(dataset, {}).get(metric)
+        return None if entry is None or entry["left_out"] is not None else entry
 
-    def value(self, dataset: str, measure: Measure) -> MeanSd | None:
+    def value(self, dataset: str, score: Score) -> MeanSd | None:
         """Mean, deviation and standard error; None where it is left out or was not measured."""
-        entry = self.entry(dataset, measure.part)
-        found: Any = entry
-        for name in measure.path:
-            found = None if found is None else found.get(name)
-        if entry is None or found is None or found["mean"] is None:
+        entry = self.entry(dataset, score.metric)
+        figures: Any = entry
+        for name in score.path or ():
+            figures = None if figures is None else figures.get(name)
+        if entry is None or score.path is None or figures is None or figures["mean"] is None:
             return None
-        mean, sd = float(found["mean"]), found.get("sd")
-        error = _standard_error(measure.part, entry, mean, sd)
+        mean, sd = float(figures["mean"]), figures.get("sd")
+        error = BY_NAME[score.metric].standard_error(entry, mean, sd)
         return MeanSd(mean, sd, None if error is None else round(error, DIGITS))
 
-    def back_end(self, part: str) -> str:
-        """The model a measure was made with."""
-        return _ALWAYS.get(part) or str(self.record.get(BACK_END[part]) or "not recorded")
-
-
-def _standard_error(part: str, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:
-    """Of a mean. Trainings and the number of documents that are asked about both make a score uncertain."""
-    if part in TARGET:
-        return math.hypot(sd or 0.0, math.sqrt(mean * (1 - mean) / entry["n_test"]))
-    if part == "membership":
-        return math.hypot(sd or 0.0, entry.get("standard_error") or 0.0)
-    if part == "similarity" and sd is not None and entry["n_compared"]:
-        return float(sd / math.sqrt(entry["n_compared"]))
-    return None
+    def back_end(self, name: str) -> str:
+        """The model a metric was computed with."""
+        metric = BY_NAME[name]
+        return metric.only_back_end or str(self.record.get(metric.back_end) or "not recorded")
 
 
 def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) -> None:
@@ -147,8 +77,8 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
     Raises:
         CheckFailed: if they were not, and so cannot be compared.
     """
-    for name in dict.fromkeys(BACK_END.values()):
-        used = sorted({str(one.record[name]) for one in (clean, *runs) if one.record.get(name) is not None})
+    for name in dict.fromkeys(metric.back_end for metric in METRICS if metric.back_end):
+        used = sorted({str(run.record[name]) for run in (clean, *runs) if run.record.get(name) is not None})
         if len(used) > 1:
             raise CheckFailed(
                 f"artifacts/evaluation: runs were measured with {len(used)} settings of {name} ({', '.join(used)}), so "
@@ -178,20 +108,21 @@ def values(
     Args:
         gains: relative gain by data set and run.
     """
-    found: dict[tuple[str, Key], MeanSd] = {}
-    for measure in MEASURES:
+    means: dict[tuple[str, Key], MeanSd] = {}
+    for score in SCORES:
         for run in (clean, *runs):
-            value = run.value(dataset, measure)
+            value = run.value(dataset, score)
             if value is not None:
-                found[measure.name, run.key] = value
-        entry = clean.entry(dataset, measure.part)
-        if entry is not None and measure.part in TARGET and measure.path[-1] in entry["majority"]:
-            found[measure.name, MAJORITY] = MeanSd(entry["majority"][measure.path[-1]], None)
+                means[score.name, run.key] = value
+        entry = clean.entry(dataset, score.metric)
+        majority = None if entry is None else BY_NAME[score.metric].majority(entry, score)
+        if majority is not None:
+            means[score.name, MAJORITY] = MeanSd(majority, None)
     for run in runs:
         gain = gains.get((dataset, run.key))
         if gain is not None:
-            found[GAIN.name, run.key] = MeanSd(gain, None)
-    return found
+            means[GAIN.name, run.key] = MeanSd(gain, None)
+    return means
 
 
 def both_scored(clean: EvaluatedRun) -> list[str]:

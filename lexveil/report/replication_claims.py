@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from lexveil.evaluation.metrics.attack import ADAPTIVE, STATIC
+from lexveil.evaluation.metrics.similarity import COSINE
+from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO
 from lexveil.report import formatting
-from lexveil.report.evaluation_values import ADAPTIVE, COSINE, ON_CLEAN_MICRO, STATIC, Key, Values, keys_of
+from lexveil.report.evaluation_values import Key, Values, keys_of
 from lexveil.report.formatting import MeanSd
 from lexveil.report.records import MechanismDeniability
 from lexveil.report.table import Column, Table

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from lexveil.checks.evaluation_cells import cells
 from lexveil.config import EvaluationParams, GridParams
 from lexveil.errors import CheckFailed, MissingArtifact
 from lexveil.paths import evaluation
 from lexveil.runtime.tables import write_json
 from tasks import check_evaluation
-from tasks.check_evaluation import cells
 
 RUNS = ("none/none/0.0", "madlib/S1/1.0")
 DATASETS = ("letters", "notes")

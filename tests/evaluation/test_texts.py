@@ -5,7 +5,9 @@ import pytest
 
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.encoder import Similarity
-from lexveil.evaluation.text_quality import drawn, perplexity_entry, similarity_entry, texts_of
+from lexveil.evaluation.metrics.perplexity import perplexity_entry
+from lexveil.evaluation.metrics.similarity import similarity_entry
+from lexveil.evaluation.text_quality import drawn, texts_of
 
 
 def test_documents_are_drawn_at_random_up_to_the_limit() -> None:

@@ -7,17 +7,13 @@ import pytest
 from evaluation_records import dataset, evaluated
 
 from lexveil.errors import CheckFailed
+from lexveil.evaluation.metrics.attack import ADAPTIVE
+from lexveil.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.evaluation.metrics.perplexity import PERPLEXITY
+from lexveil.evaluation.metrics.similarity import COSINE
+from lexveil.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
 from lexveil.report import evaluation_tables, evaluation_values
-from lexveil.report.evaluation_values import (
-    ADAPTIVE,
-    CLEAN,
-    COSINE,
-    MAJORITY,
-    MEMBERSHIP,
-    PERPLEXITY,
-    UTILITY,
-    UTILITY_MICRO,
-)
+from lexveil.report.evaluation_values import CLEAN, MAJORITY
 from lexveil.report.formatting import MeanSd
 from lexveil.report.literature import parse
 from lexveil.report.sections import evaluation, glance

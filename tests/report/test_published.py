@@ -116,7 +116,7 @@ def test_budgets_are_words_times_epsilon_but_for_the_slip():
 
 def test_every_form_of_a_table_has_figures():
     known = {one.measure for one in PUBLISHED}
-    assert all(set(measure.published) & known for form in FORMS for measure in form.measures)
+    assert all(set(measure.published) & known for form in FORMS for measure in form.scores)
 
 
 def test_beside_takes_the_same_data_set_mechanism_strategy_and_epsilons_only():

@@ -4,8 +4,10 @@ from importlib import resources
 
 import pytest
 
+from lexveil.evaluation.metrics.attack import ADAPTIVE, STATIC
+from lexveil.evaluation.metrics.similarity import COSINE
+from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO
 from lexveil.report import replication_claims
-from lexveil.report.evaluation_values import ADAPTIVE, COSINE, ON_CLEAN_MICRO, STATIC
 from lexveil.report.formatting import MeanSd
 from lexveil.report.literature import parse
 from lexveil.report.records import MechanismDeniability

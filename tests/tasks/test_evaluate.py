@@ -18,9 +18,9 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import CheckFailed, MissingArtifact, RequestError
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.metrics import prediction
 from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.utility import SETTINGS
-from tasks import evaluate as stage
 from tests.conftest import run_stage
 
 ROOT = Path(__file__).parents[2]
@@ -210,8 +210,8 @@ def test_parameters_are_followed() -> None:
 
 def test_orders_are_the_same_for_all_runs_and_differ_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    shuffles_of = stage.shuffles_of
-    monkeypatch.setattr(stage, "shuffles_of", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
+    shuffles_of = prediction.shuffles_of
+    monkeypatch.setattr(prediction, "shuffles_of", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
     put_run(documents(told=False), "tem", "S2", "1.0")
     for run in (("none", "none", "0.0"), ("tem", "S2", "1.0")):
         evaluate(*run)

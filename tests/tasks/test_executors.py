@@ -30,6 +30,7 @@ from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
+from lexveil.evaluation.metrics.base import Models
 from lexveil.privatization import stage_adapter
 from lexveil.privatization.rewriter import Rewriter, TextBatch
 from lexveil.runtime import checkpoints
@@ -197,14 +198,14 @@ def test_scores(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.M
     run_stage("train_language_model")
     monkeypatch.setattr(evaluate, "LARGE", 1)
     params = load_params()
-    encoder, reader = evaluate.load_encoder(params.evaluation), evaluate.load_reader(params.evaluation)
+    models = Models(evaluate.load_encoder(params.evaluation), evaluate.load_reader(params.evaluation))
     found = {}
     for who, machine in machines(tmp_path, used.workers).items():
-        found[who] = evaluate.evaluate(clean, private, replace(params, machine=machine), encoder, reader)
+        found[who] = evaluate.evaluate(clean, private, replace(params, machine=machine), models)
     assert found["one"] == found["two"] == found["dask"]
     assert found["one"]["letters"]["membership"]["left_out"] is None
     alone = replace(params, machine=machines(tmp_path, used.workers)["one"])
-    assert found["one"] != evaluate.evaluate(clean, clean, alone, encoder, reader)
+    assert found["one"] != evaluate.evaluate(clean, clean, alone, models)
     assert used.counts == [2]
 
 

@@ -8,49 +8,28 @@ from typing import Any
 from markupsafe import Markup
 
 from lexveil.accounting.budgets import STRATEGIES
+from lexveil.evaluation.metrics import METRICS
+from lexveil.evaluation.metrics.attack import ADAPTIVE
+from lexveil.evaluation.metrics.base import Score
+from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.report import epsilon_units
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_tables import average_tables, dataset_tables
-from lexveil.report.evaluation_values import (
-    ADAPTIVE,
-    CLEAN,
-    COSINE,
-    MAJORITY,
-    MEMBERSHIP,
-    ON_CLEAN,
-    PARTS,
-    PERPLEXITY,
-    STATIC,
-    UTILITY,
-    EvaluatedRun,
-    Measure,
-    Values,
-)  # fmt: skip
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, EvaluatedRun, Values
 from lexveil.report.figures import STYLES, Series, add_legend, draw_bars, new_panel, over_epsilon, place_of
 from lexveil.report.panel import Panel
 from lexveil.report.section import Section
 from lexveil.report.svg import DIM, INK, PAPER, drawing, to_svg
 from lexveil.report.table import Column, Table
 
-# metrics.json: names stay what `dvc metrics diff` compares with older commits.
-_HEADLINE = {
-    "utility_private": UTILITY,
-    "utility_clean": ON_CLEAN,
-    "attack_static": STATIC,
-    "attack_adaptive": ADAPTIVE,
-    "cosine": COSINE,
-    "perplexity": PERPLEXITY,
-    "membership_auc": MEMBERSHIP,
-}
 
-
-def strategy_series(of: Values, measure: Measure, mechanism: str) -> list[Series]:
+def strategy_series(of: Values, score: Score, mechanism: str) -> list[Series]:
     """One line per strategy over epsilon, with standard errors; a run of which nothing is known has no point."""
     lines = []
     for strategy in STRATEGIES:
-        own = sorted(key for name, key in of if name == measure.name and key[:2] == (mechanism, strategy))
+        own = sorted(key for name, key in of if name == score.name and key[:2] == (mechanism, strategy))
         if own:
-            points = [of[measure.name, key] for key in own]
+            points = [of[score.name, key] for key in own]
             lines.append(
                 Series(strategy, [key[2] for key in own], [one.mean for one in points], [one.error for one in points])
             )
@@ -80,7 +59,7 @@ def tradeoff_series(of: Values, mechanism: str) -> list[Series]:
     return lines
 
 
-def figure_data(name: str, of: Values, measures: Sequence[Measure], mechanism: str) -> Table:
+def figure_data(name: str, of: Values, measures: Sequence[Score], mechanism: str) -> Table:
     """What a figure is drawn of: one row per run, and mean, deviation and standard error of each measure."""
     own = sorted({key for known, key in of if key[0] == mechanism and any(known == one.name for one in measures)})
     rows = []
@@ -148,44 +127,37 @@ def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> 
     Args:
         place: of the data set, from 1, for ids.
     """
-    utility, adaptive, cosine = UTILITY, ADAPTIVE, COSINE
-    forms = (
-        ("utility", utility, "utility", "utility (macro F1, 0 to 1)"),
-        ("attack", adaptive, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),
-        ("similarity", cosine, "cosine of texts", "cosine of texts (1 = same direction)"),
-    )
-    drawn = []
-    for name, measure, words, y_label in forms:
-        series = strategy_series(of, measure, mechanism)
+    panels = []
+    for figure in (figure for metric in METRICS for figure in metric.figures):
+        series = strategy_series(of, figure.score, mechanism)
         if not series:
             continue
         anchors = (("clean texts", CLEAN), ("majority", MAJORITY))
         levels = {
-            label: of[measure.name, key].mean
+            label: of[figure.score.name, key].mean
             for label, key in anchors
-            if (measure.name, key) in of and measure is not cosine
+            if figure.levels and (figure.score.name, key) in of
         }
-        lowest = min(0.0, *(y for one in series for y in one.y))
-        own = f"{name}-{place}-{mechanism}"
+        lowest = min(0.0, *(y for line in series for y in line.y))
+        name, title = f"{figure.name}-{place}-{mechanism}", f"{dataset}, {mechanism}: {figure.words} over ε"
         svg = over_epsilon(
-            own,
-            f"{dataset}, {mechanism}: {words} over ε",
-            y_label,
+            name,
+            title,
+            figure.y_label,
             series,
             unit=epsilon_units.unit(mechanism),
             y_limits=(lowest, 1),
             levels=levels,
         )
-        data = figure_data(own, of, [measure], mechanism)
-        drawn.append(Panel(f"{dataset}, {mechanism}: {words} over ε", svg, data))
+        panels.append(Panel(title, svg, figure_data(name, of, [figure.score], mechanism)))
     lines = tradeoff_series(of, mechanism)
-    ends = [[of.get((one.name, key)) for one in (adaptive, utility)] for key in (CLEAN, MAJORITY)]
+    ends = [[of.get((one.name, key)) for one in (ADAPTIVE, UTILITY)] for key in (CLEAN, MAJORITY)]
     if lines and all(one is not None for end in ends for one in end):
         clean, majority = ((x.mean, y.mean) for x, y in ends if x is not None and y is not None)
         title, own = f"{dataset}, {mechanism}: utility over attack", f"tradeoff-{place}-{mechanism}"
         svg = tradeoff(own, title, lines, clean=clean, majority=majority)
-        drawn.append(Panel(title, svg, figure_data(own, of, [adaptive, utility], mechanism)))
-    return drawn
+        panels.append(Panel(title, svg, figure_data(own, of, [ADAPTIVE, UTILITY], mechanism)))
+    return panels
 
 
 def evaluated_datasets(report: ReportData) -> list[tuple[str, list[Table], list[Panel]]]:
@@ -206,19 +178,19 @@ def evaluated_datasets(report: ReportData) -> list[tuple[str, list[Table], list[
 def left_out(clean: EvaluatedRun) -> list[tuple[str, str]]:
     """What is not scored, and why."""
     return [
-        (f"{dataset}, {PARTS[part]}", str(entry["left_out"]))
+        (f"{dataset}, {metric.title}", str(entry["left_out"]))
         for dataset in clean.datasets
-        for part in PARTS
-        if (entry := clean.record["datasets"][dataset].get(part)) is not None and entry["left_out"] is not None
+        for metric in METRICS
+        if (entry := clean.record["datasets"][dataset].get(metric.name)) is not None and entry["left_out"] is not None
     ]
 
 
 def not_measured(clean: EvaluatedRun) -> list[str]:
-    """The measures that no data set has an entry of."""
+    """The metrics that no data set has an entry of."""
     return [
-        words
-        for part, words in PARTS.items()
-        if not any(part in clean.record["datasets"][name] for name in clean.datasets)
+        metric.title
+        for metric in METRICS
+        if not any(metric.name in clean.record["datasets"][name] for name in clean.datasets)
     ]
 
 
@@ -229,14 +201,16 @@ def headline(runs: Sequence[EvaluatedRun]) -> dict[str, dict[str, dict[str, floa
         mechanism, strategy, epsilon = run.key
         by_dataset = found.setdefault(f"{mechanism}/{strategy}/{epsilon}", {})
         for dataset in run.datasets:
-            scores = {name: run.value(dataset, measure) for name, measure in _HEADLINE.items()}
-            by_dataset[dataset] = {name: score.mean for name, score in scores.items() if score is not None}
+            scores = {score.headline: run.value(dataset, score) for score in SCORES if score.headline}
+            by_dataset[dataset] = {name: value.mean for name, value in scores.items() if value is not None}
     return found
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
+    explanations = [metric.explanation for metric in METRICS if metric.explanation]
     return {
+        "explanations": Markup("; ".join(explanations[:-1]) + f"; and {explanations[-1]}"),
         "average_tables": average_tables(report.clean, report.values, report.keys, report.published),
         "evaluated": evaluated_datasets(report),
         "left_out": left_out(report.clean),
@@ -268,9 +242,7 @@ is sought. Majority is the score of who always says the most frequent class and 
 Scores are means over {{ params.evaluation.shuffles|count }}
 {{ "training" if params.evaluation.shuffles == 1 else "trainings" }} on {{ params.evaluation.train_share|share }} of the
 train split{{ ", chosen and ordered anew for each; ± is their standard deviation" if params.evaluation.shuffles > 1 }}.</p>
-<p>Beside that: the <strong>cosine</strong> of the vectors of original and rewritten text, 1 where nothing is lost; the
-<strong>perplexity</strong> that a language model has of the texts; and <strong>membership inference</strong>, which asks a
-classifier that learnt from rewritten texts whether a text was among them: an AUC of 0.5 is guessing.</p>
+<p>Beside that: {{ explanations }}.</p>
 {% if any_gain %}
 <p>Relative gain is U<sub>p</sub>/U<sub>o</sub> − P<sub>p</sub>/P<sub>o</sub>: the share of the utility that is left less
 the share of the adaptive attack that is left, against clean texts. Above 0 the attack lost more than the task.</p>

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
+from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.report import formatting, replication_claims
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import (
-    ADAPTIVE,
-    CLEAN,
-    COSINE,
-    GAIN,
-    MAJORITY,
-    MEMBERSHIP,
-    PERPLEXITY,
-    UTILITY,
-    Key,
-    Values,
-)  # fmt: skip
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values
 from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
 
@@ -29,7 +20,7 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
     Returns:
         None if no utility and no attack is known.
     """
-    shown = (UTILITY, ADAPTIVE, GAIN, COSINE, PERPLEXITY, MEMBERSHIP)
+    shown = [(score, *score.glance) for score in SCORES if score.glance is not None]
     rows: list[tuple[Any, ...]] = []
     for dataset, of in values_of.items():
         known = {key: value for key, value in of.items() if key[0] in (UTILITY.name, ADAPTIVE.name, GAIN.name)}
@@ -38,7 +29,7 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
 
         def row(which: str, key: Key, dataset: str = dataset, of: Values = of) -> tuple[Any, ...]:
             named = (None, None, None) if key in (CLEAN, MAJORITY) else key
-            return (dataset, which, *named, *(of.get((one.name, key)) for one in shown))
+            return (dataset, which, *named, *(of.get((score.name, key)) for score, _, _ in shown))
 
         rows += [row("clean texts", CLEAN), row("majority, no text read", MAJORITY)]
         for which, measure, sign in (
@@ -57,12 +48,10 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
         Column("mechanism", "Mechanism"),
         Column("strategy", "Strategy"),
         Column("epsilon", "Base ε", formatting.epsilon),
-        Column("utility_macro_f1", "Utility, macro F1", formatting.mean_sd),
-        Column("attack_adaptive_macro_f1", "Adaptive attack, macro F1", formatting.mean_sd),
-        Column("relative_gain", "Relative gain", formatting.mean_sd),
-        Column("cosine", "Cosine", formatting.mean_sd),
-        Column("perplexity", "Perplexity", formatting.mean_sd_one),
-        Column("membership_auc", "Membership AUC", formatting.mean_sd),
+        *(
+            Column(key, head, formatting.mean_sd_one if score.decimals == 1 else formatting.mean_sd)
+            for score, key, head in shown
+        ),
     ]
     kept = [place for place in range(len(columns)) if any(one[place] is not None for one in rows)]
     return Table(

@@ -1,0 +1,112 @@
+"""What does not add up in the scores of the runs, as the frame that ``evaluation_suite`` judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from lexveil.config import EvaluationParams
+from lexveil.evaluation.metrics import METRICS
+from lexveil.evaluation.metrics.base import Entry, Metric
+from lexveil.evaluation.scores import half_width
+from lexveil.evaluation.utility import SETTINGS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "run", "dataset", "setting", "is_missing", "is_at_odds", "is_of_another", "is_scored", "n_outside",
+    "n_shuffles_off", "mean_gap", "below_majority",
+)  # fmt: skip
+METRIC = "macro_f1"  # that is compared with the majority-class baseline
+
+
+def cells(
+    records: Mapping[str, Mapping[str, Any]], datasets: Sequence[str], settings: EvaluationParams
+) -> pd.DataFrame:
+    """What does not add up, one row per run, data set and setting.
+
+    Args:
+        records: by run; the first is the clean baseline.
+        datasets: that there are to be.
+        settings: the back ends, and how often each classifier is trained.
+
+    Returns:
+        COLUMNS. is_missing, is_at_odds, is_of_another (back end) and is_scored are 0 or 1; n_outside counts scores that
+        are no number in their range, n_shuffles_off the trainings that are missing or too many; mean_gap is the largest
+        distance of a mean from that of its trainings; below_majority, of the clean baseline, by how much more than the
+        test documents leave open its macro F1 lies below the majority-class baseline.
+    """
+    import pandas as pd
+
+    base = next(iter(records.values()))
+    rows = []
+    for run, record in records.items():
+        for dataset in datasets:
+            for metric in METRICS:
+                clean, entry = (one["datasets"].get(dataset, {}).get(metric.name) for one in (base, record))
+                back_end = metric.back_end
+                is_of_another = int(bool(back_end) and record.get(back_end) != getattr(settings, back_end))
+                for setting in metric.settings:
+                    missing, at_odds, *counts = _cell(metric, clean, entry, setting, settings.shuffles)
+                    below = _below_majority(entry, setting) if record is base and counts[0] and setting else 0.0
+                    name = f"{metric.name}/{setting}" if setting else metric.name
+                    rows.append((run, dataset, name, missing, at_odds, is_of_another, *counts, below))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _cell(
+    metric: Metric,
+    clean: Entry | None,
+    entry: Entry | None,
+    setting: str | None,
+    n_shuffles: int,
+) -> tuple[int, int, int, int, int, float]:
+    """COLUMNS from is_missing to mean_gap without is_of_another, of one entry and that of the clean baseline."""
+    same = metric.same
+    is_at_odds = clean is not None and entry is not None and any(clean.get(name) != entry.get(name) for name in same)
+    if "left_out" not in same and any(one is not None and one["left_out"] is not None for one in (clean, entry)):
+        is_at_odds = False
+    if entry is None or entry["left_out"] is not None:
+        return int(entry is None), int(is_at_odds), 0, 0, 0, 0.0
+    scores = metric.values(entry, setting)
+    if not scores:
+        return 1, int(is_at_odds), 0, 0, 0, 0.0
+    low, high = metric.limits
+    values = [value for mean, each in scores for value in (mean, *(each or []))]
+    trained = [(mean, each) for mean, each in scores if mean is not None and each is not None]
+    return (
+        0,
+        int(is_at_odds),
+        1,
+        sum(not (value is not None and low <= value <= high) for value in values),
+        max((abs(len(each) - n_shuffles) for _, each in trained), default=0),
+        max((abs(mean - fmean(each or [inf])) for mean, each in trained), default=0.0),
+    )
+
+
+def _below_majority(entry: Mapping[str, Any], setting: str) -> float:
+    gap: float = entry["majority"][METRIC] - half_width(entry["n_test"]) - entry["scores"][setting][METRIC]["mean"]
+    return max(gap, 0.0)
+
+
+def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:
+    """Of the clean baseline: where a classifier does not beat the majority-class baseline by more than chance.
+
+    Nothing can be said there of what rewriting costs or hides: there was nothing to find.
+
+    Returns:
+        DATASET/utility or DATASET/attack, in order.
+    """
+    named = []
+    for dataset in datasets:
+        for metric, settings in SETTINGS.items():
+            entry = clean["datasets"][dataset][metric]
+            if entry["left_out"] is not None:
+                continue
+            best = max(entry["scores"][setting][METRIC]["mean"] for setting in settings)
+            if best <= entry["majority"][METRIC] + half_width(entry["n_test"]):
+                named.append(f"{dataset}/{metric}")
+    return named

@@ -1,0 +1,59 @@
+"""Empirical privacy: how well static and adaptive attackers predict the attribute of a document, the author say."""
+
+from __future__ import annotations
+
+from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure, Settings
+from lexveil.evaluation.metrics.prediction import PredictionMetric, classifier_score
+from lexveil.evaluation.metrics.utility import UTILITY
+from lexveil.evaluation.utility import SETTINGS, Scorer, attack
+
+STATIC = classifier_score(
+    "attack",
+    "static",
+    "macro_f1",
+    "static F1",
+    published=("attack_static_macro_f1",),
+    headline="attack_static",
+)
+ADAPTIVE = classifier_score(
+    "attack",
+    "adaptive",
+    "macro_f1",
+    "adaptive F1",
+    published=("attack_adaptive_macro_f1",),
+    glance=("attack_adaptive_macro_f1", "Adaptive attack, macro F1"),
+    headline="attack_adaptive",
+)
+STATIC_ACCURACY = classifier_score(
+    "attack", "static", "accuracy", "static accuracy", published=("attack_static_accuracy",)
+)
+GAIN = Score(
+    name="relative_gain",
+    metric="attack",
+    words="relative gain",
+    path=None,
+    published=("relative_gain",),
+    glance=("relative_gain", "Relative gain"),
+)
+
+
+class Attack(PredictionMetric):
+    """Trained on clean texts (static) or on rewritten ones (adaptive), scored on rewritten ones."""
+
+    name, title, target = "attack", "attack", "attribute"
+    settings = SETTINGS["attack"]
+    scores = (STATIC, ADAPTIVE, STATIC_ACCURACY, GAIN)
+    tables = (
+        PaperTable("attack", "task and attackers, macro F1", (UTILITY, STATIC, ADAPTIVE, GAIN), "CLMLDP Table 4"),
+        PaperTable("static", "static attacker, accuracy", (STATIC_ACCURACY,), "1-Diffractor Table 4 and Figure 5"),
+    )
+    figures = (ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),)
+
+    @property
+    def scorer(self) -> Scorer:
+        """``attack``."""
+        return attack
+
+    def max_classes(self, settings: Settings) -> int | None:
+        """An attribute may have very many values."""
+        return settings.max_classes

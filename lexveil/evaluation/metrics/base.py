@@ -1,0 +1,218 @@
+"""What a metric of the evaluation is: how it is computed, what values it may take, and what the report shows of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lexveil.evaluation.base import Encoder, LanguageModel, joined
+from lexveil.evaluation.membership import PaperAttacker
+from lexveil.evaluation.ngrams import CountedTexts
+from lexveil.evaluation.text_quality import drawn, texts_of
+from lexveil.mechanisms.noise.streams import stream
+
+STREAM = "evaluate"  # the first name of the random streams of the evaluation
+
+Entry = dict[str, Any]  # what is written of one data set, as JSON values; "left_out" is None, or says why it is all
+
+
+class Settings(Protocol):
+    """Section ``evaluation`` of params.yaml, as far as metrics read it."""
+
+    @property
+    def classifier(self) -> str:
+        """Its name in the registry."""
+
+    @property
+    def shuffles(self) -> int:
+        """Trainings of each classifier."""
+
+    @property
+    def train_share(self) -> float:
+        """Share of the train split that each is trained on."""
+
+    @property
+    def max_classes(self) -> int:
+        """Classes of an attribute that are kept."""
+
+    @property
+    def max_texts(self) -> int | None:
+        """Texts of a data set that are compared; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Models that are made before: of metrics that are not ``trained``, and attackers of those that are."""
+
+    encoder_of: Callable[[Sequence[str]], Encoder] | None = None
+    language_model: LanguageModel | None = None
+    attackers: Sequence[PaperAttacker] | None = None
+
+
+@dataclass(frozen=True)
+class DatasetTexts:
+    """One data set, as it was given and rewritten, and what it is measured with.
+
+    Attributes:
+        clean, private: its documents in the same order: split, label, attribute, text, text_b.
+    """
+
+    dataset: str
+    clean: pa.Table
+    private: pa.Table
+    settings: Settings
+    seed: int
+    models: Models
+
+    def column(self, name: str) -> list[Any]:
+        """What rewriting leaves as it is: split, label or attribute of each document."""
+        values: list[Any] = self.clean.column(name).to_pylist()
+        return values
+
+    def stream(self, *names: str) -> np.random.Generator:
+        """A generator of its own: the same for all runs, so that they differ by their texts only."""
+        return stream(self.seed, *names)
+
+    @cached_property
+    def classified(self) -> tuple[CountedTexts, CountedTexts]:
+        """The clean and the rewritten texts as classifiers take them, their n-grams counted once."""
+        clean, private = CountedTexts.each(joined(*self._texts(self.clean)), joined(*self._texts(self.private)))
+        return clean, private
+
+    @cached_property
+    def compared(self) -> tuple[list[str], list[str]]:
+        """Some texts drawn at random, and their rewritings; each text of a pair is one."""
+        n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
+        rows = drawn(n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts"))
+        return texts_of(*self._texts(self.clean), rows), texts_of(*self._texts(self.private), rows)
+
+    @staticmethod
+    def _texts(documents: pa.Table) -> tuple[list[str], list[str | None]]:
+        return documents.column("text").to_pylist(), documents.column("text_b").to_pylist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One number of a metric, as the report shows it.
+
+    Attributes:
+        name: unique among all metrics.
+        metric: the name of its metric.
+        words: what a row of a table calls it.
+        path: where its mean and deviation stand in the entry; None if the report computes it from others.
+        published: what published.csv calls the same.
+        glance: key and heading of its column in the table of data sets at a glance; None for no column.
+        headline: its key in metrics.json; empty for none. Keys stay what `dvc metrics diff` compares with old commits.
+        decimals: 1 or 3.
+    """
+
+    name: str
+    metric: str
+    words: str
+    path: tuple[str, ...] | None
+    published: tuple[str, ...] = ()
+    glance: tuple[str, str] | None = None
+    headline: str = ""
+    decimals: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table of the papers.
+
+    Attributes:
+        name: for ids.
+        caption: what it shows; the data set comes before it and the back end after it.
+        scores: its rows, one of each per mechanism and strategy; the last is one of the metric that has the table.
+        source: where the papers have it.
+        averaged: whether the papers print means over data sets, too.
+    """
+
+    name: str
+    caption: str
+    scores: tuple[Score, ...]
+    source: str
+    averaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFigure:
+    """A figure of one score over epsilon.
+
+    Attributes:
+        name: for ids.
+        words: the score, in the title.
+        y_label: the score with its unit.
+        levels: whether clean texts and the majority baseline are drawn as lines across.
+    """
+
+    name: str
+    score: Score
+    words: str
+    y_label: str
+    levels: bool = True
+
+
+class Metric(ABC):
+    """A metric of the evaluation.
+
+    Attributes:
+        name: of its entry in the record of a data set.
+        title: in sentences.
+        back_end: the parameter of section evaluation that names its model; empty if there is no choice.
+        only_back_end: the model, if there is no choice.
+        limits: smallest and largest value.
+        settings: what it is measured in, each with values of its own; None for one that has no name.
+        same: the parts of an entry that rewriting does not change, so that they are the same in all runs.
+        trained: whether it trains models on the texts, and so may be computed in a process of its own.
+        scores, tables, figures: what the report shows of it.
+        explanation: what it is, as HTML that goes on after "Beside that:"; empty where the page says it itself.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    back_end: ClassVar[str] = ""
+    only_back_end: ClassVar[str] = ""
+    limits: ClassVar[tuple[float, float]]
+    settings: ClassVar[tuple[str | None, ...]] = (None,)
+    same: ClassVar[tuple[str, ...]]
+    trained: ClassVar[bool] = False
+    scores: ClassVar[tuple[Score, ...]] = ()
+    tables: ClassVar[tuple[PaperTable, ...]] = ()
+    figures: ClassVar[tuple[ScoreFigure, ...]] = ()
+    explanation: ClassVar[str] = ""
+
+    @abstractmethod
+    def compute(self, texts: DatasetTexts) -> Entry:
+        """What is written of one data set: numbers only, no class and no text."""
+
+    @abstractmethod
+    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:
+        """Every mean in one setting, and its values by training where it has some; empty if they are not there."""
+
+    @abstractmethod
+    def summary(self, entry: Entry) -> str:
+        """One line for the log of the stage."""
+
+    @abstractmethod
+    def note(self, entry: Mapping[str, Any]) -> str:
+        """How many documents stand behind the numbers of a table, and what ± means."""
+
+    def standard_error(self, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:  # noqa: ARG002
+        """Of a mean; None if it is not known."""
+        return None
+
+    def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
+        """The majority-class baseline of a score; None where there is none."""
+        return None
+
+
+def mean_of(entry: Mapping[str, Any], name: str) -> tuple[float | None, None]:
+    """A mean of an entry that has no values by training, as ``Metric.values`` gives it."""
+    return entry.get(name), None

@@ -1,0 +1,67 @@
+"""Perplexity: how natural a rewritten text reads to a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from sys import float_info
+from typing import Any
+
+from lexveil.evaluation.base import PerplexityScores
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, mean_of
+from lexveil.evaluation.text_quality import plain
+
+PERPLEXITY = Score(
+    name="perplexity",
+    metric="perplexity",
+    words="perplexity",
+    path=(),
+    published=("perplexity",),
+    glance=("perplexity", "Perplexity"),
+    headline="perplexity",
+    decimals=1,
+)
+
+
+def perplexity_entry(scores: PerplexityScores) -> Entry:
+    """The mean over texts (CLMLDP Table 2), and that of all as one."""
+    if not scores.n_tokens.any():
+        return {"left_out": "no text has a token that the language model predicts"}
+    return {
+        "left_out": None,
+        "n_texts": len(scores.n_tokens),
+        "n_tokens": int(scores.n_tokens.sum()),
+        "n_unknown": int(scores.n_unknown.sum()),
+        "mean": plain(scores.average_perplexity()),
+        "corpus": plain(scores.corpus_perplexity()),
+    }
+
+
+class Perplexity(Metric):
+    """Mean perplexity over texts."""
+
+    name, title, back_end = "perplexity", "perplexity", "language_model"
+    limits = (1.0, float_info.max)
+    same = ("n_texts",)  # a rewriting may leave nothing that a language model knows
+    scores = (PERPLEXITY,)
+    tables = (PaperTable("perplexity", "perplexity of the texts", (PERPLEXITY,), "CLMLDP Table 2", averaged=True),)
+    explanation = "the\n<strong>perplexity</strong> that a language model has of the texts"
+
+    def compute(self, texts: DatasetTexts) -> Entry:
+        """Score some rewritten texts."""
+        assert texts.models.language_model is not None
+        return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
+
+    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
+        """The mean over texts, and that of all as one."""
+        return [mean_of(entry, "mean"), mean_of(entry, "corpus")]
+
+    def summary(self, entry: Entry) -> str:
+        """Both means."""
+        return f"mean {entry['mean']:,.1f} of {entry['n_texts']:,} texts, {entry['corpus']:,.1f} of all as one"
+
+    def note(self, entry: Mapping[str, Any]) -> str:
+        """How many texts, and unknown tokens."""
+        return (
+            f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the {entry['n_tokens']:,} tokens of the "
+            "clean texts are unknown to the model. Lower is more like ordinary text."
+        )

@@ -1,0 +1,48 @@
+"""Utility: how well the label of a document is predicted after training on rewritten texts."""
+
+from __future__ import annotations
+
+from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure
+from lexveil.evaluation.metrics.prediction import PredictionMetric, classifier_score
+from lexveil.evaluation.utility import SETTINGS, Scorer, utility
+
+UTILITY = classifier_score(
+    "utility",
+    "private",
+    "macro_f1",
+    "utility F1",
+    published=("utility_macro_f1",),
+    glance=("utility_macro_f1", "Utility, macro F1"),
+    headline="utility_private",
+)
+UTILITY_MICRO = classifier_score(
+    "utility", "private", "micro_f1", "utility", published=("utility_micro_f1", "utility_accuracy")
+)
+ON_CLEAN = classifier_score("utility", "clean", "macro_f1", "utility on clean texts", headline="utility_clean")
+ON_CLEAN_MICRO = classifier_score(
+    "utility", "clean", "micro_f1", "utility on clean texts", published=("utility_clean_accuracy",)
+)
+LOSS = Score(name="utility_loss", metric="utility", words="utility loss", path=None)
+
+
+class Utility(PredictionMetric):
+    """Trained on rewritten texts, scored on rewritten and on clean ones."""
+
+    name, title, target = "utility", "utility", "label"
+    settings = SETTINGS["utility"]
+    scores = (UTILITY, UTILITY_MICRO, ON_CLEAN, ON_CLEAN_MICRO)
+    tables = (
+        PaperTable(
+            "utility",
+            "utility, micro F1 (accuracy) on rewritten texts",
+            (UTILITY_MICRO,),
+            "CLMLDP Tables 3, 5 and 6; 1-Diffractor Tables 1 and 3",
+        ),
+        PaperTable("on-clean", "utility, micro F1 (accuracy) on clean texts", (ON_CLEAN_MICRO,), "TEM Figure 1a"),
+    )
+    figures = (ScoreFigure("utility", UTILITY, "utility", "utility (macro F1, 0 to 1)"),)
+
+    @property
+    def scorer(self) -> Scorer:
+        """``utility``."""
+        return utility
