@@ -33,7 +33,7 @@ class Model:
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def load(cls, project: Path | Model | None = None) -> Model:
+    def load(cls, project: Path | str | Model | None = None) -> Model:
         """The model of a project's folder, by default of the current one; a model is given back as it is.
 
         Raises:
@@ -41,7 +41,7 @@ class Model:
         """
         if isinstance(project, Model):
             return project
-        folder = project or Path()
+        folder = Path(project or "")
         return cls(folder, load_params(folder / paths.PARAMS))
 
     def path(self, relative: Path | str) -> Path:
