@@ -1,0 +1,77 @@
+"""The examples run on a small project, print what they promise and leave the project alone."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    try:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    except SystemExit as end:
+        assert not end.code
+
+
+@pytest.fixture
+def folder(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The project, which is not the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return str(built)
+
+
+def test_privatize_dataframe(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run("privatize_dataframe.py", monkeypatch, "--project", folder, "--seed", "7")
+    out = capsys.readouterr().out
+    assert out.count("  -> ") == 5 and "mode experiment" in out and "perturbed" in out
+
+
+def test_compare_mechanisms(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run(
+        "compare_mechanisms.py",
+        monkeypatch,
+        "--project",
+        folder,
+        "--mechanisms",
+        "madlib",
+        "tem",
+        "--epsilons",
+        "1",
+        "50",
+    )
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shares = {row[0]: [int(cell[:-1]) for cell in row[-2:]] for row in rows if row and row[0] in ("madlib", "tem")}
+    assert len(shares) == 2 and all(low < high for low, high in shares.values())  # a larger epsilon keeps more
+
+
+def test_audit_claim(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run("audit_claim.py", monkeypatch, "--project", folder, "--words", "3", "--samples", "400")
+    out = capsys.readouterr().out
+    assert "tem claims Pr[M(w)=y]" in out and "no violation was found" in out
+
+
+def test_notebook(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its code cells, one after the other; it is kept without outputs."""
+    monkeypatch.setenv("LEXVEIL_PROJECT", folder)
+    cells = json.loads((EXAMPLES / "first_private_text.ipynb").read_text(encoding="utf-8"))["cells"]
+    namespace: dict[str, object] = {}
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+            exec(compile("".join(cell["source"]), f"cell {number}", "exec"), namespace)
+    out = capsys.readouterr().out
+    assert "Not private" in out and out.count("unchanged") == 5
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_every_example_is_tested_and_listed() -> None:
+    names = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb")}
+    tests, index = Path(__file__).read_text(encoding="utf-8"), (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert len(names) == 4 and all(name in tests and f"({name})" in index for name in names)
