@@ -25,6 +25,17 @@ CUT = {
     ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
     ("lexveil.runtime.stage", "lexveil.runtime.events"): "a report of progress or of an error is no output",
     ("lexveil.artifacts.training_checkpoints", "lexveil.runtime.events"): "a report of progress is no output",
+    **{
+        # Parameters decide by their values, which a stage declares; their names, ranges and defaults are only checked.
+        ("lexveil.config." + section, "lexveil." + registry): "names and ranges of parameters decide no byte"
+        for section, registry in (
+            ("corpus", "association"),
+            ("corpus", "association.measure"),
+            ("corpus", "association.pmi"),
+            ("privacy", "mechanisms.registry"),
+            ("privacy", "mechanisms.rank_remap"),
+        )
+    },
 }
 
 # Modules that find others by listing their folder: those of them that register something.

@@ -85,7 +85,12 @@ def machine(folder: Path, options: dict[str, Any]) -> Any:
     """Limits of the stages."""
     from lexveil.config import MachineParams
 
-    return MachineParams(options["memory_limit"], options["threads"], options["workers"], str(folder / "work"))
+    return MachineParams(
+        memory_limit=options["memory_limit"],
+        threads=options["threads"],
+        workers=options["workers"],
+        temp_directory=str(folder / "work"),
+    )
 
 
 def run_tokenize(folder: Path, options: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,13 @@ def limits(folder: Path, executor: str, workers: int) -> Any:
     """Limits of the stages, the same for all."""
     from lexveil.config import MachineParams
 
-    return MachineParams("2GB", 2, workers, str(folder / "work"), "dask" if executor == "dask" else "local")
+    return MachineParams(
+        memory_limit="2GB",
+        threads=2,
+        workers=workers,
+        temp_directory=str(folder / "work"),
+        executor="dask" if executor == "dask" else "local",
+    )
 
 
 def run_tokenize(folder: Path, out: Path, machine: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,9 @@ def prepare(
         MissingArtifact: if the list set was not made.
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
-    given = asdict(params)
+    given = params.model_dump()
     own = dict(given.get(name, {}))
-    shown = {key.rstrip("_"): value for key, value in own.items()}
+    shown = getattr(params, name).model_dump(by_alias=True) if own else {}
     vocabulary, orders, files = Vocabulary.of(space.tokens, space.vectors, policy), None, {}
     if MECHANISMS[name].on_lists:
         chosen = own.pop("lists")
@@ -79,7 +79,7 @@ def prepare(
 
 def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
     """The mechanism as params.yaml describes it over any words, (W, p); its lists are built on their vectors."""
-    given = asdict(params)
+    given = params.model_dump()
     own, orders = dict(given.get(name, {})), None
     if MECHANISMS[name].on_lists:
         per_model, _ = SETS[own.pop("lists")]

@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -131,7 +131,9 @@ class LedgerCharge:
 def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
     """The terms of params.yaml; what a request says of exhausted subjects takes precedence."""
     terms = model.params.release
-    return replace(terms, on_exhausted=on_exhausted or terms.on_exhausted, ledger=str(model.path(terms.ledger)))
+    return terms.model_copy(
+        update={"on_exhausted": on_exhausted or terms.on_exhausted, "ledger": str(model.path(terms.ledger))}
+    )
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from typing import Any
@@ -67,7 +67,7 @@ class ReportData:
     @cached_property
     def keys(self) -> list[Key]:
         """Mechanism, strategy and epsilon of every run that params.yaml names, in the order of the page."""
-        return replace(self.params.grid, epsilons=sorted(self.params.grid.epsilons)).runs()
+        return self.params.grid.model_copy(update={"epsilons": sorted(self.params.grid.epsilons)}).runs()
 
     @cached_property
     def plans(self) -> list[PlanTotals]:

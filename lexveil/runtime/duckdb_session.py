@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,9 @@ def _is_alive(pid: int) -> bool:
 def share(machine: MachineParams) -> MachineParams:
     """What each of ``machine.workers`` may use when all of them work at the same time."""
     memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
-    return replace(machine, memory_limit=f"{memory}KB", threads=max(machine.threads // machine.workers, 1))
+    return machine.model_copy(
+        update={"memory_limit": f"{memory}KB", "threads": max(machine.threads // machine.workers, 1)}
+    )
 
 
 def memory_bytes(machine: MachineParams) -> int:

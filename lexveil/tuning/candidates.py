@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from lexveil.artifacts.mechanisms import build_over
-from lexveil.config import MechanismParams, VickreyParams
+from lexveil.config import MechanismParams
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.inference_error import Tradeoff, measure, measure_together, select
 from lexveil.mechanisms.noise.streams import stream
@@ -47,7 +47,7 @@ def families(
         if name == "vickrey":
             made[name] = []
             for t in sorted({0.0, *ts}):
-                own = replace(params, vickrey=VickreyParams(t, 2, params.vickrey.exclude_input))
+                own = params.model_copy(update={"vickrey": params.vickrey.model_copy(update={"t": t, "k": 2})})
                 shown_as = "madlib" if whole and t == 0 else name
                 made[name].append(Candidate(shown_as, t, build_over(name, vectors, own)))
         elif not (name == "madlib" and whole):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ def tune(
         "runs": n_runs,
         "draws": n_draws,
         "seed": seed,
-        "parameters": {name: asdict(params.mechanisms).get(name, {}) for name in made},
+        "parameters": {name: params.mechanisms.model_dump().get(name, {}) for name in made},
         "no_guarantee": {name: family[-1].kernel.no_guarantee for name, family in made.items()},
         "frontier": [as_row(*one) for rows in found.values() for one in rows],
         "chosen": {

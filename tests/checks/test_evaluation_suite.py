@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from dataclasses import replace
 from math import inf, nan
 from typing import Any
 
@@ -19,7 +18,7 @@ from tasks import check_evaluation
 
 RUNS = ("none/none/0.0", "madlib/S1/1.0")
 DATASETS = ("letters", "notes")
-SETTINGS = EvaluationParams("linear", 3, 0.9, 10)
+SETTINGS = EvaluationParams(classifier="linear", shuffles=3, train_share=0.9, max_classes=10)
 BACK_ENDS = {"classifier": "linear", "encoder": "tfidf_mean", "language_model": "kneser_ney"}
 
 
@@ -239,7 +238,10 @@ def test_a_baseline_far_below_the_majority_stops(check, stops) -> None:
 
 
 def test_other_shuffles_than_asked_stop(check, stops) -> None:
-    stops(lambda: check(records(), settings=replace(SETTINGS, shuffles=5)), r"10 of 28 cells .*off by up to 2")
+    stops(
+        lambda: check(records(), settings=SETTINGS.model_copy(update={"shuffles": 5})),
+        r"10 of 28 cells .*off by up to 2",
+    )
 
 
 def test_a_data_set_that_not_even_the_baseline_has_stops(check, stops) -> None:
@@ -262,7 +264,7 @@ def test_columns_by_hand() -> None:
 
 def test_every_run_of_the_grid_is_read_and_no_other(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    grid = GridParams(["madlib"], ["S1", "S3"], [1.0, 10.0])
+    grid = GridParams(mechanisms=["madlib"], strategies=["S1", "S3"], epsilons=[1.0, 10.0])
     names = [("none", "none", 0.0)] + [("madlib", s, e) for s in ("S1", "S3") for e in (1.0, 10.0)]
     for name in [*names, ("tem", "S1", 1.0)]:
         write_json({"name": "/".join(map(str, name))}, evaluation(*name))

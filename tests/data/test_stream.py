@@ -108,7 +108,11 @@ def test_what_is_kept_is_kept_by_the_samples_own_hash(tmp_path: Path) -> None:
     (folder / "a.json.gz").write_bytes(packed(texts))
     order = sorted(texts, key=lambda text: uniform(text, 7))
     for n in (1, 10, 75, 151):
-        sample(folder, tmp_path / "s.parquet", replace(PARAMS, seed=7, sample=SampleParams(n)))
+        sample(
+            folder,
+            tmp_path / "s.parquet",
+            PARAMS.model_copy(update={"seed": 7, "sample": SampleParams(max_documents=n)}),
+        )
         assert set(pq.read_table(tmp_path / "s.parquet").column("text").to_pylist()) == set(order[:n])
 
 
@@ -122,7 +126,7 @@ def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_p
     assert 120 < kept < 240
 
     def drawn(folder: Path, n: int) -> bytes:
-        sample(folder, tmp_path / "s.parquet", replace(PARAMS, sample=SampleParams(n)))
+        sample(folder, tmp_path / "s.parquet", PARAMS.model_copy(update={"sample": SampleParams(max_documents=n)}))
         return (tmp_path / "s.parquet").read_bytes()
 
     for n, same in ((1, True), (kept // 2, True), (kept, True), (kept + 1, False)):

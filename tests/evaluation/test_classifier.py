@@ -94,7 +94,9 @@ def test_params_and_tables_name_the_same(key: str, table: dict) -> None:
 
 
 def test_a_maker_hands_on_the_folder_that_the_parameters_name() -> None:
-    settings = EvaluationParams("transformer", 1, 1.0, 2, transformer_model="models/one")
+    settings = EvaluationParams(
+        classifier="transformer", shuffles=1, train_share=1.0, max_classes=2, transformer_model="models/one"
+    )
     model = CLASSIFIERS["transformer"].maker(settings)(7)
     assert (model.seed, model.folder) == (7, "models/one")  # type: ignore[attr-defined]
     assert CLASSIFIERS["linear"].maker(settings)(7).seed == 7  # type: ignore[attr-defined]

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -74,7 +73,7 @@ def test_what_is_killed_says_so(on: None, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_takes_too_long_is_ended(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
     params = load_params()
-    soon = replace(params, operation=replace(params.operation, timeout_minutes=1 / 60))
+    soon = params.model_copy(update={"operation": params.operation.model_copy(update={"timeout_minutes": 1 / 60})})
     monkeypatch.setattr(release_flow, "load_params", lambda: soon)
     stand_in(monkeypatch, "import time; time.sleep(600)")
     state = release_flow.release(return_state=True)

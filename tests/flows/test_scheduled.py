@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -37,7 +36,7 @@ def in_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def soon() -> object:
         params = load_params()
-        return replace(params, operation=replace(params.operation, timeout_minutes=1 / 60))
+        return params.model_copy(update={"operation": params.operation.model_copy(update={"timeout_minutes": 1 / 60})})
 
     for module in (build_flow, audit_flow):
         monkeypatch.setattr(module, "load_params", soon)

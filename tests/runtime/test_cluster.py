@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("lexveil.runtime.dask_cluster")
 
 ROOT = Path(__file__).parents[2]
-HERE = MachineParams("1GB", 1, 3, executor="dask")
+HERE = MachineParams(memory_limit="1GB", threads=1, workers=3, executor="dask")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ def there() -> Iterator[MachineParams]:
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
     ):
         patch.setattr(cluster, "WORKERS", 30.0)
-        yield replace(HERE, workers=1, dask_scheduler=made.scheduler_address)
+        yield HERE.model_copy(update={"workers": 1, "dask_scheduler": made.scheduler_address})
 
 
 def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
@@ -124,7 +123,7 @@ def test_a_cluster_of_this_machine_comes_and_goes(tmp_path: Path, monkeypatch: p
     assert opened and {address.ip for address in opened} == {"127.0.0.1"}
     for scheme, reason in (("tcp", "no Dask scheduler answers"), ("tls", "names no certificates")):
         for address in opened:
-            where = replace(HERE, dask_scheduler=f"{scheme}://127.0.0.1:{address.port}")
+            where = HERE.model_copy(update={"dask_scheduler": f"{scheme}://127.0.0.1:{address.port}"})
             with pytest.raises(RequestError, match=reason):
                 next(ordered_map(negative, [1], where))
     assert [one["value"] for one in results] == [4.0 * number for number in range(1, 9)]
@@ -158,7 +157,7 @@ def apart(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Apart]:
             assert made[0].poll() is None
             time.sleep(0.1)
         address = json.loads((tmp_path / "where.json").read_text())["address"]
-        yield Apart(*made, replace(HERE, dask_scheduler=address), tmp_path / "log")
+        yield Apart(*made, HERE.model_copy(update={"dask_scheduler": address}), tmp_path / "log")
     finally:
         for process in made:
             kill(process)
@@ -238,13 +237,13 @@ def nobody(request: pytest.FixtureRequest, there: MachineParams) -> Iterator[str
 def test_where_no_scheduler_answers_it_is_said(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
     with pytest.raises(RequestError, match=rf"machine\.dask_scheduler is {nobody}, where no Dask scheduler answers"):
-        list(ordered_map(negative, [1], replace(HERE, dask_scheduler=nobody)))
+        list(ordered_map(negative, [1], HERE.model_copy(update={"dask_scheduler": nobody})))
 
 
 def test_a_scheduler_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS", 0.5)
     with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty:
-        where = replace(HERE, dask_scheduler=empty.scheduler_address)
+        where = HERE.model_copy(update={"dask_scheduler": empty.scheduler_address})
         with pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
             list(ordered_map(negative, [1], where))
 
@@ -264,7 +263,7 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
         "import sys\nfrom pool_functions import sleep\nfrom lexveil.runtime.pool import ordered_map\n"
         "from lexveil.config import MachineParams\n"
         "if __name__ == '__main__':\n"
-        "    where = MachineParams('1GB', 1, 2, executor='dask')\n"
+        "    where = MachineParams(memory_limit='1GB', threads=1, workers=2, executor='dask')\n"
         "    try:\n        list(ordered_map(sleep, sys.argv[1:], where))\n"
         "    except KeyboardInterrupt:\n        print('interrupted', file=sys.stderr)\n        sys.exit(130)\n"
     )

@@ -17,7 +17,7 @@ OURS = f"{SPILL}-{re.sub(r'[^A-Za-z0-9_]', '_', platform.node())}"
 
 
 def machine(folder: Path, limit: str = "100MB") -> MachineParams:
-    return MachineParams(limit, 1, 1, str(folder))
+    return MachineParams(memory_limit=limit, threads=1, workers=1, temp_directory=str(folder))
 
 
 def test_spill_goes_to_the_folder_of_params_and_away(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """params.yaml: every mistake is named, with the nearest valid key or value."""
 
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +82,7 @@ def test_the_committed_file_is_valid() -> None:
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
         ("grid.strategies", [], "at least one entry"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies\[1\] repeats S1"),
-        ("grid.mechanisms", ["none"], "must be one of madlib"),
+        ("grid.mechanisms", ["none"], "must be one of diffractor_geometric, .*madlib"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
         ("mechanisms.mahalanobis.lamda", 0.2, r"did you mean mechanisms\.mahalanobis\.lambda\?"),
@@ -105,7 +108,38 @@ def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
 
 def test_vickrey_takes_a_number_or_a_list() -> None:
     assert parse_params(changed("mechanisms.vickrey.t", 0.5)).mechanisms.vickrey.t == 0.5
-    assert parse_params(changed("mechanisms.vickrey.t", [0.5, 0.5, 2.0])).mechanisms.vickrey.t == [0.5, 0.5, 2.0]
+    three = {"t": [0.5, 0.5, 2.0], "k": 3, "exclude_input": False}
+    assert parse_params(changed("mechanisms.vickrey", three)).mechanisms.vickrey.t == [0.5, 0.5, 2.0]
+    with pytest.raises(ParameterError, match=r"vickrey\.t is .* a list of 4 numbers"):
+        parse_params(changed("mechanisms.vickrey", three | {"k": 4}))
+
+
+@pytest.mark.parametrize(("old", "new"), [("lists", "word_orders"), ("release.publish", "release.archive")])
+def test_a_key_of_an_earlier_version_is_told_its_new_name(old: str, new: str) -> None:
+    with pytest.raises(ParameterError, match=rf"{old} is called {new} now; rename it"):
+        parse_params(changed(old, GOOD.get(new, "releases")))
+
+
+def test_the_committed_file_has_the_defaults() -> None:
+    """What may be left out is what the file says."""
+    assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
+
+
+def test_parameters_travel_to_other_processes() -> None:
+    params = parse_params(changed("mechanisms.mahalanobis.lambda", 0.5))
+    there = pickle.loads(pickle.dumps(params))
+    assert there == params and there.mechanisms.mahalanobis.lambda_ == 0.5
+
+
+def test_configuration_loads_no_numerical_library_and_mechanisms_compile_nothing() -> None:
+    """Help and checks of parameters need no second: NumPy is loaded with the mechanisms, numba with their kernels."""
+    program = (
+        "import sys, lexveil.config as c\n"
+        "heavy = lambda: sorted({'numpy', 'numba', 'scipy', 'gensim', 'pandas'} & set(sys.modules))\n"
+        "print(heavy()); c.parse_params({'seed': 1}); print(heavy())"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout.split("\n")[:2] == ["[]", "['numpy']"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +176,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_runs_of_the_grid() -> None:
-    grid = GridParams(["tem", "madlib"], ["S3", "S1"], [2.0, 1.0])
+    grid = GridParams(mechanisms=["tem", "madlib"], strategies=["S3", "S1"], epsilons=[2.0, 1.0])
     assert grid.runs()[:3] == [("tem", "S3", 2.0), ("tem", "S3", 1.0), ("tem", "S1", 2.0)]
     assert len(set(grid.runs())) == 8
     assert grid.runs_and_clean() == [("none", "none", 0.0), *grid.runs()]

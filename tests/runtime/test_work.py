@@ -11,7 +11,7 @@ from lexveil.runtime.checkpoints import check_disk, kept_work, size
 
 @pytest.fixture
 def machine(tmp_path: Path) -> MachineParams:
-    return MachineParams("1GB", 1, 1, str(tmp_path / "work"))
+    return MachineParams(memory_limit="1GB", threads=1, workers=1, temp_directory=str(tmp_path / "work"))
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from lexveil.text.tokenize import has_letters, sentences
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
+ALL = ["pmi", "npmi", "llr", "t_score"]
+
 
 def machine(folder: Path, **limits: int | str) -> MachineParams:
     return MachineParams(
@@ -98,9 +100,9 @@ def test_by_hand(tmp_path: Path) -> None:
 
 def test_thresholds_keep_their_edge(tmp_path: Path) -> None:
     counted(["new york is big".split(), "new york is old".split()], tmp_path)
-    assert ("is", "old") in collocations(tmp_path, 8, CollocationParams(1, 2.0))
-    assert ("is", "old") not in collocations(tmp_path, 8, CollocationParams(2, 2.0))
-    assert ("new", "york") not in collocations(tmp_path, 8, CollocationParams(1, 2.0000001))
+    assert ("is", "old") in collocations(tmp_path, 8, CollocationParams(min_count=1, min_pmi=2.0))
+    assert ("is", "old") not in collocations(tmp_path, 8, CollocationParams(min_count=2, min_pmi=2.0))
+    assert ("new", "york") not in collocations(tmp_path, 8, CollocationParams(min_count=1, min_pmi=2.0000001))
 
 
 WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10"])
@@ -263,7 +265,7 @@ def test_words_of_another_corpus(tmp_path: Path) -> None:
 def test_no_sentence_at_all(tmp_path: Path) -> None:
     grams, totals = counted([], tmp_path)
     assert (grams, totals["n_tokens"], totals["n_bigrams"]) == ({}, 0, 0)
-    assert collocations(tmp_path, 0, CollocationParams(1, 2.0)) == {}
+    assert collocations(tmp_path, 0, CollocationParams(min_count=1, min_pmi=2.0)) == {}
 
 
 def measured(folder: Path, params: CollocationParams) -> dict[str, dict[tuple[str, ...], dict[str, float]]]:
@@ -278,7 +280,7 @@ def measured(folder: Path, params: CollocationParams) -> dict[str, dict[tuple[st
 def test_measures_by_hand(tmp_path: Path) -> None:
     """N = 10, c(new) = 3, c(york) = 2, c(city) = 2, c(new york) = 2, c(new york city) = 2."""
     counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
-    found = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi", "llr", "t_score"]))
+    found = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=ALL))
     pair = found["new", "york"]
     assert pair["pmi_bits"] == pytest.approx(math.log2(10 / 3), abs=1e-9)
     assert pair["npmi"] == pytest.approx(math.log2(10 / 3) / math.log2(5), abs=1e-9)
@@ -297,7 +299,7 @@ def test_measures_by_hand(tmp_path: Path) -> None:
 
 def test_npmi_is_one_where_words_only_occur_together(tmp_path: Path) -> None:
     counted([["x", "y", "z"], ["q"] * 7], tmp_path)
-    found = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi"]))
+    found = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=["pmi", "npmi"]))
     assert found["x", "y"]["npmi"] == pytest.approx(1, abs=1e-12)
     assert found["x", "y", "z"]["npmi"] == pytest.approx(1, abs=1e-12)
     assert found["q", "q"]["npmi"] < 1
@@ -305,21 +307,21 @@ def test_npmi_is_one_where_words_only_occur_together(tmp_path: Path) -> None:
 
 def test_a_word_that_is_most_of_the_text_has_finite_measures(tmp_path: Path) -> None:
     counted([["q"] * 10], tmp_path)
-    rows = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi", "llr", "t_score"]))
+    rows = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=ALL))
     assert set(rows) == {("q", "q"), ("q", "q", "q")}
     assert all(math.isfinite(row[name]) for row in rows.values() for name in ("npmi", "llr", "t_score"))
 
 
 def test_thresholds_of_further_measures(tmp_path: Path) -> None:
     counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
-    everything = measured(tmp_path, CollocationParams(1, -100.0, ["pmi", "npmi", "llr", "t_score"]))
-    assert {tuple(row) for row in measured(tmp_path, CollocationParams(1, -100.0)).values()} == {
+    everything = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=ALL))
+    assert {tuple(row) for row in measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0)).values()} == {
         ("first_word", "second_word", "count", "pmi_bits"),
         ("first_word", "second_word", "third_word", "count", "pmi_bits"),
     }
     for measure in ("npmi", "llr", "t_score"):
         edge = everything["new", "york"][measure]
-        kept = measured(tmp_path, CollocationParams(1, -100.0, **{f"min_{measure}": edge}))
+        kept = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, **{f"min_{measure}": edge}))
         assert set(kept) == {gram for gram, row in everything.items() if row[measure] >= edge}
         assert ("new", "york") in kept
         assert len(kept) < len(everything)
@@ -327,12 +329,12 @@ def test_thresholds_of_further_measures(tmp_path: Path) -> None:
 
 def test_scoring_in_pieces_changes_nothing(tmp_path: Path) -> None:
     counted(LINES, tmp_path)
-    whole = measured(tmp_path, CollocationParams(1, -100.0))
+    whole = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0))
     for name in ("bigrams", "trigrams"):
         file = tmp_path / "ngrams" / f"{name}.parquet"
         pq.write_table(pq.read_table(file), file, row_group_size=1)
         assert pq.read_metadata(file).num_row_groups > 2
-    pieces = measured(tmp_path, CollocationParams(1, -100.0))
+    pieces = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0))
     assert list(pieces.items()) == list(whole.items())
 
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +85,9 @@ def used(workers: Any, monkeypatch: pytest.MonkeyPatch) -> Used:
 
 
 def machines(folder: Path, workers: Any) -> dict[str, MachineParams]:
-    one = MachineParams("900MB", 1, 1, str(folder / "work"))
-    there = replace(one, executor="dask", dask_scheduler=workers.scheduler_address)
-    return {"one": one, "two": replace(one, workers=2), "dask": there}
+    one = MachineParams(memory_limit="900MB", threads=1, workers=1, temp_directory=str(folder / "work"))
+    there = one.model_copy(update={"executor": "dask", "dask_scheduler": workers.scheduler_address})
+    return {"one": one, "two": one.model_copy(update={"workers": 2}), "dask": there}
 
 
 def of_bytes(folder: Path) -> dict[str, str]:
@@ -201,10 +200,10 @@ def test_scores(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.M
     models = Models(evaluate.load_encoder(params.evaluation), evaluate.load_reader(params.evaluation))
     found = {}
     for who, machine in machines(tmp_path, used.workers).items():
-        found[who] = evaluate.evaluate(clean, private, replace(params, machine=machine), models)
+        found[who] = evaluate.evaluate(clean, private, params.model_copy(update={"machine": machine}), models)
     assert found["one"] == found["two"] == found["dask"]
     assert found["one"]["letters"]["membership"]["left_out"] is None
-    alone = replace(params, machine=machines(tmp_path, used.workers)["one"])
+    alone = params.model_copy(update={"machine": machines(tmp_path, used.workers)["one"]})
     assert found["one"] != evaluate.evaluate(clean, clean, alone, models)
     assert used.counts == [2]
 
@@ -251,7 +250,7 @@ def test_a_stage_run_as_the_main_module(project: Path, tmp_path: Path, workers: 
 
 
 def test_a_dead_scheduler_ends_a_stage_with_code_2(project: Path, tmp_path: Path, workers: Any) -> None:
-    machine = replace(machines(tmp_path, workers)["dask"], dask_scheduler="tcp://127.0.0.1:9")
+    machine = machines(tmp_path, workers)["dask"].model_copy(update={"dask_scheduler": "tcp://127.0.0.1:9"})
     done = segmented(project, tmp_path, machine)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("RequestError: params.yaml: machine.dask_scheduler is tcp://127.0")

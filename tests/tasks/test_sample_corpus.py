@@ -3,7 +3,6 @@
 import gzip
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,7 +31,7 @@ def machine(folder: Path, workers: int = 1) -> MachineParams:
 
 
 def params(n: int, seed: int = 1, weights: dict[str, float] | None = None) -> Params:
-    return replace(PARAMS, seed=seed, sample=SampleParams(n, weights or {}))
+    return PARAMS.model_copy(update={"seed": seed, "sample": SampleParams(max_documents=n, weights=weights or {})})
 
 
 def drawn(corpus: Path, n: int, seed: int = 1) -> list[str]:
@@ -70,8 +69,8 @@ def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
     for number in range(60):
         with gzip.open(folder / f"corpus-train.{number:05}-of-00060.json.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps({"text": f"{number} {i} " + "abc " * 400}) + "\n" for i in range(150))
-    machine = replace(PARAMS.machine, temp_directory=str(tmp_path / "work"))
-    assert sample(folder, tmp_path / "s.parquet", replace(PARAMS, machine=machine)) == {"": 9000}
+    machine = PARAMS.machine.model_copy(update={"temp_directory": str(tmp_path / "work")})
+    assert sample(folder, tmp_path / "s.parquet", PARAMS.model_copy(update={"machine": machine})) == {"": 9000}
 
 
 def test_a_document_of_twenty_megabytes_is_read(tmp_path: Path) -> None:

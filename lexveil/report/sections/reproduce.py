@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -49,7 +48,7 @@ def versions_table() -> Table:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    settings = {name: value for name, value in asdict(report.params).items() if name not in ("machine", "operation")}
+    settings = report.params.model_dump(exclude={"machine", "operation"})
     return {
         "params_text": yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=46).strip(),
         "versions": versions_table(),

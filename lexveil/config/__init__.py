@@ -1,0 +1,117 @@
+"""params.yaml as models: type, default, range and meaning of each key stand beside its field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from lexveil import paths
+from lexveil.config.corpus import (
+    MODEL,
+    CollocationParams,
+    CountParams,
+    EmbeddingParams,
+    NeighborhoodParams,
+    SampleParams,
+    WordOrderParams,
+)
+from lexveil.config.operation import GateParams, MachineParams, OperationParams, ReleaseParams
+from lexveil.config.privacy import (
+    CLEAN,
+    CheckParams,
+    DeniabilityParams,
+    EvaluationParams,
+    GridParams,
+    MechanismName,
+    MechanismParams,
+    PolicyParams,
+    StrategyName,
+    every_mechanism,
+)
+from lexveil.errors import ParameterError
+from lexveil.parameters import Section, validated
+
+__all__ = [
+    "CLEAN",
+    "MODEL",
+    "CheckParams",
+    "CollocationParams",
+    "CountParams",
+    "DeniabilityParams",
+    "EmbeddingParams",
+    "EvaluationParams",
+    "GateParams",
+    "GridParams",
+    "MachineParams",
+    "MechanismName",
+    "MechanismParams",
+    "NeighborhoodParams",
+    "OperationParams",
+    "Params",
+    "PolicyParams",
+    "ReleaseParams",
+    "SampleParams",
+    "StrategyName",
+    "WordOrderParams",
+    "load_params",
+    "parse_params",
+]
+
+
+class Params(Section):
+    """All of params.yaml."""
+
+    seed: int = Field(
+        ge=0, le=2**63 - 1, description="of experiments, whose output is not private; a release draws from the system"
+    )
+    machine: MachineParams = Field(default_factory=MachineParams)
+    operation: OperationParams = Field(default_factory=OperationParams)
+    release: ReleaseParams = Field(default_factory=ReleaseParams)
+    sample: SampleParams = Field(default_factory=SampleParams)
+    count: CountParams = Field(default_factory=CountParams)
+    collocations: CollocationParams = Field(default_factory=CollocationParams)
+    embeddings: EmbeddingParams = Field(default_factory=EmbeddingParams)
+    neighborhoods: NeighborhoodParams = Field(default_factory=NeighborhoodParams)
+    word_orders: WordOrderParams = Field(default_factory=WordOrderParams)
+    policy: PolicyParams = Field(default_factory=PolicyParams)
+    mechanisms: MechanismParams = Field(default_factory=every_mechanism)
+    grid: GridParams = Field(default_factory=GridParams)
+    deniability: DeniabilityParams = Field(default_factory=DeniabilityParams)
+    evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
+    checks: CheckParams = Field(default_factory=CheckParams)
+
+    @model_validator(mode="after")
+    def _stored(self) -> Self:
+        if self.collocations.min_count < self.count.min_count:
+            raise ValueError(
+                f"collocations.min_count is {self.collocations.min_count}, but count.min_count stores no n-gram rarer "
+                f"than {self.count.min_count}; raise the first or lower the second"
+            )
+        return self
+
+
+def load_params(path: Path = paths.PARAMS) -> Params:
+    """Read and validate ``path``.
+
+    Raises:
+        ParameterError: naming the key, what was expected, and the nearest valid key or value.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(
+            f"{path}: there is no such file; run from the project's folder or give --params FILE"
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise ParameterError(f"{path}{line}: not valid YAML in UTF-8") from None
+    return parse_params(raw, str(path))
+
+
+def parse_params(raw: object, source: str = "params") -> Params:
+    """Build ``Params`` from plain YAML values; ``source`` names the file in messages."""
+    return validated(Params, raw, source)

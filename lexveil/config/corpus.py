@@ -1,0 +1,136 @@
+"""Parameters of the corpus, its collocations, and what is trained on it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, create_model, field_validator, model_validator
+
+from lexveil.association import MEASURES
+from lexveil.association.measure import AssociationMeasure
+from lexveil.association.pmi import PMI
+from lexveil.parameters import OneOf, Section, Several, refused
+
+# NAME@HASH: the first 12 digits of a hash of the model's content.
+MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
+
+Weight = Annotated[float, Field(ge=0, le=1e9)]
+Measure = Annotated[str, OneOf(lambda: [measure.name for measure in MEASURES])]
+Search = Literal["exact", "pynndescent"]
+
+
+def _check_model(name: str, allowed: str) -> None:
+    if not re.fullmatch(MODEL, name) or (name in ("gst", "mst") and name not in allowed):
+        raise refused(
+            f"it must be {allowed}, or NAME@HASH as `lexveil embeddings list` shows it (the hash stands for the "
+            "content, so that DVC sees when it changes)"
+        )
+
+
+class SampleParams(Section):
+    """The corpus sample."""
+
+    max_documents: int = Field(
+        1_000_000, ge=1, le=2**62, description="chosen by hash of text and seed; exact duplicates are removed first"
+    )
+    weights: dict[str, Weight] = Field(
+        {},
+        description="of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as likely",
+    )
+
+
+class CountParams(Section):
+    """Counts of n-grams."""
+
+    min_count: int = Field(
+        2, ge=1, le=2**31, description="n-grams rarer than this are not stored; they still count in the totals"
+    )
+
+
+def _threshold(measure: AssociationMeasure) -> tuple[Any, Any]:
+    """The type and the field of a measure's threshold; only that of PMI, by which sentences are cut, is a must."""
+    about = f"in {measure.unit}: {measure.summary}" if measure.unit else measure.summary
+    kind, default = (float, 2.0) if measure is PMI else (float | None, None)
+    return kind, Field(default, ge=measure.low, le=measure.high, description=about)
+
+
+if TYPE_CHECKING:
+
+    class _Thresholds(Section):
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    _Thresholds = create_model(
+        "_Thresholds",
+        __base__=Section,
+        __module__=__name__,
+        **{measure.threshold: _threshold(measure) for measure in MEASURES},
+    )
+
+
+class CollocationParams(_Thresholds):
+    """Which n-grams are collocations: all thresholds must hold; one that is null asks for nothing."""
+
+    min_count: int = Field(2, ge=1, le=2**31, description="at least count.min_count")
+    measures: Several[Measure] = Field(
+        ["pmi"], description="columns that are written beside the counts; pmi is one of them"
+    )
+
+    @model_validator(mode="after")
+    def _cut_by_pmi(self) -> Self:
+        if "pmi" not in self.measures:
+            raise ValueError(
+                "collocations.measures must name pmi, by which sentences are cut; others may stand beside it"
+            )
+        return self
+
+
+class EmbeddingParams(Section):
+    """gensim Word2Vec."""
+
+    dimensions: int = Field(100, ge=2, le=4096, description="of a vector; 300 in the paper")
+    window: int = Field(5, ge=1, le=100, description="words on each side")
+    min_count: int = Field(2, ge=1, le=2**31, description="rarer tokens have no vector")
+    epochs: int = Field(40, ge=1, le=1000, description="passes; many for a small corpus, 5 for a large one")
+    negative: int = Field(5, ge=1, le=100, description="negative samples")
+    skip_gram: bool = Field(True, description="or CBOW")
+    workers: int = Field(1, ge=1, le=1024, description="more than one is faster and not repeatable byte for byte")
+    word_model: str = Field(
+        "own", description="of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"
+    )
+    normalize: Literal["none", "unit"] = Field(
+        "none", description="unit: all vectors of length 1; the unit of every epsilon changes with it"
+    )
+
+    @field_validator("word_model")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        _check_model(name, "own")
+        return name
+
+
+class NeighborhoodParams(Section):
+    """The table of nearest words."""
+
+    neighbors: int = Field(10, ge=1, le=1000, description="of each word")
+    search: Search = Field("exact", description="or pynndescent: approximate, for large vocabularies")
+
+
+class WordOrderParams(Section):
+    """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all its models know."""
+
+    models: Several[str] = Field(
+        ["own"], description="own (of each segmentation); in S1 also gst, mst (their single words) and NAME@HASH"
+    )
+    sets: Several[Literal["L0", "L1", "L2"]] = Field(
+        ["L0", "L1", "L2"], description="one list per model; two per model; one list of the first model"
+    )
+    search: Search = Field("exact", description="or pynndescent: approximate, for more than about 60,000 words")
+
+    @field_validator("models")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            _check_model(name, "own, gst, mst")
+        return names

@@ -1,0 +1,148 @@
+"""Parameters of the machine, of scheduled runs and of releases. No stage declares them: they change no result."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from lexveil.config.privacy import MechanismName, StrategyName
+from lexveil.parameters import Section, Several, refused
+
+SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
+NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
+
+
+class MachineParams(Section):
+    """What this machine may use, and who does the work of a stage. Changes no result, makes nothing stale."""
+
+    memory_limit: str = Field("2GB", description="of counting, sorting and joining; what is larger goes to disk")
+    temp_directory: str = Field(".lexveil/work", description="what goes to disk, and finished parts of a stopped stage")
+    threads: int = Field(2, ge=1, le=1024, description="of one process")
+    workers: int = Field(2, ge=1, le=1024, description="independent stages that run side by side, and processes of one")
+    executor: Literal["local", "dask"] = Field(
+        "local", description="processes of this machine; or dask, the parts of a stage on a cluster"
+    )
+    dask_scheduler: str | None = Field(
+        None, description="of executor dask: tcp://HOST:PORT of a scheduler; null is a cluster of workers made here"
+    )
+
+    @field_validator("dask_scheduler")
+    @classmethod
+    def _address(cls, scheduler: str | None) -> str | None:
+        if scheduler is not None and not re.fullmatch(SCHEDULER, scheduler):
+            raise refused(
+                "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a "
+                "cluster of machine.workers processes on this machine"
+            )
+        return scheduler
+
+    def alone(self) -> MachineParams:
+        """For work so small that handing it out takes longer than doing it."""
+        return self.model_copy(update={"executor": "local", "workers": 1})
+
+
+class OperationParams(Section):
+    """Runs that a schedule starts, and what a run tells others. Makes nothing stale."""
+
+    timeout_minutes: int | None = Field(
+        1440, ge=1, le=10**6, description="a scheduled run that takes longer is stopped; null: never"
+    )
+    webhook: str | None = Field(
+        None, description="http(s) address that hears of a failed run, by POST of JSON without texts; null: nobody"
+    )
+    openlineage: str | None = Field(
+        None, description="where OpenLineage events go: a file or http://HOST:PORT; null: nowhere"
+    )
+
+    @model_validator(mode="after")
+    def _addresses(self) -> Self:
+        # Not quoted: such addresses are often secrets.
+        if self.webhook is not None and not re.match(r"https?://[^/]", self.webhook):
+            raise ValueError("operation.webhook must be null or an address that starts with http(s)://HOST")
+        target = self.openlineage
+        if target is not None and (not target or ("://" in target and not re.match(r"https?://[^@/]+(/|$)", target))):
+            raise ValueError(
+                "operation.openlineage must be null, a file, or an address http://HOST:PORT without a key or "
+                "password in it (the variable OPENLINEAGE_API_KEY gives a key)"
+            )
+        return self
+
+
+class GateParams(Section):
+    """What a release must keep to before it appears; a limit that is null asks for nothing."""
+
+    min_coverage: float | None = Field(
+        0.5, ge=0, le=1, description="smallest share of the words that the vocabulary knows"
+    )
+    max_unprotected: float | None = Field(0.5, ge=0, le=1, description="largest share of the tokens that are kept")
+    max_length_ratio: float | None = Field(
+        3.0, ge=0, le=1e6, description="words of a document's output per word of its source, at most"
+    )
+    pii: bool = Field(
+        True, description="no output holds e-mail or web addresses, telephone numbers, @names, 6 digits in a row"
+    )
+
+
+class ReleaseParams(Section):
+    """Releases and the ledger of what each subject has spent in all of them. Makes nothing stale.
+
+    From ``source`` on: of `lexveil release`, which is off while ``source`` and ``sql`` are null.
+    """
+
+    cap: float | None = Field(
+        None, ge=1e-9, le=999_999_999.0, description="epsilon of one subject over all releases; null: not limited"
+    )
+    ledger: str = Field(".lexveil/ledger", description="folder with the database and its secret salt")
+    keys: Literal["hashed", "plain"] = Field("hashed", description="of subjects in the ledger: salted hashes, or plain")
+    on_exhausted: Literal["withhold", "refuse"] = Field(
+        "withhold", description="documents beyond the cap are left out; or refuse: nothing is released then"
+    )
+    source: str | None = Field(None, description="an inbox folder, or a file or pattern of files that DuckDB reads")
+    sql: str | None = Field(None, description="in place of a source: SELECT id, text FROM tickets")
+    attach: str | None = Field(None, description="the database that sql reads: postgres:dbname=crm, sqlite:crm.db")
+    id_column: str = Field("id", description="by which a document is known again; published as it is")
+    text_columns: Several[str] = Field(["text"], description="columns that are rewritten")
+    subject_column: str | None = Field(
+        None, description="whose budget a document spends; published as it is; null: each document has its own"
+    )
+    columns: Several[str] | None = Field(None, description="other columns that are published as they are")
+    mechanism: MechanismName = Field("tem", description="of the releases")
+    strategy: StrategyName = Field("S3", description="of the releases")
+    epsilon: float | None = Field(
+        None, ge=1e-9, le=1e9, description="base epsilon per word, spread over the documents of one release; or"
+    )
+    document_budget: float | None = Field(None, ge=1e-9, le=1e9, description="budget of each document")
+    gate: GateParams = Field(default_factory=GateParams)
+    archive: str = Field("releases", description="folder of this project for what is released")
+
+    @field_validator("archive")
+    @classmethod
+    def _own_folder(cls, archive: str) -> str:
+        parts = Path(archive).parts
+        if not parts or Path(archive).is_absolute() or ".." in parts or parts[0] in NOT_TO_PUBLISH_IN:
+            raise refused(
+                f"it must be a folder of this project outside {', '.join(NOT_TO_PUBLISH_IN)}, such as releases"
+            )
+        return archive
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.source is not None and self.sql is not None:
+            raise ValueError("release.source and release.sql are both given; leave one null")
+        if self.attach is not None and self.sql is None:
+            raise ValueError("release.attach is a database for release.sql, which is null; write the SELECT")
+        is_on = self.source is not None or self.sql is not None
+        if is_on and (self.epsilon is None) == (self.document_budget is None):
+            raise ValueError(
+                "give one of release.epsilon (base epsilon per word) and release.document_budget (budget of each "
+                "document); no release has a default for what it spends"
+            )
+        named = [self.id_column, *self.text_columns, *(self.columns or [])]
+        if len(set(named)) < len(named):
+            raise ValueError("release.id_column, text_columns and columns name a column twice; name it once")
+        if self.subject_column in self.text_columns:
+            raise ValueError("release.subject_column is one of release.text_columns, which are rewritten")
+        return self

@@ -1,0 +1,163 @@
+"""Parameters of what is done to a text, of the runs of the grid, and of their evaluation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model, model_validator
+from pydantic_core import CoreSchema
+
+from lexveil.parameters import OneOf, Section, Several, refused
+
+CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
+
+
+def mechanism_names() -> list[str]:
+    """The names of the registered mechanisms, which are loaded for it."""
+    from lexveil.mechanisms import registry
+
+    return registry.mechanism_names()
+
+
+def _as_float(raw: object) -> object:
+    if type(raw) is int:
+        raise refused(
+            "it must be a number with a decimal point; its text becomes a folder name, so write 1.0 and not 1"
+        )
+    if isinstance(raw, float) and not 0 < raw < math.inf:
+        raise refused("an epsilon must be finite and greater than 0")
+    return raw
+
+
+MechanismName = Annotated[str, OneOf(mechanism_names)]
+StrategyName = Literal["S1", "S2", "S3", "S4"]
+GridEpsilon = Annotated[float, BeforeValidator(_as_float)]
+
+
+class PolicyParams(Section):
+    """What happens to each class of token; a kept token leaves as it is and is counted as unprotected."""
+
+    stopwords: Literal["paper", "perturb", "keep", "drop", "sample"] = Field(
+        "paper", description="paper: kept in S1, perturbed in S2 to S4"
+    )
+    punctuation: Literal["perturb", "keep", "drop", "sample"] = Field("keep", description="sample: a uniform draw")
+    oov: Literal["keep", "drop", "sample"] = Field("sample", description="words outside the vocabulary")
+
+
+class MechanismParams(Section):
+    """What each mechanism is built with: a section for each registered mechanism, and ``rank_remap``."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def resolved(cls) -> type[Section]:
+        """The model with the sections of all registered mechanisms."""
+        return _mechanism_sections()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler(_mechanism_sections()) if cls is MechanismParams else handler(source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mechanism_params, (self.model_dump(),)
+
+
+@cache
+def _mechanism_sections() -> type[MechanismParams]:
+    from lexveil.mechanisms.rank_remap import RankRemapParameters
+    from lexveil.mechanisms.registry import MECHANISMS
+
+    models = {name: mechanism.Parameters for name, mechanism in MECHANISMS.items()}
+    sections: dict[str, Any] = {
+        name: (model, Field(default_factory=model))
+        for name, model in (models | {"rank_remap": RankRemapParameters}).items()
+        if model.model_fields
+    }
+    return create_model("MechanismSections", __base__=MechanismParams, **sections)
+
+
+def every_mechanism() -> MechanismParams:
+    """All mechanisms with their defaults."""
+    return _mechanism_sections()()
+
+
+def _mechanism_params(values: dict[str, Any]) -> MechanismParams:
+    return _mechanism_sections().model_validate(values, by_name=True)
+
+
+class GridParams(Section):
+    """The runs: every mechanism with every strategy at every base epsilon; the baseline `none` is always made."""
+
+    mechanisms: Several[MechanismName] = Field(["madlib"], description="registered mechanisms")
+    strategies: Several[StrategyName] = Field(["S1", "S2", "S3", "S4"], description="how budgets are allocated")
+    epsilons: Several[GridEpsilon] = Field(
+        [1.0, 10.0, 50.0], description="base epsilon per word; written 1.0, not 1: it becomes a folder name"
+    )
+
+    def runs(self) -> list[tuple[str, str, float]]:
+        """Mechanism, strategy and base epsilon of every run, in the order of params.yaml."""
+        return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
+
+    def runs_and_clean(self) -> list[tuple[str, str, float]]:
+        """The clean baseline, then ``runs``."""
+        return [CLEAN, *self.runs()]
+
+
+class DeniabilityParams(Section):
+    """Plausible deniability statistics N_w and S_w, of every mechanism at every epsilon of the grid."""
+
+    words: int = Field(100, ge=1, le=100_000, description="drawn at random, the same for all mechanisms")
+    draws: int = Field(100, ge=2, le=10_000, description="of each word")
+
+
+class EvaluationParams(Section):
+    """Utility, attacks, similarity and perplexity of the texts of each run."""
+
+    classifier: Literal["linear", "fasttext", "transformer"] = Field(
+        "linear", description="TF-IDF and logistic regression; or fastText, or a transformer that is fine-tuned"
+    )
+    shuffles: int = Field(3, ge=1, le=1000, description="trainings; mean and standard deviation are over them")
+    train_share: float = Field(
+        0.9, ge=0.01, le=1, description="of the train split, chosen and ordered anew for each training"
+    )
+    max_classes: int = Field(10, ge=2, le=100_000, description="of an attribute: its most frequent values")
+    encoder: Literal["tfidf_mean", "minilm"] = Field(
+        "tfidf_mean", description="of texts that are compared: weighted means of word vectors; or MiniLM"
+    )
+    language_model: Literal["kneser_ney", "gpt2"] = Field(
+        "kneser_ney", description="of perplexity: n-grams of the corpus; or GPT-2"
+    )
+    transformer_model: str | None = Field(None, description="folder of a model in the form of transformers")
+    gpt2_model: str | None = Field(None, description="folder of GPT-2, the same; no model is fetched")
+    max_texts: int | None = Field(
+        1000, ge=1, le=2**31, description="of a data set, for similarity and perplexity: drawn at random; null: all"
+    )
+    language_model_tokens: int = Field(
+        5_000_000, ge=1, le=10**9, description="of the corpus that the language model is trained on, at most"
+    )
+
+    @model_validator(mode="after")
+    def _models_are_there(self) -> Self:
+        for key, chosen, folder in (
+            ("classifier", "transformer", "transformer_model"),
+            ("language_model", "gpt2", "gpt2_model"),
+        ):
+            if getattr(self, key) == chosen and not getattr(self, folder):
+                raise ValueError(
+                    f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder of its model; no model is "
+                    "fetched"
+                )
+        return self
+
+
+class CheckParams(Section):
+    """Limits of the expectations."""
+
+    min_coverage: float = Field(
+        0.5, ge=0, le=1, description="smallest share of a document set's words that the vocabulary must know"
+    )
