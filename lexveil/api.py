@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,7 +170,7 @@ def audit(
     samples: int = 20_000,
     mode: Mode = "experiment",
     confidence: float = auditing.CONFIDENCE,
-    project: Path | str | None = None,
+    project: Project = None,
 ) -> AuditResult:
     """Test the privacy that a mechanism claims, on toy vocabularies, on words of a project, and on whole texts.
 
@@ -185,15 +184,22 @@ def audit(
         samples: draws per word or text, half of them to find what to test, half to test it.
         mode: where the noise comes from: the project's seed, or the operating system.
         confidence: of the whole audit: the chance that no bound is too high.
-        project: the folder of the project; None is the current one. While another one is audited it is the current
-            folder of this process, so let no other thread depend on that.
+        project: the folder of the project, or a model of it; None is the current one.
 
     Raises:
         RequestError: if the request is out of range.
         MissingArtifact: if the project has not run yet.
     """
-    with contextlib.chdir(project) if project is not None else contextlib.nullcontext():
-        return auditing.audit(mechanism, epsilon, words, samples, strategy, mode, confidence)
+    return auditing.audit(
+        mechanism,
+        epsilon,
+        words=words,
+        samples=samples,
+        strategy=strategy,
+        mode=mode,
+        confidence=confidence,
+        project=_model(project),
+    )
 
 
 def _model(project: Project) -> Path | Model | None:

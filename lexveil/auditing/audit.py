@@ -20,8 +20,7 @@ import numpy as np
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, STRATEGIES, Policy, document_budget
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.mechanisms import build_over, prepare
+from lexveil.artifacts.mechanisms import build_over
 from lexveil.auditing.exact import ExactResult, bounds_audit, distances_of, exact_audit, gumbel_bounds
 from lexveil.auditing.sampled import SampledResult, kernel_sampler, noise_reused, sampled_audit
 from lexveil.auditing.texts import (
@@ -34,12 +33,13 @@ from lexveil.auditing.texts import (
     toy_texts,
     toy_vectors,
 )
-from lexveil.config import MechanismParams, load_params
+from lexveil.config import MechanismParams
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Kernel
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, rewrite
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
@@ -255,6 +255,7 @@ def audit(
     mode: str = "experiment",
     confidence: float = CONFIDENCE,
     out: Path | None = None,
+    project: Path | Model | None = None,
 ) -> AuditResult:
     """Audit one mechanism at one per-token (in texts: base) ε.
 
@@ -263,11 +264,13 @@ def audit(
         samples: draws per word or text, half of them to find what to test, half to test it.
         confidence: of the whole audit; a mechanism that keeps its claim is flagged with at most 1 - confidence.
         out: where to write the result as JSON.
+        project: the folder whose artifacts and parameters are used, or a model of it; None is the current folder.
 
     Raises:
         RequestError: if the request is wrong or the artifacts are missing.
     """
-    params = load_params()
+    model = Model.load(project)
+    params = model.params
     if mechanism not in MECHANISMS:
         raise RequestError(f"--mechanism {mechanism}: there is no such mechanism; there are {', '.join(MECHANISMS)}")
     if strategy not in STRATEGIES:
@@ -279,7 +282,7 @@ def audit(
     _check_numbers(epsilon, words, samples, confidence)
     segmentation = SEGMENTATION_OF[strategy]
     policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
-    made = prepare(mechanism, segmentation, load_embedding(segmentation), policy, params.mechanisms)
+    made = model.mechanism(mechanism, strategy, policy)
     real, vocabulary = made.mechanism, made.vocabulary
     if len(vocabulary.rows) < 2:
         raise RequestError(f"{paths.embedding(segmentation)} holds fewer than two words; enlarge the corpus")
