@@ -76,7 +76,7 @@ def privatize(
         mechanism: a name of ``lexveil.MECHANISMS``.
         strategy: S1 (words), S2 to S4 (collocations), as `lexveil privatize --help` says.
         epsilon: base epsilon per word, in 1 / units of the mechanism's metric: a text's budget is that times the mean
-            number of words of a text. Or give
+            number of words of a text. Give this or ``document_budget``.
         document_budget: the budget of each text.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all releases. None: each text
             is a subject of its own. Of a relation: the name of a column.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,10 @@ def test_readme_is_short_and_has_the_two_commands() -> None:
     assert len(lines) <= 120
     assert any(line.startswith("    pip install uv && uv run lexveil run ") for line in lines)
     assert any(line.startswith("    uv run pytest ") for line in lines)
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / ".ci/reference.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
