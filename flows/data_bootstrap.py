@@ -1,4 +1,4 @@
-"""data/ before a run: what is there, what DVC can bring back, or the embedded default."""
+"""Makes sure that data/ exists before a run: as it is, from DVC, or the embedded default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DataUnreachable(RequestError):
 
 
 def ensure_data(watcher: RunObserver) -> None:
-    """See to it that data/ is there; what is there is never touched.
+    """Make sure that data/ exists; existing data is never changed.
 
     Raises:
         RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded default has;
@@ -53,7 +53,7 @@ def ensure_data(watcher: RunObserver) -> None:
                 return
         except CheckoutError:
             pass
-        # Made beside and compared first: a data/ that is not what data.dvc names would be run, and data.dvc rewritten.
+        # Made elsewhere and compared first: a run would take data/ as it is and rewrite data.dvc.
         try:
             materialize_default(TRIAL)
             if _hash(out, TRIAL / DATA) == out.hash_info.value:
@@ -64,17 +64,17 @@ def ensure_data(watcher: RunObserver) -> None:
                 return
         finally:
             shutil.rmtree(TRIAL, ignore_errors=True)
-        why, kind = "no DVC remote is set up", RequestError
+        reason, kind = "no DVC remote is set up", RequestError
         if repo.config["core"].get("remote"):
             try:
                 watcher.say("data/ is absent: fetching it from the DVC remote")
                 repo.pull([str(POINTER)])
                 return
             except DvcException as error:
-                why, kind = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}", DataUnreachable
+                reason, kind = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}", DataUnreachable
     raise kind(
-        f"data/ is absent, data.dvc does not name the embedded default, and {why}; bring the data back by `dvc pull`, "
-        "or choose other data by `lexveil data use` or `lexveil data default`"
+        f"data/ is absent, data.dvc does not name the embedded default, and {reason}; bring the data back by "
+        "`dvc pull`, or choose other data by `lexveil data use` or `lexveil data default`"
     )
 
 

@@ -1,4 +1,4 @@
-"""Serve the scheduled deployments that prefect.yaml names, until somebody ends it."""
+"""Serve the scheduled deployments of prefect.yaml until interrupted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Part(BaseModel):
 
 
 class ScheduleEntry(_Part):
-    """When: a cron line, or an interval in seconds."""
+    """A schedule: a cron line, or an interval in seconds."""
 
     cron: str | None = None
     interval: Annotated[float, Field(gt=0)] | None = None
@@ -73,12 +73,12 @@ class DeploymentEntry(_Part):
         """Return it as Prefect serves it, with the flow's parameters checked."""
         flow: Flow[..., Any] = load_flow_from_entrypoint(self.entrypoint)
         log = get_logger("flows")
-        log.disabled = True  # what is wrong is said once, by the error
+        log.disabled = True  # the error below reports what is wrong
         try:
             flow.validate_parameters(self.parameters)
         finally:
             log.disabled = False
-        made = flow.to_deployment(
+        deployment = flow.to_deployment(
             self.name,
             description=self.description,
             tags=self.tags,
@@ -87,12 +87,12 @@ class DeploymentEntry(_Part):
             concurrency_limit=self.concurrency_limit,
             entrypoint_type=EntrypointType.MODULE_PATH,
         )
-        assert isinstance(made, RunnerDeployment)  # a coroutine in asynchronous code only
-        return made
+        assert isinstance(deployment, RunnerDeployment)  # a coroutine in asynchronous code only
+        return deployment
 
 
 def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
-    """Read and check what is to be served.
+    """Read and check the deployments.
 
     Raises:
         RequestError: if the file is absent or an entry is not what it must be; it names the entry and the key.
@@ -107,38 +107,38 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
         raise RequestError(f"{path}: not valid YAML with a list `deployments`") from None
     if not isinstance(entries, list) or not entries:
         raise RequestError(f"{path}: `deployments` must be a list with at least one entry")
-    made = []
+    deployments = []
     for number, entry in enumerate(entries):
         try:
-            made.append(DeploymentEntry.model_validate(entry).deployment())
+            deployments.append(DeploymentEntry.model_validate(entry).deployment())
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise RequestError(f"{path}: deployments[{number}].{where}: {first['msg']}") from None
         except (ValueError, PrefectException) as error:  # a cron line, a time zone, a parameter
             raise RequestError(f"{path}: deployments[{number}]: {' '.join(str(error).split())[:300]}") from None
-    return made
+    return deployments
 
 
 def serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> int:
-    """Serve the deployments until interrupted; their schedules are paused when it ends in good order.
+    """Serve the deployments until interrupted; a graceful end pauses their schedules.
 
     Args:
         url: of a Prefect API that answers.
         server: the server behind it, if it was started for this; when it ends, so does this.
-        deployments: what `read_deployments` made.
+        deployments: of `read_deployments`.
 
     Raises:
         RequestError: if the deployments of this project are served already.
         LexveilError: if the server ends.
     """
     os.environ["PREFECT_API_URL"] = url  # the processes of runs inherit it
-    # A server that restarts is waited for, about 8 minutes in all; Prefect's own 5 retries are one.
+    # Wait about 8 minutes for a server that restarts; Prefect's own 5 retries take one.
     retries = int(os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8"))
     with _only_one(), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: retries}):
         with contextlib.suppress(RequestError), build_lock():
-            settle_killed_run()  # it would hold the place of the deployment's next run
-        # One run at a time: the build lock keeps them apart, and a process that only waits for it would be in the way.
+            settle_killed_run()  # it would block the deployment's next run
+        # One run at a time: the build lock excludes others, whose processes would only wait.
         runner = StoppableRunner(name="lexveil", limit=1)
         for deployment in deployments:
             runner.add_deployment(deployment)
@@ -158,9 +158,9 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
 
 
 class StoppableRunner(Runner):
-    """A runner that SIGTERM and Ctrl-C end in good order.
+    """A runner that SIGTERM and Ctrl-C shut down gracefully.
 
-    Prefect's own handler leaves at once and waits for nothing: runs are killed and stay "running" on the server.
+    Prefect's own handler exits at once: runs are killed and stay "running" on the server.
     """
 
     has_ended = False
@@ -183,7 +183,7 @@ def _say(url: str, deployments: list[RunnerDeployment]) -> None:
 
 
 def _follow(server: Command, runner: StoppableRunner) -> None:
-    """Without its server the runner would ask for ever; whoever keeps this alive starts both anew."""
+    """End the runner with its server: it would poll forever, and a service manager restarts both."""
     server.process.wait()
     if not runner.has_ended:
         os.kill(os.getpid(), signal.SIGTERM)

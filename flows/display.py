@@ -1,4 +1,4 @@
-"""What a person sees of a run: a live view in a terminal, plain lines anywhere else."""
+"""Display of a run: a live view in a terminal, plain lines anywhere else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def duration(seconds: float) -> str:
 
 @dataclass
 class Plain(RunObserver):
-    """One line per stage; with ``verbose`` also what the stages print, each line after its stage's name."""
+    """One line per stage; with ``verbose`` also the output of stages, each line after its stage's name."""
 
     verbose: bool = False
 
@@ -38,7 +38,7 @@ class Plain(RunObserver):
         sys.stdout.flush()
 
     def start(self, stage: str) -> None:
-        """Say that a stage began."""
+        """Show that a stage began."""
         if self.verbose:
             self.say(f"{stage} ... started")
 
@@ -48,7 +48,7 @@ class Plain(RunObserver):
             self.say(f"{stage} | {line}")
 
     def end(self, result: StageResult) -> None:
-        """Say how a stage ended."""
+        """Show how a stage ended."""
         self.say(f"{result.stage} ... {_outcome(result)}")
 
 
@@ -59,7 +59,7 @@ def _outcome(result: StageResult) -> str:
     if result.state == "restored":
         return f"restored from DVC's cache{took}"
     if result.state == "failed":
-        return f"failed after{took}"  # why is said once, at the end
+        return f"failed after{took}"  # the reason is printed once, at the end
     if result.state == "not run":
         return f"not run: {result.message}"
     return result.state
@@ -67,7 +67,7 @@ def _outcome(result: StageResult) -> str:
 
 @dataclass
 class Live(RunObserver):
-    """Finished stages scroll by; below them what runs now, with the last line each stage printed."""
+    """Finished stages scroll by; below them the running ones, each with the last line it printed."""
 
     verbose: bool = False
     total: int = 0
@@ -100,7 +100,7 @@ class Live(RunObserver):
         self.total = total
 
     def start(self, stage: str) -> None:
-        """Say that a stage began."""
+        """Show that a stage began."""
         with self._lock:
             self.running[stage] = (time.monotonic(), "")
 
@@ -113,7 +113,7 @@ class Live(RunObserver):
             self._console.print(f"{stage} | {line}", style="dim", markup=False)
 
     def end(self, result: StageResult) -> None:
-        """Say how a stage ended."""
+        """Show how a stage ended."""
         with self._lock:
             self.running.pop(result.stage, None)
             self.ended += 1

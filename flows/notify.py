@@ -1,4 +1,4 @@
-"""Tell a webhook that a scheduled run failed: counts, names and paths, never a text."""
+"""Notify a webhook that a scheduled run failed: counts, names and paths, never a text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lexveil import errors
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 
-WEBHOOK = "LEXVEIL_WEBHOOK"  # in the place of operation.webhook, for an address that must not be committed
+WEBHOOK = "LEXVEIL_WEBHOOK"  # instead of operation.webhook, for an address that must not be committed
 TIMEOUT_SECONDS = 10.0
-RETRIES = 2  # of a connection that is not made
+RETRIES = 2  # of a connection that fails
 
-OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"StageFailed"}
+OWN_ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"StageFailed"}
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)(?:: .*)?", re.DOTALL)
 OF_A_STAGE = re.compile(r"(?P<stage>[a-z_]\w*(?:@[\w.@-]+)?): (?P<rest>.+)", re.DOTALL)
 RAISED = "Flow run encountered an exception: "  # Prefect's words before an exception of the flow itself
@@ -29,7 +29,7 @@ RAISED = "Flow run encountered an exception: "  # Prefect's words before an exce
 def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Post what failed to the webhook of params.yaml, if there is one and a deployment started the run.
 
-    Whoever gave `lexveil run` sees for himself. An endpoint that is dead or refuses is a warning in the run's log.
+    Only scheduled runs notify: `lexveil run` shows its own failure. A dead endpoint is a warning in the run's log.
     """
     if flow_run.deployment_id is None:
         return
@@ -52,7 +52,7 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 
 
 def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:
-    """Return what is posted: flow, run, state, stage (None if none is to blame), message, link to Prefect's page."""
+    """Return the body: flow, run, state, stage (None if no stage failed), message, link to Prefect's page."""
     stage, message = blame(state.message or "")
     return {
         "flow": flow,
@@ -71,14 +71,14 @@ def page_of(flow_run: FlowRun) -> str | None:
 
 
 def blame(message: str) -> tuple[str | None, str]:
-    """Split a run's message into the stage that failed and what it said, without words that may be of a document.
+    """Split a run's message into the stage that failed and its error, without words that may come from a document.
 
-    The project's own errors never quote one. Of any other exception only the name is told: a KeyError can be a word.
+    The project's own errors never quote one. Of any other exception only the name is sent: a KeyError can be a word.
     """
     message = message.removeprefix(RAISED)
     stage = None
-    if (found := OF_A_STAGE.fullmatch(message)) and not EXCEPTION.fullmatch(message):
-        stage, message = found["stage"], found["rest"]
-    if (error := EXCEPTION.fullmatch(message)) and error["name"] not in OURS:
+    if (match := OF_A_STAGE.fullmatch(message)) and not EXCEPTION.fullmatch(message):
+        stage, message = match["stage"], match["rest"]
+    if (error := EXCEPTION.fullmatch(message)) and error["name"] not in OWN_ERRORS:
         message = f"{error['name']}; the run's log says more"
     return stage, message

@@ -1,4 +1,4 @@
-"""What Prefect's server is to know of a flow run: which one is under way, its pages, and its end."""
+"""Records of a flow run on Prefect's server: which run is under way, its pages, and its end."""
 
 from __future__ import annotations
 

@@ -52,15 +52,15 @@ def api(meanwhile: Callable[[], object]) -> Iterator[str]:
         if not answers(given):
             raise RequestError(f"no Prefect server answers at PREFECT_API_URL={given}; start it, or unset the variable")
         yield given
-    elif found := running_ui():
-        yield found
+    elif url := running_ui():
+        yield url
     else:
         with _server_for_one_run(meanwhile) as url:
             yield url
 
 
 def answers(url: str) -> bool:
-    """Say whether a Prefect API is up at ``url`` (http://HOST:PORT/api)."""
+    """Return whether a Prefect API is up at ``url`` (http://HOST:PORT/api)."""
     # No proxy: a server on loopback is not behind one.
     local = url.startswith(("http://127.", "http://localhost", "http://[::1]"))
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({})) if local else urllib.request.build_opener()
@@ -68,13 +68,13 @@ def answers(url: str) -> bool:
         with opener.open(f"{url.rstrip('/')}/health", timeout=5) as response:
             return bool(response.status == 200)
     except urllib.error.HTTPError as error:
-        return error.code in (401, 403)  # it is there, and Prefect's client knows the key
+        return error.code in (401, 403)  # it is up, and Prefect's client has the key
     except (OSError, ValueError):
         return False
 
 
 def answers_within(url: str, seconds: float) -> bool:
-    """Say whether a Prefect API is up at ``url``, or comes up within so many seconds."""
+    """Return whether a Prefect API is up at ``url``, or comes up within so many seconds."""
     deadline = time.monotonic() + seconds
     while not answers(url):
         if time.monotonic() >= deadline:

@@ -1,7 +1,7 @@
-"""Before a run: nothing is left of killed runs, of stages that are gone, or of a half-written lock file.
+"""Clean-up before a run: leftovers of killed runs and of removed stages, and a half-written lock file.
 
 DVC hashes directory dependencies whole, so a file that no stage owns would change what a stage sees and what dvc.lock
-says. After a run dvc.lock has the order of a fresh serial `dvc repro`, whatever order the stages ended in.
+records. After a run dvc.lock has the order of a fresh serial `dvc repro`, whatever order the stages ended in.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 LOCKFILE = Path("dvc.lock")
 SET_ASIDE = STATE / "set-aside"
-NEVER = (paths.DATA_DOCS,)  # made by us, versioned by nobody
+UNVERSIONED = (paths.DATA_DOCS,)  # made by stages, output of none
 
 Say = Callable[[str], None]
 
 
 def repair(repo: Repo, say: Say) -> None:
-    """Undo what SIGKILL can leave behind in DVC's own files: entries of dead processes, a dvc.lock cut short.
+    """Repair what SIGKILL can leave behind in DVC's own files: entries of dead processes, a truncated dvc.lock.
 
     Raises:
         RequestError: if another DVC command is at work in this project.
@@ -122,7 +122,7 @@ def remove(path: Path) -> None:
 
 
 def prune(graph: Graph, say: Say) -> list[Path]:
-    """Take away what no stage of the graph owns, and say so; return the paths.
+    """Remove and report files that no stage of the graph owns; return their paths.
 
     Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial
     files of killed stages. A file of unknown origin is moved to .lexveil/set-aside, and only where a stage would read
@@ -132,8 +132,8 @@ def prune(graph: Graph, say: Say) -> list[Path]:
     read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}
     recorded = {Path(out["path"]) for entry in _entries().values() for out in entry.get("outs", [])} - owned
     gone: list[Path] = []
-    for path, ours in _orphans(paths.ARTIFACTS, owned, recorded, read):
-        if ours:
+    for path, known in _orphans(paths.ARTIFACTS, owned, recorded, read):
+        if known:
             say(f"pruned {path}: no stage of dvc.yaml makes it")
             remove(path)
         else:
@@ -150,22 +150,22 @@ def prune(graph: Graph, say: Say) -> list[Path]:
 
 
 def _orphans(folder: Path, owned: set[Path], recorded: set[Path], read: set[Path]) -> list[tuple[Path, bool]]:
-    """Return (path, whether it is certainly ours) of every orphan below ``folder``."""
-    found: list[tuple[Path, bool]] = []
+    """Return (path, whether a stage certainly made it) of every orphan below ``folder``."""
+    orphans: list[tuple[Path, bool]] = []
     if not folder.is_dir() or folder.is_symlink():
-        return found
+        return orphans
     for path in sorted(folder.iterdir()):
-        if path in owned or path in NEVER:
+        if path in owned or path in UNVERSIONED:
             continue
-        partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # ours, DVC's
+        partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # of stages, of DVC
         holds_owned = any(path in out.parents for out in owned)
         if partial or (path in recorded and not holds_owned):
-            found.append((path, True))
+            orphans.append((path, True))
         elif path.is_dir() and not path.is_symlink():
-            found.extend(_orphans(path, owned, recorded, read))
+            orphans.extend(_orphans(path, owned, recorded, read))
         elif not read.isdisjoint(path.parents):
-            found.append((path, False))
-    return found
+            orphans.append((path, False))
+    return orphans
 
 
 def _free(path: Path) -> Path:

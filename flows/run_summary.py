@@ -1,4 +1,4 @@
-"""What a run leaves in Prefect: a table of its stages and the report's headline figures. Counts and names, no text."""
+"""The pages of a run in Prefect: a table of its stages and the report's headline figures. Counts and names, no text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _pages() -> list[str]:
 
 
 def stage_rows(stage: Stage) -> str:
-    """Say how many rows the Parquet outputs of a stage have; their footers know."""
+    """Return how many rows the Parquet outputs of a stage have, from their footers."""
     files = [
         file
         for out in stage.outs

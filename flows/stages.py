@@ -148,7 +148,7 @@ current_build: ContextVar[Build | None] = ContextVar("build", default=None)
 
 @task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE, persist_result=False, retries=0)
 def reproduce(stage: str) -> State[Any]:
-    """Bring one stage up to date, or say why that is not needed or not possible."""
+    """Bring one stage up to date, or return why that is not needed or not possible."""
     build = current_build.get()
     assert build is not None
     verdict, reason = build.verdict(build.graph.stages[stage])

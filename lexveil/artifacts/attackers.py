@@ -18,11 +18,11 @@ N_LAYERS = 3
 def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -> None:
     """Write the attack models of each data set into folder ``out``, those of one data set side by side in one array."""
     with atomic_directory(out) as folder:
-        for dataset, each in trained.items():
+        for dataset, models in trained.items():
             (folder / dataset).mkdir()
             for number in range(N_LAYERS):
-                for name, at in (("weights", 0), ("biases", 1)):
-                    array = np.stack([one.layers[number][at] for one in each])
+                for part, name in enumerate(("weights", "biases")):
+                    array = np.stack([model.layers[number][part] for model in models])
                     np.save(folder / dataset / f"{name}_{number + 1}.npy", array, allow_pickle=False)
 
 
@@ -37,5 +37,5 @@ def load_attackers(dataset: str) -> list[PaperAttacker]:
         [np.load(folder / f"{name}_{number + 1}.npy", allow_pickle=False) for number in range(N_LAYERS)]
         for name in ("weights", "biases")
     )
-    layers = [list(zip(one, other, strict=True)) for one, other in zip(weights, biases, strict=True)]
-    return [PaperAttacker(0, list(each)) for each in zip(*layers, strict=True)]
+    layers = [list(zip(*arrays, strict=True)) for arrays in zip(weights, biases, strict=True)]
+    return [PaperAttacker(0, list(model)) for model in zip(*layers, strict=True)]

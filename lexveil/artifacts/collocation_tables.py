@@ -1,4 +1,4 @@
-"""Read the collocations that the corpus gave."""
+"""Read the collocations of the corpus."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _WORDS = ("first_word", "second_word", "third_word")
 
 
 def load_collocations(project: Path = Path()) -> Collocations:
-    """All collocations that the corpus gave.
+    """All collocations of the corpus.
 
     Words stay Arrow dictionaries from the file to the look-up: a Python string is made once per distinct word, not
-    once per place in a collocation.
+    once per occurrence in a collocation.
     """
     tables = []
     for name, size in (("bigrams", 2), ("trigrams", 3)):

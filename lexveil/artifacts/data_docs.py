@@ -1,4 +1,4 @@
-"""Where Data Docs are put. They carry times, so they are no output of the graph; they are there to be looked at."""
+"""The folder of the Data Docs. They carry times, so they are no output of the graph."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class DataDocs:
         with atomic_directory(self.root / name) as folder:
             for file, content in files.items():
                 (folder / file).write_text(content, encoding="utf-8")
-        # Stages run side by side: whoever writes last must have seen everybody, so look again after writing.
-        seen: list[Mapping[str, Any]] | None = None
-        while (found := self._results()) != seen:
-            self._write_index(index(found))
-            seen = found
+        # Stages run side by side, and the last writer must have read all results: read again after writing.
+        indexed: list[Mapping[str, Any]] | None = None
+        while (results := self._results()) != indexed:
+            self._write_index(index(results))
+            indexed = results
 
     def __fspath__(self) -> str:
-        """The folder, as messages call it."""
+        """The folder, for messages."""
         return str(self.root)
 
     def forget(self, name: str) -> None:
@@ -47,15 +47,15 @@ class DataDocs:
         shutil.rmtree(self.root / name, ignore_errors=True)
 
     def _results(self) -> list[Mapping[str, Any]]:
-        found = []
+        results = []
         for file in sorted(self.root.rglob(RESULTS)):
             if any(part.startswith(".") for part in file.relative_to(self.root).parts):
-                continue  # half written by somebody else
+                continue  # half written by another stage
             try:
-                found.append(json.loads(file.read_text(encoding="utf-8")))
-            except FileNotFoundError:  # just being replaced; its writer renews the index afterwards
+                results.append(json.loads(file.read_text(encoding="utf-8")))
+            except FileNotFoundError:  # being replaced; its writer renews the index afterwards
                 continue
-        return found
+        return results
 
     def _write_index(self, page: str) -> None:
         # A name of its own for each writer, unlike everywhere else: two stages may be here at once.

@@ -1,4 +1,4 @@
-"""Word models that were brought in (data/embeddings/NAME/), named NAME@HASH wherever a run depends on them.
+"""External word models (data/embeddings/NAME/), named NAME@HASH wherever a run depends on them.
 
 The hash is of words and vectors. A run that names it cannot silently get another model of the same name, and DVC, which
 compares params.yaml, sees when the model changes.
@@ -40,15 +40,15 @@ def load_model(model: str, segmentation: str = "word") -> WordSpace:
     name, _, wanted = model.partition("@")
     folder = paths.model(name)
     try:
-        found = content_hash(folder)
+        actual = content_hash(folder)
     except FileNotFoundError:
         raise MissingArtifact(
             f"{folder}: not there; bring it in by `lexveil embeddings add {name} FILE` "
             "or fetch it by `dvc pull data.dvc`"
         ) from None
-    if found != wanted:
+    if actual != wanted:
         raise RequestError(
-            f"{folder} is {name}@{found}, but params.yaml names {model}; write the first into params.yaml, "
+            f"{folder} is {name}@{actual}, but params.yaml names {model}; write the first into params.yaml, "
             "or bring the other file in again"
         )
     return read_space(folder)

@@ -15,7 +15,7 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.tables import atomic_directory, read_json, require, write_json
 
 STAGE = "train_language_model"
-ARRAYS = ("keys", "seen", "rest")  # of an order; what they are is said in lexveil/evaluation/kneser_ney.py
+ARRAYS = ("keys", "seen", "rest")  # of an order; lexveil/evaluation/kneser_ney.py defines them
 
 
 def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[str, Any], out: Path) -> None:
@@ -34,7 +34,7 @@ def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[
 
 
 def load_language_model() -> NgramModel:
-    """The model that stage train_language_model made; its n-grams are mapped from disk, and so is only what is asked.
+    """The model of stage train_language_model; its n-grams are mapped from disk and read as they are looked up.
 
     Raises:
         MissingArtifact: if it was not trained.

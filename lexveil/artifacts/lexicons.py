@@ -1,4 +1,4 @@
-"""Read what a text is looked up in: the vocabulary of one segmentation, and its collocations."""
+"""Read the lexicon of texts: the vocabulary of one segmentation, and its collocations."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ def texts_of(documents: pa.Table) -> pa.Table:
     row = np.repeat(np.arange(documents.num_rows), 2)
     field = np.tile([0, 1], documents.num_rows)
     both = pa.chunked_array([*documents.column("text").chunks, *documents.column("text_b").chunks], pa.string())
-    at = row + field * documents.num_rows
-    present = both.take(at).is_valid().to_numpy()
-    row, field, at = row[present], field[present], at[present]
+    position = row + field * documents.num_rows
+    present = both.take(position).is_valid().to_numpy()
+    row, field, position = row[present], field[present], position[present]
     return pa.table(
         {
             "dataset": documents.column("dataset").take(row),
             "doc_id": documents.column("doc_id").take(row),
             "field": pa.array([FIELDS[number] for number in field.tolist()], pa.string()),
-            "text": both.take(at),
+            "text": both.take(position),
         }
     )

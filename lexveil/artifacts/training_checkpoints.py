@@ -1,4 +1,4 @@
-"""What a long training needs of the disk: checkpoints, some sentences of its corpus, and how far it has read."""
+"""Files of a long training: checkpoints, a sample of sentences of the corpus, and progress by how far it is read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Checkpoints:
     def load(self) -> TrainingState | None:
         """The state of the last finished epoch, or None.
 
-        A checkpoint that was cut short (the machine lost power) counts as none: the sums of its arrays tell.
+        A truncated checkpoint (the machine lost power) counts as none: the checksums of its arrays differ.
         """
         for checkpoint in reversed(self._all()):
             try:
@@ -73,30 +73,30 @@ def some_sentences(corpus: Path, n: int) -> list[list[str]]:
     size = corpus.stat().st_size
     lines: dict[int, bytes] = {}
     with corpus.open("rb") as file:
-        for place in range(n):
-            file.seek(size * place // n)
-            if place:
+        for number in range(n):
+            file.seek(size * number // n)
+            if number:
                 file.readline()  # most likely the rest of a line
-            at = file.tell()
-            if at not in lines and (line := file.readline()):
-                lines[at] = line
+            start = file.tell()
+            if start not in lines and (line := file.readline()):
+                lines[start] = line
     return [line.decode("utf-8").split() for line in lines.values()]
 
 
 class TrainingWatch:
-    """Says every few seconds how far training is, inside an epoch too.
+    """Reports every few seconds how far training is, inside an epoch too.
 
     gensim reports nothing before the end of an epoch in the mode that reads a file itself. But it reads that file from
-    one end to the other, and Linux shows where it is. Elsewhere only the ends of epochs are said.
+    one end to the other, and Linux shows its position. Elsewhere only the ends of epochs are reported.
     """
 
-    def __init__(self, what: str, corpus: Path, epochs: int, workers: int, every: float = 5.0) -> None:
-        self.what, self.corpus, self.epochs, self.workers, self.every = what, corpus, epochs, workers, every
+    def __init__(self, label: str, corpus: Path, epochs: int, workers: int, every: float = 5.0) -> None:
+        self.label, self.corpus, self.epochs, self.workers, self.every = label, corpus, epochs, workers, every
         self.size = max(corpus.stat().st_size, 1)
         self.n_tokens = 0
         self.first = self.finished = 0
         self.losses: list[float | None] = []
-        self.start = self.said = time.monotonic()
+        self.start = self.reported = time.monotonic()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -116,24 +116,24 @@ class TrainingWatch:
     def epoch_ends(self, finished: int, losses: list[float | None]) -> None:
         """Another epoch is done."""
         self.finished, self.losses = finished, losses
-        if time.monotonic() - self.said >= self.every or finished == self.epochs:
-            self._say(0.0)
+        if time.monotonic() - self.reported >= self.every or finished == self.epochs:
+            self._report(0.0)
 
     def _watch(self) -> None:
         while not self.over.wait(self.every):
             read = read_share(self.corpus, self.size, self.workers if self.n_tokens else 1)
-            if read is None or time.monotonic() - self.said < self.every / 2:
+            if read is None or time.monotonic() - self.reported < self.every / 2:
                 continue
             if not self.n_tokens:
-                print(f"{self.what}: counting tokens, {read:.0%}", flush=True)
+                print(f"{self.label}: counting tokens, {read:.0%}", flush=True)
             elif self.finished < self.epochs:
-                self._say(read)
+                self._report(read)
 
-    def _say(self, share: float) -> None:
-        self.said = time.monotonic()
-        elapsed = max(self.said - self.start, 1e-9)
+    def _report(self, share: float) -> None:
+        self.reported = time.monotonic()
+        elapsed = max(self.reported - self.start, 1e-9)
         done = self.finished - self.first + share
-        line = f"{self.what}: {self.finished} of {self.epochs} epochs"
+        line = f"{self.label}: {self.finished} of {self.epochs} epochs"
         if share:
             line += f" and {share:.0%} of the next"
         line += f", {done * self.n_tokens / elapsed:,.0f} tokens/s"
@@ -143,13 +143,13 @@ class TrainingWatch:
         if left > 0 and done > 0:
             line += f", about {elapsed * left / done:.0f} s left"
         print(line, flush=True)
-        send(ProgressEvent(self.what, self.finished + share, self.epochs, "epochs", line))
+        send(ProgressEvent(self.label, self.finished + share, self.epochs, "epochs", line))
 
 
 def read_share(file: Path, size: int, readers: int) -> float | None:
-    """Which share of ``file`` this process has read, by ``readers`` that each read one part of equal length.
+    """The share of ``file`` that this process has read, by ``readers`` that each read one part of equal length.
 
-    None if it is not open, or if the system does not tell: only Linux does.
+    None if it is not open, or on a system other than Linux, which shows positions in /proc.
     """
     wanted, part = str(file.resolve()), size / readers
     shares: list[float] = []

@@ -32,13 +32,13 @@ ENDED = {"ran": "COMPLETE", "restored": "COMPLETE", "cached": "COMPLETE", "faile
 
 
 class Events:
-    """Sends what happens, as it happens; an endpoint that does not take it is given up, and never fails a run.
+    """Sends events as they happen; an endpoint that refuses one is given up, and never fails a run.
 
     Args:
         target: a file to append to, one event a line, or the address of a server.
         flow_run: Prefect's id.
-        graph: names who makes what is read.
-        warn: is told once if events cannot be delivered.
+        graph: which stages make what is read.
+        warn: is called once if events cannot be delivered.
     """
 
     def __init__(self, target: str, flow_run: str, graph: Graph, warn: Callable[[str], None]) -> None:
@@ -50,19 +50,19 @@ class Events:
         self._gone = False
 
     def begin(self) -> None:
-        """Say that the flow starts."""
+        """Send that the flow starts."""
         self._send("START", FLOW, self._flow_run)
 
     def end(self, state: str, message: str = "") -> None:
-        """Say how the flow ended, as a stage does."""
+        """Send how the flow ended, in the states of a stage."""
         self._send(ENDED[state], FLOW, self._flow_run, message=message)
 
     def stage_begins(self, stage: Stage, run: str) -> None:
-        """Say that a stage starts, and what it reads."""
+        """Send that a stage starts, and its inputs."""
         self._send("START", stage.name, run, stage)
 
     def stage_ends(self, stage: Stage, run: str, result: StageResult) -> None:
-        """Say how a stage ended, what it read and what it made."""
+        """Send how a stage ended, its inputs and its outputs."""
         self._send(ENDED[result.state], stage.name, run, stage, result.message)
 
     def _send(self, kind: str, job: str, run: str, stage: Stage | None = None, message: str = "") -> None:
@@ -116,10 +116,10 @@ class Events:
         seen: set[Path] = set()
         for dep in stage.deps:
             if dep.parts[0] == paths.DOCUMENTS.parts[0]:
-                found: Iterable[Path] = [dep]
+                datasets: Iterable[Path] = [dep]
             else:
-                found = sorted(out for out in self._outs if out == dep or out in dep.parents or dep in out.parents)
-            for path in found:
+                datasets = sorted(out for out in self._outs if out == dep or out in dep.parents or dep in out.parents)
+            for path in datasets:
                 if path not in seen:
                     seen.add(path)
                     yield path
@@ -143,11 +143,11 @@ def _transport(target: str) -> Transport:
 def _hashes(entries: Mapping[str, Any]) -> dict[str, str]:
     """Return DVC's hashes of all that stages of dvc.lock name, by path; where they disagree, those of outputs."""
     return {
-        one["path"]: one["md5"]
+        item["path"]: item["md5"]
         for kind in ("deps", "outs")
         for entry in entries.values()
-        for one in entry.get(kind, [])
-        if "md5" in one
+        for item in entry.get(kind, [])
+        if "md5" in item
     }
 
 
@@ -174,5 +174,5 @@ def _fields(path: Path) -> list[Any]:
             return [field(name=column.name, type=str(column.type)) for column in pq.read_schema(path)]
         files = sorted(path.glob("*.parquet")) if path.is_dir() else []
         return [field(name=file.name, type="parquet", fields=_fields(file)) for file in files]
-    except (OSError, pa.ArrowException):  # a shape is good to know, and no reason to fail
+    except (OSError, pa.ArrowException):  # the schema is optional
         return []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What dvc.lock and data.dvc said at one time, and the files as they are now.
+    """The records in dvc.lock and data.dvc at one time, and the files as they are now.
 
     Attributes:
         graph: of that time.

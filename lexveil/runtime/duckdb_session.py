@@ -129,7 +129,7 @@ def materialize(
     """Write the result of sql/NAME.sql to a Parquet file and return its number of rows.
 
     Args:
-        group_rows: rows of a row group; who reads the file holds one at a time, so rows of text ask for few.
+        group_rows: rows of a row group; a reader holds one at a time, so rows of text need small groups.
     """
     with atomic_file(out) as partial:
         query = text(name).rstrip().rstrip(";")

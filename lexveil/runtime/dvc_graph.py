@@ -37,11 +37,11 @@ class Graph:
 
     def downstream(self, names: set[str]) -> set[str]:
         """Return the stages that need one of ``names``, directly or not."""
-        found: set[str] = set()
-        for stage in self.stages.values():  # in order: what a stage needs was looked at before it
-            if any(need in names or need in found for need in stage.needs):
-                found.add(stage.name)
-        return found
+        downstream: set[str] = set()
+        for stage in self.stages.values():  # in order: what a stage needs comes before it
+            if any(need in names or need in downstream for need in stage.needs):
+                downstream.add(stage.name)
+        return downstream
 
 
 @contextlib.contextmanager
@@ -108,14 +108,14 @@ def _why(changes: list[Any]) -> str:
     }
     if states == {"new"}:
         return "has not run yet"
-    said = []
+    descriptions = []
     for change in changes:
         if isinstance(change, dict):
             for kind, items in change.items():  # {"changed deps": {path: "modified" | {key: "modified"}}}
                 paths = [
                     f"{path} ({', '.join(what)})" if isinstance(what, dict) else path for path, what in items.items()
                 ]
-                said.append(f"{kind}: {', '.join(paths[:4])}{', …' if len(paths) > 4 else ''}")
+                descriptions.append(f"{kind}: {', '.join(paths[:4])}{', …' if len(paths) > 4 else ''}")
         else:
-            said.append(str(change))
-    return "; ".join(said)
+            descriptions.append(str(change))
+    return "; ".join(descriptions)

@@ -22,17 +22,20 @@ from lexveil.runtime.executor import Executor, starting_workers
 A = TypeVar("A")
 B = TypeVar("B")
 
-ALIGNMENT = 64  # bytes; of every array in a shared file, as NumPy and the processor's caches like it
+ALIGNMENT = 64  # bytes, of every array in a shared file: a cache line
 
 
 def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachineParams | int) -> Generator[B, None, None]:
     """Yield ``function(item)`` in order, at most ``workers + 2`` items under way.
 
-    What ends this generator, an error or Ctrl-C among them, ends the workers at once, or on a cluster the work of this
-    process. Nothing that ``function`` may rely on tells it where it is.
+    Whatever ends this generator (an error, Ctrl-C) ends the workers at once, on a cluster the work of this process.
+    ``function`` must not depend on where it runs.
 
     Args:
-        where: machine.executor says who works; a number is that many processes of this machine, one is this process.
+        function: picklable.
+        items: picklable.
+        where: machine.executor selects the executor; a number is that many processes of this machine, one is this
+            process.
 
     Raises:
         LexveilError: if a worker was killed. What ``function`` raises is raised here.
@@ -61,9 +64,9 @@ def _processes(function: Callable[[A], B], items: Iterable[A], machine: MachineP
 def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
     """As ``ordered_map``, by processes of this machine; one worker means this process.
 
-    Each worker is a process with one thread of its own for linear algebra, and gets ``function`` once, pickled. Where
-    that is an object that holds arrays, their bytes are mapped from one file by all workers: what none of them writes
-    to takes memory once. The death of this process, too, ends the workers.
+    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If that is an object that
+    holds arrays, all workers map their bytes from one file: pages that none of them writes to take memory once. The
+    workers also end when this process dies.
 
     Raises:
         LexveilError: if a worker was killed. What ``function`` raises is raised here.
@@ -104,7 +107,7 @@ def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
 class Shared:
     """A picklable value on its way to other processes, with the bytes of its arrays in a file that they map.
 
-    The mapping is private: a process that writes to an array gets copies of the pages it touches, nobody else sees it.
+    The mapping is private: a process that writes to an array gets its own copies of those pages.
     """
 
     def __init__(self, value: object, file: BinaryIO) -> None:
@@ -132,7 +135,7 @@ def _open_shared(descriptor: Any, pickled: bytes, bounds: list[tuple[int, int]])
     return pickle.loads(pickled, buffers=[view[start:end] for start, end in bounds])
 
 
-_function: Callable[[Any], Any]  # of a worker
+_function: Callable[[Any], Any]  # of this worker
 
 
 def _begin(function: Any, watched: Connection) -> None:

@@ -1,4 +1,4 @@
-"""What happens in a run of the graph, and the interface of those who observe it."""
+"""Results of the stages of a run, and the interface of its observers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunObserver:
     """Observer of run events, called from several threads; this base class does nothing."""
 
     def say(self, text: str) -> None:
-        """Hear one line about the run as a whole."""
+        """Take a line about the run as a whole."""
 
     def begin(self, total: int) -> None:
         """The graph is known: it has ``total`` stages."""

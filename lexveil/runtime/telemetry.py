@@ -1,4 +1,4 @@
-"""Import this before any library that sends usage data home: it is switched off where the user said nothing."""
+"""Import this before any library that sends usage data: telemetry is off unless the user has set it."""
 
 import os
 
