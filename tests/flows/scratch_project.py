@@ -57,6 +57,12 @@ def send(**event):
         with open(pipe, "w") as opened:
             opened.write(json.dumps(event) + "\\n")
 
+def break_down(kind, error, trace):
+    send(event="error", type=kind.__name__, message=str(error), exit_code=1)
+    sys.__excepthook__(kind, error, trace)
+
+sys.excepthook = break_down
+
 out, source = Path(sys.argv[1]), Path(sys.argv[2])
 name = os.environ["DVC_STAGE"]
 with open("ran.log", "a") as log:
