@@ -108,7 +108,7 @@ def entry(kind: str, item: Any) -> str:
     about = " ".join(item.description.split()).replace("``", "`")
     if kind == "returns":
         return f"- {about}"
-    name = item.annotation if kind == "raises" else item.name
+    name = str(item.annotation if kind == "raises" else item.name)
     if name.endswith(","):  # several attributes on one line
         name = f"{name} {item.annotation}"
     return f"- `{name}`: {about}"
