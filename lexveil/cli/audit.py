@@ -13,7 +13,7 @@ from lexveil.cli.output import in_project, show
 
 def audit(
     *,
-    mechanism: Annotated[str, option("which mechanism", "M")],
+    mechanism: Annotated[str, option("{mechanisms}", "M")],
     epsilon: Annotated[Positive, option("the claim: per token; in texts, base epsilon", "E")],
     words: Annotated[int, option("seeded words to test", "N")] = 300,
     samples: Annotated[int, option("draws per word or text, half tested", "N")] = 20_000,

@@ -72,6 +72,10 @@ def _value(argument: Argument) -> str:
 
 def _about(argument: Argument) -> str:
     text = argument.parameter.help or ""
+    if "{mechanisms}" in text:  # asked only here: the registry loads NumPy
+        from lexveil.mechanisms.registry import mechanism_names
+
+        text = text.replace("{mechanisms}", ", ".join(mechanism_names()))
     if argument.required and argument.name.startswith("-"):
         return f"{text} (required)"
     default = argument.field_info.default

@@ -11,9 +11,7 @@ from lexveil.cli.options import Positive, Seed, Strategy, exclusive, option, rea
 
 BUDGET = exclusive("budget")
 
-Mechanism = Annotated[
-    str, option("none, madlib, mahalanobis, vickrey, tem, truncated_gumbel, diffractor_geometric, diffractor_tem", "M")
-]
+Mechanism = Annotated[str, option("none, {mechanisms}", "M")]
 StrategyOption = Annotated[
     Strategy,
     option(

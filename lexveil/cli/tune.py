@@ -16,7 +16,7 @@ WHICH, SPACE = exclusive("which"), exclusive("space")
 def tune(
     *,
     max_loss: Annotated[Share | None, option("the largest utility loss, a share of 1", "C")] = None,
-    mechanism: Annotated[str, option("which mechanism", "M", group=WHICH)] = "vickrey",
+    mechanism: Annotated[str, option("{mechanisms}", "M", group=WHICH)] = "vickrey",
     compare: Annotated[
         tuple[str, ...],
         option(
