@@ -125,8 +125,7 @@ def sampled_audit(
     order, choose = count("order"), count("choose")
     width = max((len(row) for row in order + choose), default=0)
     first, second = (np.array([np.pad(row, (0, width - len(row))) for row in rows]) for rows in (order, choose))
-    claimed = np.isfinite(allowed) & ~np.eye(k, dtype=bool)
-    comparisons = min(comparisons, int(claimed.sum()))
+    comparisons = min(comparisons, int(_claimed(allowed).sum()))
     power = {
         str(share): power_at(1.0, share, half, comparisons, confidence) if comparisons else None
         for share in (0.5, 0.1, 0.01)
@@ -135,19 +134,7 @@ def sampled_audit(
         return SampledResult(epsilon, 0.0, confidence, 0, half, None, False, power)
 
     error = (1 - confidence) / (2 * comparisons)
-    z = float(norm.isf(error))
-    promise = np.full((k, k), -np.inf)
-    chosen: list[Ids] = []
-    for a in range(k):
-        best, kind = _best_events(first, second, a, z, half / quarter)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            promise[a] = np.where(allowed[a] > 0, best / allowed[a], np.where(best > 0, np.inf, best * 1e300))
-        chosen.append(kind)
-    promise[~claimed | np.isnan(promise)] = -np.inf
-    # Ties are broken by position, so the choice depends on the first half of the samples alone.
-    kept = np.argsort(-promise, axis=None, kind="stable")[:comparisons]
-    pairs = [(int(at) // k, int(at) % k) for at in kept]
-
+    pairs, chosen = _select(first, second, allowed, float(norm.isf(error)), half / quarter, comparisons)
     tested: dict[int, Ids] = {}
     for i in sorted({i for pair in pairs for i in pair}):
         tested[i] = sample(i, half, "test")
@@ -168,6 +155,29 @@ def sampled_audit(
     return SampledResult(
         epsilon, max(0.0, epsilon * ratio(worst)), confidence, comparisons, half, worst, violation, power
     )
+
+
+def _claimed(allowed: Floats) -> npt.NDArray[np.bool_]:
+    """Which ordered pairs of different inputs something is claimed of, (k, k)."""
+    return np.isfinite(allowed) & ~np.eye(len(allowed), dtype=bool)
+
+
+def _select(
+    first: Ids, second: Ids, allowed: Floats, z: float, scale: float, comparisons: int
+) -> tuple[list[tuple[int, int]], list[Ids]]:
+    """The ordered pairs that promise the largest share of what is allowed, and for every input its best events."""
+    k = len(allowed)
+    promise = np.full((k, k), -np.inf)
+    chosen: list[Ids] = []
+    for a in range(k):
+        best, kind = _best_events(first, second, a, z, scale)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            promise[a] = np.where(allowed[a] > 0, best / allowed[a], np.where(best > 0, np.inf, best * 1e300))
+        chosen.append(kind)
+    promise[~_claimed(allowed) | np.isnan(promise)] = -np.inf
+    # Ties are broken by position, so the choice depends on the first half of the samples alone.
+    kept = np.argsort(-promise, axis=None, kind="stable")[:comparisons]
+    return [(int(place) // k, int(place) % k) for place in kept], chosen
 
 
 def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tuple[Floats, Ids]:

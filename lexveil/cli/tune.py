@@ -75,7 +75,7 @@ def tune(
     from lexveil.tuning import tune as tuning
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        result = tuning.tune(
+        request = tuning.TuningRequest(
             mechanism,
             max_loss=max_loss,
             compare=compare,
@@ -89,6 +89,7 @@ def tune(
             seed=seed,
             out=out,
         )
+        result = tuning.tune(request)
     show(result, json, tuning_output.as_table)
     if out and not json:
         print(f"written: {out}")

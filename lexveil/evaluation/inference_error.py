@@ -30,6 +30,14 @@ GRID = tuple(step / 20 for step in range(1, 21))  # t in Algorithm 2
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How often a mechanism without a closed form is drawn from: ``n_draws`` of each word in each of ``n_runs``."""
+
+    n_draws: int = DRAWS
+    n_runs: int = RUNS
+
+
+@dataclass(frozen=True, slots=True)
 class Tradeoff:
     """A mechanism at one epsilon.
 
@@ -115,7 +123,7 @@ def measure(
     Raises:
         ParameterError: if the list is not the mechanism's vocabulary, the prior is none, or epsilon is refused.
     """
-    return measure_together([mechanism], epsilon, labels, rng, prior, n_draws, n_runs)[0]
+    return measure_together([mechanism], epsilon, labels, rng, prior, Sampling(n_draws, n_runs))[0]
 
 
 def measure_together(
@@ -124,8 +132,7 @@ def measure_together(
     labels: Ids,
     rng: np.random.Generator,
     prior: Floats | None = None,
-    n_draws: int = DRAWS,
-    n_runs: int = RUNS,
+    sampling: Sampling | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> list[Tradeoff]:
     """What ``measure`` says of each of several mechanisms over the same words.
@@ -139,6 +146,8 @@ def measure_together(
 
     Other arguments and errors are those of ``measure``.
     """
+    sampling = sampling or Sampling()
+    n_draws, n_runs = sampling.n_draws, sampling.n_runs
     sizes = {one.size for one in mechanisms}
     n_words = len(labels)
     prior = np.full(n_words, 1 / n_words) if prior is None else prior

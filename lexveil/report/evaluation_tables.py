@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lexveil.evaluation.metrics import BY_NAME, METRICS
@@ -22,6 +23,19 @@ _AVERAGED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """What tables have in common.
+
+    Attributes:
+        runs: of the grid, in the order of the rows.
+    """
+
+    clean: EvaluatedRun
+    runs: Sequence[Key]
+    published: Sequence[Literature]
+
+
 def dataset_tables(
     place: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key], published: Sequence[Literature]
 ) -> list[Table]:
@@ -31,18 +45,15 @@ def dataset_tables(
         place: of the data set, from 1, for ids.
         runs: of the grid, in the order of its rows.
     """
-    return [
-        table
-        for form in FORMS
-        if (table := _table(f"{form.name}-{place}", dataset, [dataset], form, clean, of, runs, published))
-    ]
+    context = TableContext(clean, runs, published)
+    return [table for form in FORMS if (table := _table(f"{form.name}-{place}", dataset, [dataset], form, of, context))]
 
 
 def average_tables(
     clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key], published: Sequence[Literature]
 ) -> list[Table]:
     """Means over the data sets of what the papers print so; over those of a paper too, where all of them are there."""
-    tables = []
+    tables, context = [], TableContext(clean, runs, published)
     own = {name: {**of, **losses(of)} for name, of in values_of.items()}
     for form in _AVERAGED:
         (score,) = form.scores
@@ -53,7 +64,7 @@ def average_tables(
         )
         for place, group in enumerate(sets, 1):
             what = f"Mean over {formatting.listed(list(group))}"
-            table = _table(f"mean-{form.name}-{place}", what, group, form, clean, averages(own, group), runs, published)
+            table = _table(f"mean-{form.name}-{place}", what, group, form, averages(own, group), context)
             tables += [table] if table else []
     return tables
 
@@ -63,11 +74,10 @@ def _table(
     what: str,
     datasets: Sequence[str],
     form: PaperTable,
-    clean: EvaluatedRun,
     of: Values,
-    runs: Sequence[Key],
-    published: Sequence[Literature],
+    context: TableContext,
 ) -> Table | None:
+    clean, runs, published = context.clean, context.runs, context.published
     rows_of = list(dict.fromkeys((mechanism, strategy) for mechanism, strategy, _ in runs))
     epsilons = sorted({epsilon for _, _, epsilon in runs})
     show = formatting.mean_sd_one if form.scores[0].decimals == 1 else formatting.mean_sd

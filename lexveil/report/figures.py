@@ -70,7 +70,6 @@ def over_epsilon(
     *,
     unit: str,
     y_limits: tuple[float, float],
-    percent: bool = False,
     levels: Mapping[str, float] | None = None,
 ) -> Markup:
     """One line per strategy over the base epsilon, on a logarithmic axis with a tick at every epsilon of the grid.
@@ -78,9 +77,11 @@ def over_epsilon(
     Points with error bars stand side by side, so that no bar hides another.
 
     Args:
+        y_label: with the unit; shares are written in percent where it is %.
         levels: at most two values to compare with, by name, drawn as lines across.
     """
     epsilons = sorted({x for one in series for x in one.x})
+    percent = "%" in y_label
     description = f"{y_label}, one line per strategy. " + " ".join(
         f"{one.label}: " + ", ".join(f"{y:.1%}" if percent else f"{y:.3f}" for y in one.y) + "." for one in series
     )

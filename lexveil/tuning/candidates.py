@@ -11,7 +11,7 @@ import numpy as np
 from lexveil.artifacts.mechanisms import build_over
 from lexveil.config import MechanismParams
 from lexveil.errors import ParameterError, RequestError
-from lexveil.evaluation.inference_error import Tradeoff, measure, measure_together, select
+from lexveil.evaluation.inference_error import Sampling, Tradeoff, measure, measure_together, select
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import Kernel
 from lexveil.types import Ids, Vectors
@@ -102,8 +102,7 @@ def measure_all(
     row_of: dict[str, list[float]],
     labels: Ids,
     seed: int,
-    n_draws: int,
-    n_runs: int,
+    sampling: Sampling,
     advance: Callable[[int], None],
 ) -> dict[str, list[Row]]:
     """The trade-off of every candidate at every ε of its row, by the mechanism that is tuned, in that order.
@@ -117,7 +116,7 @@ def measure_all(
         found[name] = []
         for epsilon in row_of[name]:
             rng = stream(seed, "tune", name, repr(epsilon))
-            done = measure_together(kernels, epsilon, labels, rng, None, n_draws, n_runs, advance)
+            done = measure_together(kernels, epsilon, labels, rng, None, sampling, advance)
             found[name] += zip(family, done, strict=True)
     return found
 

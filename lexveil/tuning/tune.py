@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from lexveil.config import load_params
 from lexveil.data.data_store import NAME
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import MissingArtifact, RequestError
-from lexveil.evaluation.inference_error import GRID
+from lexveil.evaluation.inference_error import GRID, Sampling
 from lexveil.formats.messages import shown
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS, ClosedForm
@@ -39,36 +40,46 @@ RUNS, DRAWS = 5, 20
 USUAL_LOSS = 0.05  # where a row of ε goes if no largest loss is asked for
 
 
-def tune(
-    mechanism: str = "vickrey",
-    *,
-    max_loss: float | None = None,
-    compare: Sequence[str] = (),
-    words: Path | None = None,
-    space: str = "word",
-    space_of: str | None = None,
-    epsilons: Sequence[float] = (),
-    t: Sequence[float] = (),
-    n_runs: int = RUNS,
-    n_draws: int = DRAWS,
-    seed: int | None = None,
-    out: Path | None = None,
-) -> dict[str, Any]:
-    """Measure a mechanism, or compare several, and choose ε and t where a largest loss is given.
+@dataclass(frozen=True, slots=True)
+class TuningRequest:
+    """What to measure, on which words, and how often.
 
-    Args:
+    Attributes:
         mechanism: what to tune.
         max_loss: C, the largest utility loss, in (0, 1).
         compare: mechanisms to measure instead of one; then ``max_loss`` may be left out.
         words: file of labelled words; None looks for a document set of such words.
         space: embedding: word, gst or mst.
-        space_of: a model that was brought in, NAME or NAME@HASH, instead.
+        space_of: an external model, NAME or NAME@HASH, instead.
         epsilons: to measure; if there are none, a row is looked for.
         t: of vickrey, to try besides 0; none are those of Algorithm 2.
         n_runs: of n_draws of each word.
         n_draws: at least 2.
         seed: of the noise; None is that of params.yaml.
         out: folder for tuning.json, tuning.html, frontier.csv, frontier.svg and epsilon.svg.
+    """
+
+    mechanism: str = "vickrey"
+    max_loss: float | None = None
+    compare: Sequence[str] = ()
+    words: Path | None = None
+    space: str = "word"
+    space_of: str | None = None
+    epsilons: Sequence[float] = ()
+    t: Sequence[float] = ()
+    n_runs: int = RUNS
+    n_draws: int = DRAWS
+    seed: int | None = None
+    out: Path | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The mechanisms that are measured."""
+        return list(dict.fromkeys(self.compare)) or [self.mechanism]
+
+
+def tune(request: TuningRequest) -> dict[str, Any]:
+    """Measure a mechanism, or compare several, and choose ε and t where a largest loss is given.
 
     Returns:
         What tuning.json holds: ``words``, ``space``, ``frontier`` (rows of COLUMNS); by mechanism ``chosen``, with the
@@ -78,11 +89,11 @@ def tune(
         RequestError: if the request is wrong, words or embedding are missing, or the words cannot be told apart.
     """
     params = load_params()
-    names = list(dict.fromkeys(compare)) or [mechanism]
-    _check(names, max_loss, bool(compare), epsilons, t, n_runs, n_draws, out)
-    seed = params.seed if seed is None else seed
-    source, entries = words_of_project() if words is None else (words, read_words(words))
-    embedding, about = _embedding(space, space_of)
+    _check(request)
+    names, max_loss = request.names, request.max_loss
+    seed = params.seed if request.seed is None else request.seed
+    source, entries = words_of_project() if request.words is None else (request.words, read_words(request.words))
+    embedding, about = _embedding(request.space, request.space_of)
     listed = known_words(entries, embedding.tokens)
     if len(listed.classes) < 2:
         raise RequestError(
@@ -90,20 +101,27 @@ def tune(
             "labels; words of at least two labels are needed"
         )
     vectors = np.ascontiguousarray(embedding.vectors[listed.rows])
-    made = families(names, t or GRID, vectors, params.mechanisms)
+    made = families(names, request.t or GRID, vectors, params.mechanisms)
     row_of = {}
     for name, family in made.items():
         rng = stream(seed, "tune", name, "row")
-        row_of[name] = list(epsilons) or row_of_epsilons(
+        row_of[name] = list(request.epsilons) or row_of_epsilons(
             family[0].kernel, listed.labels, USUAL_LOSS if max_loss is None else max_loss, rng
         )
     n_steps = sum(
-        len(row_of[name]) * n_runs for name, family in made.items() if not isinstance(family[0].kernel, ClosedForm)
+        len(row_of[name]) * request.n_runs
+        for name, family in made.items()
+        if not isinstance(family[0].kernel, ClosedForm)
     )
     progress = Progress("tune", n_steps, "runs")
-    work = len(listed.rows) * n_draws
+    work = len(listed.rows) * request.n_draws
     found = measure_all(
-        made, row_of, listed.labels, seed, n_draws, n_runs, lambda done: progress.advance(done, done * work)
+        made,
+        row_of,
+        listed.labels,
+        seed,
+        Sampling(request.n_draws, request.n_runs),
+        lambda done: progress.advance(done, done * work),
     )
     if n_steps:
         progress.finish()
@@ -114,8 +132,8 @@ def tune(
         "space": about,
         "epsilon_in": in_words(list(made)),
         "max_loss": max_loss,
-        "runs": n_runs,
-        "draws": n_draws,
+        "runs": request.n_runs,
+        "draws": request.n_draws,
         "seed": seed,
         "parameters": {name: params.mechanisms.model_dump().get(name, {}) for name in made},
         "no_guarantee": {name: family[-1].kernel.no_guarantee for name, family in made.items()},
@@ -130,21 +148,14 @@ def tune(
             for best in [of_largest_error(rows_of(name, found), max_loss or 0.0)]
         },
     }
-    if out is not None:
-        write(result, found, [one for one, _ in chosen.values() if one is not None], out)
+    if request.out is not None:
+        write(result, found, [one for one, _ in chosen.values() if one is not None], request.out)
     return result
 
 
-def _check(
-    names: Sequence[str],
-    max_loss: float | None,
-    comparing: bool,
-    epsilons: Sequence[float],
-    t: Sequence[float],
-    n_runs: int,
-    n_draws: int,
-    out: Path | None,
-) -> None:
+def _check(request: TuningRequest) -> None:
+    names, max_loss, comparing = request.names, request.max_loss, bool(request.compare)
+    epsilons, t, out = request.epsilons, request.t, request.out
     option = "--compare" if comparing else "--mechanism"
     for name in names:
         if name not in MECHANISMS:
@@ -161,10 +172,10 @@ def _check(
         raise RequestError("--t: each must lie between 0 and 1")
     if t and "vickrey" not in names:
         raise RequestError(f"--t: of {', '.join(names)} none has a t; vickrey has")
-    if n_runs < 1:
-        raise RequestError(f"--runs {n_runs}: must be at least 1")
-    if n_draws < 2:
-        raise RequestError(f"--draws {n_draws}: must be at least 2")
+    if request.n_runs < 1:
+        raise RequestError(f"--runs {request.n_runs}: must be at least 1")
+    if request.n_draws < 2:
+        raise RequestError(f"--draws {request.n_draws}: must be at least 2")
     if out is not None and (not out.parent.is_dir() or (out.exists() and not out.is_dir())):
         raise RequestError(f"-o {shown(out)}: there is no such folder, and none can be made there")
 

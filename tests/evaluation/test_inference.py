@@ -10,6 +10,7 @@ import pytest
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.inference_error import (
     GRID,
+    Sampling,
     Tradeoff,
     doubling,
     exact,
@@ -192,7 +193,9 @@ def test_each_t_on_shared_noise_is_what_it_is_alone() -> None:
     vectors, labels = rng.standard_normal((80, 5)).astype(np.float32), rng.integers(0, 3, 80)
     family = [Vickrey(vectors, t=t) for t in (0.0, 0.4, 1.0)]
     finished: list[int] = []
-    together = measure_together(family, 6.0, labels, stream(1, "shared"), n_draws=30, n_runs=2, advance=finished.append)
+    together = measure_together(
+        family, 6.0, labels, stream(1, "shared"), sampling=Sampling(30, 2), advance=finished.append
+    )
     alone = [measure(one, 6.0, labels, stream(1, "shared"), n_draws=30, n_runs=2) for one in family]
     assert together == alone and finished == [1, 1]
     assert together[0].inference_error < together[1].inference_error and together[0].utility_loss < 0.6
@@ -211,7 +214,7 @@ def test_noise_is_not_shared_where_candidates_differ(case: str) -> None:
         "input left out": Vickrey(vectors, t=0.5, exclude_input=True),
         "no Vickrey": Madlib(vectors),
     }[case]
-    together = measure_together([first, second], 5.0, labels, stream(1, "two"), n_draws=10, n_runs=1)
+    together = measure_together([first, second], 5.0, labels, stream(1, "two"), sampling=Sampling(10, 1))
     going_on = stream(1, "two")
     for one, got in zip((first, second), together, strict=True):
         alone = measure(one, 5.0, labels, going_on, n_draws=10, n_runs=1)
@@ -219,7 +222,9 @@ def test_noise_is_not_shared_where_candidates_differ(case: str) -> None:
 
 
 def test_known_laws_stand_among_drawn_ones_in_order() -> None:
-    made = measure_together([Known(LAW), Loaded(LAW), Known(np.eye(3))], 1.0, LABELS, stream(1, "m"), PRIOR, 50, 3)
+    made = measure_together(
+        [Known(LAW), Loaded(LAW), Known(np.eye(3))], 1.0, LABELS, stream(1, "m"), PRIOR, Sampling(50, 3)
+    )
     assert [one.n_runs for one in made] == [0, 3, 0]
     assert (made[0].inference_error, made[0].utility_loss) == pytest.approx(by_hand())
     assert (made[2].inference_error, made[2].utility_loss) == pytest.approx((0, 0))

@@ -28,7 +28,8 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import ON_LISTS
 from lexveil.tuning.candidates import STEPS, Candidate, choose, families, of_largest_error, row_of_epsilons
 from lexveil.tuning.output import COLUMNS, as_table
-from lexveil.tuning.tune import tune
+from lexveil.tuning.tune import TuningRequest
+from lexveil.tuning.tune import tune as tune_request
 from lexveil.tuning.word_list import known_words, read_words, words_of_project
 from tests.shared_trees import stand_beside
 
@@ -51,6 +52,10 @@ def words(root: Path) -> Path:
     rows = [f"{token},{'good' if place % 3 else 'bad'}" for place, token in enumerate(tokens)]
     file.write_text("\n".join(["word,label", *rows, "zzzunknown,good"]) + "\n")
     return file
+
+
+def tune(*arguments: Any, **fields: Any) -> dict[str, Any]:
+    return tune_request(TuningRequest(*arguments, **fields))
 
 
 def test_words_by_hand() -> None:

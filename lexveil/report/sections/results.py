@@ -110,7 +110,6 @@ def result_figures(all_runs: Sequence[RunResult], mechanisms: Sequence[str]) -> 
                     unchanged,
                     unit=epsilon_units.unit(mechanism),
                     y_limits=(0, 1),
-                    percent=True,
                 ),
                 series_data(names[0], "strategy", "epsilon", "share_unchanged", unchanged),
             ),
