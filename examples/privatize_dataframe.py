@@ -51,8 +51,8 @@ def main() -> None:
         print(f"{row.customer}: {row.body}\n  -> {row.private}")
 
     record = done.record
-    print(f"\nmode {record['mode']}, guarantee {record['guarantee']['formula']}")
-    print(f"{record['counts']['n_perturbed']} tokens perturbed, {record['counts']['share_unchanged']:.0%} unchanged")
+    print(f"\nmode {record.mode}, guarantee {record.guarantee.formula}")
+    print(f"{record.counts.n_perturbed} tokens perturbed, {record.counts.share_unchanged:.0%} unchanged")
     tokens = done.token_log.to_pandas()
     print(tokens.groupby(["class", "action"], observed=True).agg(tokens=("row", "size"), epsilon=("epsilon", "sum")))
 

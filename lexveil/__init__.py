@@ -4,7 +4,7 @@
 
     done = lexveil.privatize(texts, mechanism="tem", strategy="S3", epsilon=10.0, project="demo")
     done.values                  # the rewritten texts
-    done.record["guarantee"]     # what was protected, what was not, and what was spent
+    done.record.guarantee        # what was protected, what was not, and what was spent
 
 ``project`` is a folder that `lexveil init` made and `lexveil run` has filled. Nothing is imported before it is used.
 """
@@ -13,12 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lexveil.api import Inspection, audit, inspect, privatize
+    from lexveil.accounting.record import PrivacyRecord
+    from lexveil.api import audit, inspect, privatize
     from lexveil.auditing.audit import AuditResult
     from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
     from lexveil.ledger.ledger import Ledger
     from lexveil.mechanisms.registry import MECHANISMS
     from lexveil.privatization.in_memory import Privatized
+    from lexveil.privatization.inspection import Inspection
     from lexveil.privatization.model import Model
 
     __version__: str
@@ -33,6 +35,7 @@ __all__ = [
     "MissingArtifact",
     "Model",
     "ParameterError",
+    "PrivacyRecord",
     "Privatized",
     "RequestError",
     "__version__",
@@ -45,8 +48,10 @@ _ERRORS = ("CheckFailed", "LexveilError", "MissingArtifact", "ParameterError", "
 _MODULES = {
     "AuditResult": "lexveil.auditing.audit",
     "MECHANISMS": "lexveil.mechanisms.registry",
+    "Inspection": "lexveil.privatization.inspection",
     "Ledger": "lexveil.ledger.ledger",
     "Model": "lexveil.privatization.model",
+    "PrivacyRecord": "lexveil.accounting.record",
     "Privatized": "lexveil.privatization.in_memory",
 } | dict.fromkeys(_ERRORS, "lexveil.errors")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,41 +10,11 @@ from lexveil.auditing import audit as auditing
 from lexveil.auditing.audit import AuditResult
 from lexveil.privatization import in_memory, inspection
 from lexveil.privatization.in_memory import Privatized
+from lexveil.privatization.inspection import Inspection
 from lexveil.privatization.model import Model
 
 Project = Path | str | Model | None
 Mode = Literal["release", "experiment"]
-
-
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """What rewriting an input would do; see ``inspect``.
-
-    Attributes:
-        files, bytes, rows, documents, texts, tokens: how much there is. A row with any text is a document.
-        coverage: the share of its words that the vocabulary knows, 0 to 1; None without words.
-        in_clear_share: the share of its tokens that would stay unprotected, 0 to 1; None without tokens.
-        by_class: for each class of token (word, stopword, punctuation, oov), how many would get which action.
-        budget: mechanism, strategy, mode, metric and document budget; ``epsilon_per_token`` of a short, a middling and
-            a long document, in 1 / units of the metric; ``no_guarantee`` says why there is none, or is None.
-        tried: what became of the first texts, rewritten once with seeded noise that is not released.
-        estimate: workers, seconds, and memory_bytes of all of them.
-        examples: frequent words that would stay unprotected or are unknown; None unless they were asked for.
-    """
-
-    files: int
-    bytes: int
-    rows: int
-    documents: int
-    texts: int
-    tokens: int
-    coverage: float | None
-    in_clear_share: float | None
-    by_class: Mapping[str, Mapping[str, int]]
-    budget: Mapping[str, Any]
-    tried: Mapping[str, Any]
-    estimate: Mapping[str, Any]
-    examples: Mapping[str, Sequence[tuple[str, int]]] | None
 
 
 def privatize(
@@ -147,7 +116,7 @@ def inspect(
         RequestError: if the request contradicts itself, or the file cannot be read.
         MissingArtifact: if the project has not run yet.
     """
-    result = inspection.inspect(
+    return inspection.inspect(
         Path(source),
         mechanism=mechanism,
         strategy=strategy,
@@ -158,7 +127,6 @@ def inspect(
         project=_model(project),
         **options,
     )
-    return Inspection(**result)
 
 
 def audit(

@@ -25,12 +25,12 @@ def main() -> None:
         raise RequestError(usage) from None
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
         raise RequestError(usage)
-    metrics = privatize_documents(mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon))
-    share = metrics["share_unchanged"]
+    counts = privatize_documents(mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon))
+    share = counts.share_unchanged
     print(
-        f"rewrote {metrics['n_documents']:,} documents: {metrics['n_perturbed']:,} tokens perturbed"
+        f"rewrote {counts.n_documents:,} documents: {counts.n_perturbed:,} tokens perturbed"
         + ("" if share is None else f", {share:.1%} of them unchanged")
-        + f"; {metrics['unprotected_share']:.1%} of all tokens unprotected"
+        + f"; {counts.unprotected_share:.1%} of all tokens unprotected"
     )
 
 

@@ -48,7 +48,7 @@ def test_a_list_is_rewritten_from_any_folder(elsewhere: Path, tmp_path: Path) ->
     done = lexveil.privatize(TEXTS, **HOW, epsilon=2.0, seed=7, project=elsewhere)
     assert isinstance(done, lexveil.Privatized) and isinstance(done.values, list)
     assert len(done.values) == len(TEXTS) and done.values != TEXTS
-    assert done.record["mode"] == "experiment"
+    assert done.record.mode == "experiment"
     assert lexveil.privatize(TEXTS, **HOW, epsilon=2.0, seed=7, project=str(elsewhere)).values == done.values
     model = lexveil.Model.load(elsewhere)
     assert lexveil.privatize(tuple(TEXTS), **HOW, epsilon=2.0, seed=7, project=model).values == tuple(done.values)

@@ -1,198 +1,275 @@
-"""The statement that travels with each output: what was done, what is guaranteed, and what is not."""
+"""The privacy record that goes with each output: what was done, what is guaranteed, and what is not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from lexveil.accounting.budgets import Policy
+from pydantic import ConfigDict, Field, JsonValue, NonNegativeInt, WithJsonSchema
+
+from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.accounting.guarantee import Claim, Guarantee, guarantee
+from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.mechanisms.registry import MECHANISMS
 
 SCHEMA = 3
 
-# From here on a statement warns: shares of all tokens, and of the perturbed ones.
-MUCH_IN_CLEAR = 0.3
-MUCH_UNCHANGED = 0.8
+Treatment = Literal["perturb", "keep", "drop", "sample"]
+MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
 
 
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """What may be claimed of one output.
+class PolicyRecord(Result):
+    """What happens to each class of token."""
+
+    stopwords: Treatment
+    punctuation: Treatment
+    oov: Treatment
+
+
+class ActionCounts(Result):
+    """How many tokens of a class met each action."""
+
+    perturbed: NonNegativeInt
+    kept: NonNegativeInt
+    dropped: NonNegativeInt
+    sampled: NonNegativeInt
+
+
+class ClassCounts(Result):
+    """Tokens by class and action."""
+
+    word: ActionCounts
+    stopword: ActionCounts
+    punctuation: ActionCounts
+    oov: ActionCounts
+
+
+class Counts(Result):
+    """What an output holds and what its source held. A copy counts its texts only."""
+
+    model_config = ConfigDict(extra="allow")  # earlier versions counted other things
+
+    n_texts: NonNegativeInt
+    n_documents: NonNegativeInt = 0
+    n_rows: NonNegativeInt = 0
+    n_tokens_in: NonNegativeInt = 0
+    n_tokens_out: NonNegativeInt = 0
+    n_words_in: NonNegativeInt = 0
+    n_words_out: NonNegativeInt = 0
+    n_perturbed: NonNegativeInt = 0
+    n_kept: NonNegativeInt = 0
+    n_dropped: NonNegativeInt = 0
+    n_sampled: NonNegativeInt = 0
+    by_class: ClassCounts | None = None
+    share_unchanged: float | None = None
+    """Of the perturbed tokens: replaced by themselves."""
+    mean_cosine: float | None = None
+    """Of the vectors of perturbed tokens that changed, and of their replacements."""
+    unprotected_share: float = 0.0
+    """Of all tokens: kept."""
+    epsilon_spent_mean: float | None = None
+    """Per text."""
+    n_formula_cells: NonNegativeInt = 0
+    """Rewritten fields that a spreadsheet would compute."""
+    first_formula_row: int | None = None
+
+
+class SpendBins(Result):
+    """Documents by the part of the budget that they spent, in equal parts from 0 to B."""
+
+    parts_of_budget: int
+    documents: list[NonNegativeInt]
+
+
+class SpendSummary(Result):
+    """Epsilon spent per document."""
+
+    documents: NonNegativeInt
+    least: float | None
+    most: float | None
+    mean: float | None
+    histogram: SpendBins
+
+
+class LedgerEntry(Result):
+    """What the ledger charged for the output."""
+
+    id: str
+    head: Sha256
+    """The ledger's chain after this was charged: `lexveil ledger verify --record` looks for it."""
+    cap: Number | None
+    """Lifetime epsilon of a subject."""
+    documents: NonNegativeInt
+    withheld: NonNegativeInt
+    """Of these, left out because their subject's budget is exhausted."""
+    subjects: NonNegativeInt
+    exhausted: NonNegativeInt
+    epsilon: Number
+    """Spent over all subjects."""
+    largest_balance: Number
+    """The most that one of its subjects has spent, over all releases."""
+
+
+class AuditReference(Result):
+    """An audit that a record relies on."""
+
+    epsilon: Number
+    mode: str
+    result: Literal["no violation found", "violation found"]
+    sha256: Sha256
+
+
+class OutputHashes(Result):
+    """Hashes of what was made, never of the source: with its hash anybody could test a guess of the text."""
+
+    sha256: Sha256 | None = None
+    files: dict[str, Sha256] | None = None
+    tokens_sha256: Sha256 | None = None
+    withheld_sha256: Sha256 | None = None
+
+
+class Publication(Result):
+    """The release of an archive that the output is."""
+
+    name: str
+    salt: str
+    id_column: str
+    new: NonNegativeInt
+    changed: NonNegativeInt
+
+
+class PrivacyRecord(Result):
+    """What was done to an output, what is guaranteed of it, and what is not.
+
+    It never holds source words, nor a key or seed of the noise.
+    """
+
+    schema_version: Literal[3] = Field(alias="schema")
+    """Version of this form."""
+    lexveil: str
+    """Version of Lexveil."""
+    code: Sha256 | None = None
+    """Hash of all code that makes outputs."""
+    mechanism: MechanismName
+    metric: str | None
+    """The distance d of the guarantee; epsilon is in 1 / its units."""
+    parameters: dict[str, JsonValue]
+    """Of the mechanism, as params.yaml had them."""
+    no_proof: str | None
+    """Why the mechanism as configured has no proven guarantee."""
+    strategy: Literal["none", "S1", "S2", "S3", "S4"]
+    segmentation: Literal["word", "gst", "mst"] | None
+    base_epsilon: Number | None
+    """Per word; null where the document budget was given."""
+    document_budget: dict[str, Number]
+    """Budget B of each document, by data set; `input` for a user's own."""
+    policy: PolicyRecord
+    consistent: Literal["document"] | None
+    """Whether equal tokens of a document were replaced alike."""
+    layout: str
+    mode: Literal["release", "experiment", "none"]
+    """experiment: the seed is known, so nothing is private."""
+    guarantee: Guarantee
+    counts: Counts
+    spent: SpendSummary | None = None
+    columns: list[str] | None = None
+    """The text columns."""
+    release: LedgerEntry | None = None
+    """What the ledger charged; null of an experiment, for which nothing is paid."""
+    audit: AuditReference | None = None
+    """The audit of this mechanism and strategy that is relied on; null if there is none."""
+    made_with: dict[str, Sha256]
+    """The artifacts that decide what comes out: embedding, collocations, word orders."""
+    output: OutputHashes | None = None
+    publication: Publication | None = None
+    """Of `lexveil release`."""
+    withdrawn: NonNegativeInt | None = None
+    """Rows taken out of the archive since."""
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PrivacyRecord:
+        """Read a record of schema 3 or 2; in schema 2 the token log was called a ledger.
+
+        Raises:
+            pydantic.ValidationError: if it is no privacy record.
+        """
+        current = dict(values)
+        if current.get("schema") == 2:
+            output = dict(current.get("output") or {})
+            if "ledger_sha256" in output:
+                output["tokens_sha256"] = output.pop("ledger_sha256")
+            current |= {"schema": SCHEMA} | ({"output": output} if "output" in current else {})
+        return cls.model_validate(current)
+
+    def with_output(self, **changes: Any) -> PrivacyRecord:
+        """The same record with other or further hashes of its output; None removes one."""
+        hashes = (self.output.to_dict() if self.output else {}) | changes
+        output = OutputHashes(**{name: value for name, value in hashes.items() if value is not None})
+        return self.model_copy(update={"output": output})
+
+
+def record_schema() -> dict[str, Any]:
+    """The JSON schema of a privacy record, as docs/record.schema.json has it."""
+    generated = _without_titles(PrivacyRecord.model_json_schema(by_alias=True))
+    title = f"Lexveil privacy record, schema {SCHEMA}"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **generated}
+
+
+def _without_titles(schema: Any) -> Any:
+    """A schema without the titles and defaults that repeat what the names of its fields say."""
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    repeats = {key for key in ("title", "default") if not isinstance(schema.get(key, {}), dict)}
+    return {key: _without_titles(part) for key, part in schema.items() if key not in repeats}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What is recorded of a run.
 
     Attributes:
-        formula: the proven bound, or "none".
-        statement: the same in words.
-        because: why there is none, or under which conditions it holds.
-    """
-
-    formula: str
-    statement: str
-    because: list[str]
-
-
-def guarantee(
-    mechanism: str,
-    strategy: str,
-    policy: Policy,
-    mode: str,
-    keep_layout: bool,
-    no_proof: str | None = None,
-    consistent: bool = False,
-    n_columns: int = 1,
-    given_budget: bool = False,
-) -> Guarantee:
-    """State the guarantee of a run; "none" where the proof does not hold for what was actually run.
-
-    Args:
-        consistent: equal tokens of a document were replaced alike. Given where its tokens are equal, the first of
-            each are perturbed independently and the others copied, which is post-processing; so the bound holds
-            between documents whose tokens are equal at the same places. Between others none does: a copy never
-            differs from what it was copied from, two draws do.
-        n_columns: texts of a document, which share its budget.
-        no_proof: why the mechanism as configured has no guarantee, ``Mechanism.no_guarantee``.
-        given_budget: the document budget was given, and does not follow from the texts.
-    """
-    if mechanism == "none":
-        return Guarantee("none", "The text is unchanged.", ["no mechanism was applied"])
-    classes = {"stop words": policy.stopwords, "punctuation": policy.punctuation, "unknown words": policy.oov}
-    kept = [name for name, action in classes.items() if action == "keep"]
-    conditions = [
-        "the number of tokens of each text, and which of them are perturbed, kept, dropped or sampled, is not hidden",
-        *([f"what is kept ({', '.join(kept)}) leaves in clear and is the same in both texts"] if kept else []),
-        "the document budget is public"
-        + (": it tells nothing" if given_budget else ": it follows from the average length of the data set"),
-        MECHANISMS[mechanism].exactness,
-    ]
-    if n_columns > 1:
-        conditions.append(f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden")
-    if consistent:
-        conditions.append(
-            "both texts repeat their tokens at the same places: which tokens of a text are equal is not hidden, and "
-            "nothing is claimed between texts that differ in it, also where only one token is another"
-        )
-    if strategy == "S2":
-        conditions.append("both texts have the same number of words in their perturbed tokens")
-    if keep_layout:
-        conditions.append("layout is unprotected: white space and capitals are copied from the source")
-    metric = MECHANISMS[mechanism].metric
-    if no_proof is not None:
-        because = [no_proof] if mode == "release" else [no_proof, f"mode is {mode}"]
-        return Guarantee("none", "Not private in any proven sense.", because)
-    if mode != "release":
-        return Guarantee(
-            "none",
-            "Not private: the seed of the noise is known, so whoever has it can subtract the noise.",
-            [f"mode is {mode}", *(f"in release mode: {condition}" for condition in conditions)],
-        )
-    repeats = ", repeated at the same places," if consistent else ","
-    over = "the distinct perturbed tokens" if consistent else "perturbed tokens"
-    tells = "but which of them are equal" if consistent else "of what stood there"
-    return Guarantee(
-        "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]",
-        f"Two texts with the same number of tokens{repeats} which differ only in tokens that are perturbed or sampled, "
-        f"are indistinguishable up to exp(Σ ε_i·d(w_i,w'_i)), the sum over {over}, d the {metric}. "
-        f"Sampled tokens are uniform draws and tell nothing {tells}.",
-        conditions,
-    )
-
-
-def record(
-    *,
-    mechanism: str,
-    strategy: str,
-    segmentation: str | None,
-    base_epsilon: float | None,
-    policy: Policy,
-    mode: str,
-    keep_layout: bool,
-    budgets: Mapping[str, float],
-    counts: Mapping[str, Any],
-    hashes: Mapping[str, str],
-    version: str,
-    parameters: Mapping[str, Any] | None = None,
-    no_proof: str | None = None,
-    consistent: bool = False,
-    n_columns: int = 1,
-) -> dict[str, Any]:
-    """Build the privacy record. It never holds source words, nor a key or seed of the noise.
-
-    Args:
+        base_epsilon: per word; None where the document budget was given.
         budgets: document budget B by data set, in 1 / units of the metric.
-        counts: tokens by class and action, and the epsilon spent.
-        hashes: sha256 of what the run was made with.
+        made_with: sha256 of the artifacts it was made with.
+        version: of Lexveil.
         parameters: of the mechanism.
-        no_proof: why the mechanism as configured has no guarantee.
-        consistent: whether equal tokens of a document were replaced alike.
-        n_columns: texts of a document.
     """
-    known = MECHANISMS.get(mechanism)
-    return {
-        "schema": SCHEMA,
-        "lexveil": version,
-        "mechanism": mechanism,
-        "metric": known.metric if known else None,
-        "parameters": dict(parameters or {}),
-        "no_proof": no_proof,
-        "strategy": strategy,
-        "segmentation": segmentation,
-        "base_epsilon": base_epsilon,
-        "document_budget": dict(budgets),
-        "policy": asdict(policy),
-        "consistent": "document" if consistent else None,
-        "layout": "copied, unprotected" if keep_layout else "ordinary English spacing, lower case",
-        "mode": mode,
-        "guarantee": asdict(
-            guarantee(
-                mechanism,
-                strategy,
-                policy,
-                mode,
-                keep_layout,
-                no_proof,
-                consistent,
-                n_columns,
-                given_budget=base_epsilon is None,
-            )
-        ),
-        "counts": dict(counts),
-        "made_with": dict(hashes),
-    }
+
+    claim: Claim
+    base_epsilon: float | None
+    budgets: Mapping[str, float]
+    counts: Counts
+    made_with: Mapping[str, str]
+    version: str
+    parameters: Mapping[str, JsonValue]
 
 
-def statement(made: Mapping[str, Any]) -> list[str]:
-    """A record as a few lines for people."""
-    counts = made["counts"]
-    lines = [f"mechanism {made['mechanism']}, strategy {made['strategy']}, mode {made['mode']}"]
-    if "n_tokens_in" in counts:
-        unchanged = (
-            "" if counts["share_unchanged"] is None else f" ({counts['share_unchanged']:.1%} came out unchanged)"
-        )
-        budgets = ", ".join(f"{budget:.4g}" for budget in made["document_budget"].values())
-        lines += [
-            f"{counts['n_texts']:,} texts, {counts['n_tokens_in']:,} tokens: "
-            f"{counts['n_perturbed']:,} perturbed{unchanged}, "
-            f"{counts['n_sampled']:,} replaced by random words, {counts['n_dropped']:,} dropped, "
-            f"{counts['n_kept']:,} left in clear",
-            f"budget of each text: {budgets} (1 / {made['metric']})",
-        ]
-        lines += [f"CAUTION: {warning}" for warning in _cautions(counts)]
-    guaranteed = made["guarantee"]
-    lines += [f"guarantee: {guaranteed['formula']}", guaranteed["statement"]]
-    return lines + [f"  - {reason}" for reason in guaranteed["because"]]
-
-
-def _cautions(counts: Mapping[str, Any]) -> list[str]:
-    """What a guarantee does not say and a person would want to know."""
-    cautions = []
-    clear = counts["n_kept"] / counts["n_tokens_in"] if counts["n_tokens_in"] else 0.0
-    if clear > MUCH_IN_CLEAR:
-        cautions.append(
-            f"{clear:.0%} of all tokens leave in clear, which no epsilon protects (see the conditions below)"
-        )
-    if (counts["share_unchanged"] or 0.0) > MUCH_UNCHANGED:
-        cautions.append(
-            f"{counts['share_unchanged']:.0%} of the perturbed tokens came out unchanged: this epsilon is so large "
-            "that the bound below means little"
-        )
-    return cautions
+def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
+    """Build the privacy record of a run; ``further`` are fields of a record that the pipeline's own runs lack."""
+    claim = facts.claim
+    known = MECHANISMS.get(claim.mechanism)
+    return PrivacyRecord.model_validate(
+        {
+            "schema": SCHEMA,
+            "lexveil": facts.version,
+            "mechanism": claim.mechanism,
+            "metric": known.metric if known else None,
+            "parameters": dict(facts.parameters),
+            "no_proof": claim.no_proof,
+            "strategy": claim.strategy,
+            "segmentation": SEGMENTATION_OF.get(claim.strategy),
+            "base_epsilon": facts.base_epsilon,
+            "document_budget": dict(facts.budgets),
+            "policy": asdict(claim.policy),
+            "consistent": "document" if claim.consistent else None,
+            "layout": "copied, unprotected" if claim.keep_layout else "ordinary English spacing, lower case",
+            "mode": claim.mode,
+            "guarantee": guarantee(claim),
+            "counts": facts.counts,
+            "made_with": dict(facts.made_with),
+            **further,
+        }
+    )

@@ -45,5 +45,5 @@ def inspect(
     if "none" in (mechanism, strategy):
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
     result = inspection.inspect(file, show_examples=show_examples, mechanism=mechanism, strategy=strategy, **request)
-    show(result, json, inspection.as_text)
+    show(result.to_dict() if json else result, json, inspection.as_text)
     return 0

@@ -57,9 +57,8 @@ def privatize(
     """
     in_file, out_file = (path if path == "-" else Path(path).absolute() for path in (source, output))
     in_project()
-    from lexveil.accounting.record import statement
+    from lexveil.accounting.statement import statement
     from lexveil.privatization.file_adapter import privatize_file
-    from lexveil.privatization.two_passes import said_of
 
     record = privatize_file(
         in_file,
@@ -72,9 +71,9 @@ def privatize(
     )
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
-        show(record, True, stream=stream)
+        show(record.to_dict(), True, stream=stream)
         return 0
-    print("\n".join([*statement(record), *said_of(record)]), file=stream)
+    print("\n".join(statement(record)), file=stream)
     if output != "-":
         print(f"record: {output}.record.json", file=stream)
     return 0

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lexveil.accounting.record import AuditReference
 from lexveil.errors import RequestError
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.hashes import sha256
 
 
-def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path) -> dict[str, Any] | None:
+def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path) -> AuditReference | None:
     """The result of the audit whose epsilon is nearest, from `lexveil serve`'s weekly flow; None if there is none.
 
     Args:
@@ -21,7 +22,7 @@ def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path
     Raises:
         RequestError: if the audit found a violation and a release is asked for.
     """
-    found: list[tuple[float, dict[str, Any]]] = []
+    found: list[tuple[float, AuditReference]] = []
     for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
@@ -32,13 +33,13 @@ def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path
                     f"{file}: the last audit of {settings.mechanism} {settings.strategy} found a violation of the "
                     "claimed epsilon; nothing is released on it. Mend the mechanism and audit again"
                 )
-            one = {
-                "epsilon": result["epsilon"],
-                "mode": result["mode"],
-                "result": "violation found" if result["violation"] else "no violation found",
-                "sha256": sha256(file),
-            }
+            audit = AuditReference(
+                epsilon=result["epsilon"],
+                mode=result["mode"],
+                result="violation found" if result["violation"] else "no violation found",
+                sha256=sha256(file),
+            )
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # cut short, or of an older version: no audit
-        found.append((abs(result["epsilon"] - (settings.epsilon or result["epsilon"])), one))
+            continue  # truncated, or of an older version: no audit
+        found.append((abs(result["epsilon"] - (settings.epsilon or result["epsilon"])), audit))
     return min(found, key=lambda pair: pair[0])[1] if found else None

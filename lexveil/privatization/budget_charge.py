@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.accounting.record import LedgerEntry
 from lexveil.config import ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
@@ -38,7 +39,7 @@ class Charge(Protocol):
     def withheld(self, start: int, stop: int) -> Flags:
         """Which rows, counted from 0 in the order asked for, must not go out."""
 
-    def facts(self) -> dict[str, Any] | None:
+    def entry(self) -> LedgerEntry | None:
         """What the record says of it."""
 
     def publish(self, outputs: Outputs) -> None:
@@ -61,7 +62,7 @@ class NoCharge:
         """No row is."""
         return np.zeros(stop - start, dtype=bool)
 
-    def facts(self) -> None:
+    def entry(self) -> None:
         """The record says nothing."""
         return
 
@@ -99,21 +100,21 @@ class LedgerCharge:
         assert self.reserved is not None
         return self.reserved.withheld(start, stop)
 
-    def facts(self) -> dict[str, Any]:
-        """The release by its id, what it took, and the ledger's head, which anchors the chain."""
-        of = self.reserved
-        assert of is not None
-        return {
-            "id": self.release.id,
-            "head": of.head,
-            "cap": self.params.cap,
-            "documents": of.n_documents,
-            "withheld": of.n_withheld,
-            "subjects": of.n_subjects,
-            "exhausted": of.n_exhausted,
-            "epsilon": of.total / 1e9,
-            "largest_balance": of.largest_balance / 1e9,
-        }
+    def entry(self) -> LedgerEntry:
+        """The transaction by its id, what it charged, and the ledger's head, which anchors the chain."""
+        reserved = self.reserved
+        assert reserved is not None
+        return LedgerEntry(
+            id=self.release.id,
+            head=reserved.head,
+            cap=self.params.cap,
+            documents=reserved.n_documents,
+            withheld=reserved.n_withheld,
+            subjects=reserved.n_subjects,
+            exhausted=reserved.n_exhausted,
+            epsilon=reserved.total / 1e9,
+            largest_balance=reserved.largest_balance / 1e9,
+        )
 
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear. From ``written`` on whatever happens ends in all of them, by whoever comes next."""
@@ -141,7 +142,7 @@ def paying(
     params: ReleaseParams,
     mode: str,
     has_subjects: bool,
-    about: dict[str, Any],
+    about: Mapping[str, str],
     outputs: Outputs,
     finals: Sequence[Path],
 ) -> Iterator[Charge]:
@@ -165,7 +166,7 @@ def paying(
     with Ledger.open(params.ledger, keys=params.keys) as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
-        with ledger.begin(about | {"lexveil": version()}) as release:
+        with ledger.begin({**about, "lexveil": version()}) as release:
             yield LedgerCharge(release, params, outputs, finals)
 
 

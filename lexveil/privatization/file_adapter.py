@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.accounting.record import record
+from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
 from lexveil.config import ReleaseParams
 from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.budget_charge import paying, terms_of
@@ -33,8 +33,9 @@ from lexveil.runtime.tables import PARQUET
 
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
 
-# Called with the hidden outputs and the record before anything appears; what it raises withdraws all.
-Gate = Callable[[Outputs, dict[str, Any]], None]
+# Called with the hidden outputs and the record before anything appears; gives the record that is written. What it
+# raises withdraws all.
+Gate = Callable[[Outputs, PrivacyRecord], PrivacyRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def privatize_file(
     more: Sequence[Path] = (),
     about: Mapping[str, str] | None = None,
     **options: Any,
-) -> dict[str, Any]:
+) -> PrivacyRecord:
     """Rewrite columns of a file or of all files in a folder; write a record and a token log beside the output.
 
     Args:
@@ -138,32 +139,31 @@ def privatize_file(
             return _rewrite(request, run, terms, outputs, gate, about or {})
 
 
-def _copy(request: Request, settings: Settings, outputs: Outputs) -> dict[str, Any]:
-    """Write the rows as they are: what a run is compared with."""
+def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivacyRecord:
+    """Write the rows as they are: the baseline of a comparison."""
     n_texts = 0
     with ExitStack() as stack:
         sinks = _Sinks(request, outputs, stack)
-        for held in request.chunks(for_writing=True):
-            sinks.of(held.file).write(held.chunk, held.chunk.texts, held.keep)
-            n_texts += sum(text is not None for row in held.chunk.texts for text in row)
-    statement = record(
-        mechanism="none",
-        strategy="none",
-        segmentation=None,
-        base_epsilon=None,
-        policy=settings.policy,
-        mode="none",
-        keep_layout=True,
-        budgets={},
-        counts={"n_texts": n_texts},
-        hashes={},
-        version=version(),
+        for selected in request.chunks(for_writing=True):
+            sinks.writer(selected.file).write(selected.chunk, selected.chunk.texts, selected.keep)
+            n_texts += sum(text is not None for row in selected.chunk.texts for text in row)
+    made = record(
+        RunFacts(
+            claim=settings.claim(),
+            base_epsilon=None,
+            budgets={},
+            counts=Counts(n_texts=n_texts),
+            made_with={},
+            version=version(),
+            parameters={},
+        )
     )
-    if outputs.target is not None:
-        statement["output"] = _hashes(request, outputs)
-        _write_record(statement, outputs)
-        outputs.publish()
-    return statement
+    if outputs.target is None:
+        return made
+    made = made.with_output(**_hashes(request, outputs))
+    _write_record(made, outputs)
+    outputs.publish()
+    return made
 
 
 def _rewrite(
@@ -173,51 +173,49 @@ def _rewrite(
     outputs: Outputs,
     gate: Gate | None,
     about: Mapping[str, str],
-) -> dict[str, Any]:
+) -> PrivacyRecord:
     has_subjects = request.subject_column is not None
-    told = {**about, **run.about()}
-    with paying(terms, run.settings.mode, has_subjects, told, outputs, request.finals) as payment:
+    with paying(terms, run.settings.mode, has_subjects, {**about, **run.about()}, outputs, request.finals) as payment:
         run.count(payment)
         if outputs.target is None:
-            payment.commit()  # what is on its way cannot be called back
+            payment.commit()  # what was written to a stream cannot be withdrawn
         with ExitStack() as stack:
             sinks = _Sinks(request, outputs, stack)
             token_log = _TokenLogWriter(request, outputs, stack)
-            withheld = _Withheld(request, outputs, stack)
-            for held, part in run.rewrite(payment):
-                sinks.of(held.file).write(held.chunk, part.texts, held.keep)
-                token_log.write(held, part.tokens)
-                withheld.write(held)
-            n_formulas, first = sinks.formulas()
-        statement = run.record(payment)
-        statement["counts"] |= {"n_formula_cells": n_formulas, "first_formula_row": first}
+            withheld = _WithheldRows(outputs, stack)
+            for selected, rewritten in run.rewrite(payment):
+                sinks.writer(selected.file).write(selected.chunk, rewritten.texts, selected.keep)
+                token_log.write(selected, rewritten.tokens)
+                withheld.write(selected)
+            n_formulas, first_row = sinks.formulas()
+        made = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
         if outputs.target is not None:
             # Of what was made, never of the source: with its hash anybody could test a guess of the text.
-            statement["output"] = _hashes(request, outputs)
+            made = made.with_output(**_hashes(request, outputs))
             if gate is not None:
-                gate(outputs, statement)
-            _write_record(statement, outputs)
+                made = gate(outputs, made)
+            _write_record(made, outputs)
             payment.publish(outputs)
-        return statement
+        return made
 
 
-def _write_record(statement: dict[str, Any], outputs: Outputs) -> None:
+def _write_record(made: PrivacyRecord, outputs: Outputs) -> None:
     # Under the hidden name itself, which the ledger knows and removes if this process dies.
-    text = json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(made.to_dict(), indent=2, sort_keys=True, ensure_ascii=False)
     outputs.begin(outputs.companion("record.json")).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _hashes(request: Request, outputs: Outputs) -> dict[str, Any]:
-    """The sha256 of all that was written so far."""
-    made: dict[str, Any] = {}
+    """The sha256 of all that was written so far, by the fields of ``OutputHashes``."""
+    hashes: dict[str, Any] = {}
     if request.has_names:
-        made["files"] = {job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None}
+        hashes["files"] = {job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None}
     else:
-        made["sha256"] = outputs.sha256(request.finals[0])
-    for key, ending in (("tokens_sha256", "tokens.parquet"), ("withheld_sha256", "withheld.csv")):
+        hashes["sha256"] = outputs.sha256(request.finals[0])
+    for field, ending in (("tokens_sha256", "tokens.parquet"), ("withheld_sha256", "withheld.csv")):
         if outputs.companion(ending) in outputs.begun:
-            made[key] = outputs.sha256(outputs.companion(ending))
-    return made
+            hashes[field] = outputs.sha256(outputs.companion(ending))
+    return hashes
 
 
 class _Sinks:
@@ -228,7 +226,7 @@ class _Sinks:
         self.opened: dict[str, Writer] = {}
         self.stack = stack.enter_context(ExitStack())
 
-    def of(self, file: str) -> Writer:
+    def writer(self, file: str) -> Writer:
         if file not in self.opened:
             self.stack.close()
             job = self.jobs[file]
@@ -255,24 +253,24 @@ class _TokenLogWriter:
             partial = outputs.begin(outputs.companion("tokens.parquet"))
             self.writer = stack.enter_context(pq.ParquetWriter(partial, self.schema, **PARQUET))
 
-    def write(self, held: SelectedChunk, tokens: pa.Table) -> None:
+    def write(self, selected: SelectedChunk, tokens: pa.Table) -> None:
         if self.writer is None or not tokens.num_rows:
             return
         if self.request.has_names:
             zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
-            tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([held.file])))
+            tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([selected.file])))
         self.writer.write_table(tokens.select(self.schema.names))
 
 
-class _Withheld:
+class _WithheldRows:
     """The rows that were not released because their subjects' budget is exhausted: a file only if there are any."""
 
-    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
-        self.request, self.outputs, self.stack = request, outputs, stack
+    def __init__(self, outputs: Outputs, stack: ExitStack) -> None:
+        self.outputs, self.stack = outputs, stack
         self.writer: Any = None
 
-    def write(self, held: SelectedChunk) -> None:
-        rows = np.flatnonzero(~held.keep).tolist()
+    def write(self, selected: SelectedChunk) -> None:
+        rows = np.flatnonzero(~selected.keep).tolist()
         if not rows or self.outputs.target is None:
             return
         if self.writer is None:
@@ -281,6 +279,6 @@ class _Withheld:
                 self.stack.enter_context(partial.open("w", encoding="utf-8", newline="")), lineterminator="\n"
             )
             self.writer.writerow(["file", "row", "subject"])
-        subjects = held.chunk.subjects
+        subjects = selected.chunk.subjects
         for row in rows:
-            self.writer.writerow([held.file, held.chunk.first + row, subjects[row] if subjects else ""])
+            self.writer.writerow([selected.file, selected.chunk.first + row, subjects[row] if subjects else ""])

@@ -4,7 +4,7 @@ from lexveil.privatization.in_memory import privatize
 
 done = privatize(frame["body"], mechanism="tem", strategy="S3", document_budget=200.0, subjects=frame["customer"])
 frame["body"] = done.values
-print(done.record["guarantee"]["formula"])
+print(done.record.guarantee.formula)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from lexveil.accounting.record import PrivacyRecord
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather, is_text, rewritten_type
 from lexveil.formats.values import plain_value, text_value
@@ -43,7 +44,7 @@ class Privatized:
 
     values: Any
     token_log: pa.Table
-    record: dict[str, Any]
+    record: PrivacyRecord
 
 
 def privatize(

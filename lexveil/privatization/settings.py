@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lexveil.accounting.budgets import STRATEGIES, Policy
+from lexveil.accounting.guarantee import Claim
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
@@ -100,6 +101,20 @@ class Settings:
         if self.mechanism == "none":
             return "none"
         return "release" if self.seed is None else "experiment"
+
+    def claim(self, no_proof: str | None = None, n_columns: int = 1) -> Claim:
+        """What the guarantee of such a run depends on."""
+        return Claim(
+            mechanism=self.mechanism,
+            strategy=self.strategy,
+            policy=self.policy,
+            mode=self.mode,
+            keep_layout=self.keep_layout,
+            no_proof=no_proof,
+            consistent=self.consistent,
+            n_columns=n_columns,
+            given_budget=self.epsilon is None,
+        )
 
 
 UNCHANGED = Settings("none", "none", None, None, None, Policy("keep", "keep", "keep"), keep_layout=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.accounting.record import SpendBins, SpendSummary
 from lexveil.privatization.tally import ExactSum
 
 BINS = 20
@@ -33,12 +32,12 @@ class SpendHistogram:
         # All of the budget falls into the last bin, whatever the rounding of a sum of equal parts.
         self.bins += np.bincount(np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The distribution as JSON values."""
-        return {
-            "documents": self.n,
-            "least": self.least if self.n else None,
-            "most": self.most if self.n else None,
-            "mean": float(self.total) / self.n if self.n else None,
-            "histogram": {"parts_of_budget": BINS, "documents": self.bins.tolist()},
-        }
+    def summary(self) -> SpendSummary:
+        """The distribution as a record has it."""
+        return SpendSummary(
+            documents=self.n,
+            least=self.least if self.n else None,
+            most=self.most if self.n else None,
+            mean=float(self.total) / self.n if self.n else None,
+            histogram=SpendBins(parts_of_budget=BINS, documents=self.bins.tolist()),
+        )

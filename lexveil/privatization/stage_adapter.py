@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.accounting.budgets import KEPT, SEGMENTATION_OF, Policy
-from lexveil.accounting.record import record
+from lexveil.accounting.budgets import KEPT, Policy
+from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
@@ -128,25 +128,19 @@ class StageRun:
             for source, rewritten in results:
                 yield Part(private_documents(source, rewritten), token_log(source, rewritten), rewritten.tally)
 
-    def record(self, counts: dict[str, Any]) -> dict[str, Any]:
+    def record(self, counts: Counts) -> PrivacyRecord:
         """The privacy record of the run."""
         prepared = self.engine.prepared if self.engine else None
-        settings = self.settings
-        return record(
-            mechanism=settings.mechanism,
-            strategy=settings.strategy,
-            segmentation=SEGMENTATION_OF.get(settings.strategy),
-            base_epsilon=settings.epsilon,
-            policy=settings.policy,
-            mode=settings.mode,
-            keep_layout=settings.keep_layout,
+        facts = RunFacts(
+            claim=self.settings.claim(prepared.mechanism.no_guarantee if prepared else None),
+            base_epsilon=self.settings.epsilon,
             budgets=self.plan.budgets,
             counts=counts,
-            hashes=self.engine.made_with() if self.engine else {},
+            made_with=self.engine.made_with() if self.engine else {},
             version=version(),
             parameters=prepared.parameters if prepared else {},
-            no_proof=prepared.mechanism.no_guarantee if prepared else None,
         )
+        return record(facts)
 
 
 class Part(NamedTuple):
@@ -222,8 +216,8 @@ def _joined(parts: list[Part]) -> Part:
     )
 
 
-def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> dict[str, Any]:
-    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the metrics."""
+def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> Counts:
+    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the counts."""
     run = StageRun(mechanism, strategy, epsilon, Model.load())
     documents = load_documents()
     tally = Tally()
@@ -244,7 +238,7 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
             progress.advance(part.documents.num_rows, part.tokens.num_rows)
         progress.finish()
         files.close()
-        metrics = tally.metrics()
-        write_json(metrics, folder / "metrics.json")
-        write_json(run.record(metrics), folder / "record.json")
-    return metrics
+        counts = tally.counts()
+        write_json(counts.to_dict(), folder / "metrics.json")
+        write_json(run.record(counts).to_dict(), folder / "record.json")
+    return counts

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.budgets import ACTIONS, DROPPED, KEPT, PERTURBED, SAMPLED
+from lexveil.accounting.record import ActionCounts, ClassCounts, Counts
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.text.encode import KINDS
+from lexveil.types import Int64
 
 
 class ExactSum:
@@ -87,31 +88,34 @@ class Tally:
         self.epsilon.merge(other.epsilon)
         self.cosine.merge(other.cosine)
 
-    def metrics(self) -> dict[str, Any]:
-        """All numbers as JSON values; null where there is nothing to divide by."""
+    def counts(self) -> Counts:
+        """As a record has them; null where there is nothing to divide by."""
         by_action = self.actions.sum(axis=0)
         n, perturbed = int(by_action.sum()), int(by_action[PERTURBED])
 
         def share(part: float, whole: float) -> float | None:
             return round(part / whole, 9) if whole else None
 
-        return {
-            "n_documents": self.n_documents,
-            "n_texts": self.n_texts,
-            "n_tokens_in": n,
-            "n_tokens_out": n - int(by_action[DROPPED]),
-            "n_words_in": self.n_words_in,
-            "n_words_out": self.n_words_out,
-            "n_perturbed": perturbed,
-            "n_kept": int(by_action[KEPT]),
-            "n_dropped": int(by_action[DROPPED]),
-            "n_sampled": int(by_action[SAMPLED]),
-            "by_class": {
-                kind: dict(zip(ACTIONS, row, strict=True))
-                for kind, row in zip(KINDS, self.actions.tolist(), strict=True)
-            },
-            "share_unchanged": share(perturbed - self.n_changed, perturbed),
-            "mean_cosine": share(float(self.cosine), self.n_changed),
-            "unprotected_share": share(int(by_action[KEPT]), n) or 0.0,
-            "epsilon_spent_mean": share(float(self.epsilon), self.n_texts),
-        }
+        return Counts(
+            n_documents=self.n_documents,
+            n_texts=self.n_texts,
+            n_tokens_in=n,
+            n_tokens_out=n - int(by_action[DROPPED]),
+            n_words_in=self.n_words_in,
+            n_words_out=self.n_words_out,
+            n_perturbed=perturbed,
+            n_kept=int(by_action[KEPT]),
+            n_dropped=int(by_action[DROPPED]),
+            n_sampled=int(by_action[SAMPLED]),
+            by_class=class_counts(self.actions),
+            share_unchanged=share(perturbed - self.n_changed, perturbed),
+            mean_cosine=share(float(self.cosine), self.n_changed),
+            unprotected_share=share(int(by_action[KEPT]), n) or 0.0,
+            epsilon_spent_mean=share(float(self.epsilon), self.n_texts),
+        )
+
+
+def class_counts(actions: Int64) -> ClassCounts:
+    """Tokens of each class that met each action, from (4, 4) numbers."""
+    per_class = [ActionCounts(**dict(zip(ACTIONS, row, strict=True))) for row in actions.tolist()]
+    return ClassCounts(**dict(zip(KINDS, per_class, strict=True)))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from lexveil import paths
-from lexveil.accounting.record import record
+from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.errors import LexveilError
 from lexveil.privatization.audit_lookup import audit_relied_on
 from lexveil.privatization.budget_charge import Charge
@@ -52,10 +51,10 @@ class TwoPassRun:
         self.budget = 0.0
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
-        one = self.settings
-        return {"mechanism": one.mechanism, "strategy": one.strategy, "metric": self.engine.prepared.mechanism.metric}
+        metric = self.engine.prepared.mechanism.metric
+        return {"mechanism": self.settings.mechanism, "strategy": self.settings.strategy, "metric": metric}
 
     def count(self, payment: Charge) -> None:
         """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
@@ -94,60 +93,35 @@ class TwoPassRun:
         if again.digest() != self.seen.digest():
             raise _changed()
 
-    def record(self, payment: Charge) -> dict[str, Any]:
-        """The privacy record of what was rewritten."""
-        one, engine = self.settings, self.engine
-        made = record(
-            mechanism=one.mechanism,
-            strategy=one.strategy,
-            segmentation=engine.segmentation,
-            base_epsilon=one.epsilon,
-            policy=one.policy,
-            mode=one.mode,
-            keep_layout=one.keep_layout,
+    def record(self, payment: Charge, **formulas: int | None) -> PrivacyRecord:
+        """The privacy record of what was rewritten.
+
+        Args:
+            formulas: counts of the fields that a spreadsheet would compute.
+        """
+        settings, engine = self.settings, self.engine
+        facts = RunFacts(
+            claim=settings.claim(engine.prepared.mechanism.no_guarantee, len(self.columns)),
+            base_epsilon=settings.epsilon,
             budgets={"input": self.budget},
-            counts=self.tally.metrics() | {"n_rows": self.survey.rows},
-            hashes=engine.made_with(),
+            counts=self.tally.counts().model_copy(update={"n_rows": self.survey.rows, **formulas}),
+            made_with=engine.made_with(),
             version=version(),
             parameters=engine.prepared.parameters,
-            no_proof=engine.prepared.mechanism.no_guarantee,
-            consistent=one.consistent,
-            n_columns=len(self.columns),
         )
-        return made | {
-            "audit": self.audit,
-            "code": code_hash(),
-            "columns": list(self.columns),
-            "release": payment.facts(),
-            "spent": self.spent.as_dict(),
-        }
+        return record(
+            facts,
+            audit=self.audit,
+            code=code_hash(),
+            columns=list(self.columns),
+            release=payment.entry(),
+            spent=self.spent.summary(),
+        )
 
 
 def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
     """Progress on standard error: standard output may be the text."""
     return Progress(task, total, unit, stream=sys.stderr)
-
-
-def said_of(made: Mapping[str, Any]) -> list[str]:
-    """What a record says beyond the statement of ``accounting.record``, as lines for people: cost and cautions."""
-    lines = []
-    if cells := made["counts"].get("n_formula_cells"):
-        row = made["counts"]["first_formula_row"]
-        lines.append(
-            f"CAUTION: {cells:,} rewritten fields, the first in row {row:,}, begin like a formula, which spreadsheets "
-            "compute; --formulas quote puts an apostrophe before such texts"
-        )
-    if release := made.get("release"):
-        if release["withheld"]:
-            lines.append(
-                f"CAUTION: {release['withheld']:,} of {release['documents']:,} rows are withheld, because the budget "
-                f"of {release['exhausted']:,} subjects is exhausted (cap {release['cap']:g}); they are listed beside "
-                "the output, in .withheld.csv"
-            )
-        lines.append(
-            f"ledger: {release['epsilon']:,.6g} epsilon of {release['subjects']:,} subjects, as {release['id']}"
-        )
-    return lines
 
 
 def _changed() -> LexveilError:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
 from lexveil.privatization.outputs import Outputs
@@ -41,7 +42,7 @@ class DataDocsCapture:
 
 @dataclass(slots=True)
 class Gate:
-    """Called with the hidden outputs and the record, which it completes.
+    """Called with the hidden outputs and the record, to which it adds the publication.
 
     Attributes:
         release: the folder of the release.
@@ -58,11 +59,14 @@ class Gate:
     limits: GateParams
     machine: MachineParams
     docs: DataDocs
-    publication: dict[str, Any]
+    publication: Publication
     n_withheld: int = field(default=0)
 
-    def __call__(self, outputs: Outputs, record: dict[str, Any]) -> None:
+    def __call__(self, outputs: Outputs, record: PrivacyRecord) -> PrivacyRecord:
         """Judge the outputs.
+
+        Returns:
+            The record that is published.
 
         Raises:
             CheckFailed: if an expectation does not hold.
@@ -72,19 +76,20 @@ class Gate:
         from lexveil.checks.release_suite import PERSONAL, release_suite
         from lexveil.checks.validation import validate
 
-        self._forget_withheld(outputs, record)
-        self.n_withheld = int(record["release"]["withheld"])
+        record = self._forget_withheld(outputs, record)
+        assert record.release is not None and record.spent is not None
+        self.n_withheld = record.release.withheld
         if self.n_withheld == self.ids.num_rows:
             raise NothingToRelease
-        spent, (budget,) = record["spent"], record["document_budget"].values()
+        (budget,) = record.document_budget.values()
         with duckdb_session.session(self.machine) as con:
             self._open(con, outputs)
             frame = duckdb_session.run(
                 con,
                 "release/documents",
                 budget=budget,
-                spent_most=spent["most"],
-                spent_mean=spent["mean"],
+                spent_most=record.spent.most,
+                spent_mean=record.spent.mean,
                 **PERSONAL,
             ).df()
         docs = DataDocsCapture(self.docs)
@@ -92,14 +97,15 @@ class Gate:
         suite = release_suite(limits.min_coverage, limits.max_unprotected, limits.max_length_ratio, limits.pii)
         verdict = validate(f"releases/{self.release.name}", suite, frame, docs)
         self._write(outputs, verdict.record(_summary(frame)), docs.page, set(frame["row"].tolist()))
-        record |= {"publication": self.publication, "withdrawn": 0}
+        return record.model_copy(update={"publication": self.publication, "withdrawn": 0})
 
-    def _forget_withheld(self, outputs: Outputs, record: dict[str, Any]) -> None:
+    def _forget_withheld(self, outputs: Outputs, record: PrivacyRecord) -> PrivacyRecord:
         """The list of withheld rows names their subjects; it is not published."""
         partial = outputs.begun.pop(outputs.companion("withheld.csv"), None)
-        if partial is not None:
-            partial.unlink()
-            del record["output"]["withheld_sha256"]
+        if partial is None:
+            return record
+        partial.unlink()
+        return record.with_output(withheld_sha256=None)
 
     def _open(self, con: Any, outputs: Outputs) -> None:
         texts = f"concat_ws(chr(10), {', '.join(map(quoted, self.columns.texts))}) as text"

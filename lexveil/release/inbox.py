@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
+from lexveil.accounting.record import Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import Params, load_params
 from lexveil.errors import RequestError
@@ -327,13 +328,13 @@ def _release(params: Params, columns: Columns, published: Archive, chosen: Relea
         limits=terms.gate,
         machine=params.machine,
         docs=docs,
-        publication={
-            "name": name,
-            "salt": published.salt,
-            "id_column": columns.id,
-            "new": report.new,
-            "changed": report.changed,
-        },
+        publication=Publication(
+            name=name,
+            salt=published.salt,
+            id_column=columns.id,
+            new=report.new,
+            changed=report.changed,
+        ),
     )
     mask = os.umask(0o022)  # the private folder's mask is not for what is published
     try:
@@ -358,8 +359,8 @@ def _release(params: Params, columns: Columns, published: Archive, chosen: Relea
             release.rmdir()  # if nothing appeared
     report.release, report.withheld = name, gate.n_withheld
     report.released = chosen.ids.num_rows - gate.n_withheld
-    (report.budget,) = record["document_budget"].values()
-    report.epsilon = record["release"]["epsilon"]
+    (report.budget,) = record.document_budget.values()
+    report.epsilon = record.release.epsilon if record.release else 0.0
 
 
 class _CostEstimate(NoCharge):

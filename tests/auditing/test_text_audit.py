@@ -11,7 +11,7 @@ import pytest
 from audit_toys import FALSE_ALARM, SameNoiseForEveryToken, Vickrey, WrongScale, WrongShape
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, STRATEGIES, Policy
-from lexveil.accounting.record import guarantee
+from lexveil.accounting.guarantee import Claim, guarantee
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
@@ -197,7 +197,7 @@ def test_unknown_words_passed_through_under_a_claim_are_caught(strategy: str) ->
 def test_unknown_words_in_clear_without_a_claim_are_none(strategy: str) -> None:
     """A policy that keeps them says so: nothing is claimed of texts that differ there."""
     keep = Policy("perturb", "keep", "keep")
-    assert "leaves in clear" in " ".join(guarantee("madlib", strategy, keep, "release", False).because)
+    assert "leaves in clear" in " ".join(guarantee(Claim(mechanism="madlib", strategy=strategy, policy=keep)).because)
     assert not audit(strategy, claimed=keep, done=keep).violation
 
 

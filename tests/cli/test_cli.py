@@ -180,9 +180,9 @@ def test_privatize_hands_on_what_was_asked(
 ) -> None:
     asked: dict[str, object] = {}
 
-    def privatize_file(source: object, target: object, **options: object) -> dict[str, int]:
+    def privatize_file(source: object, target: object, **options: object) -> types.SimpleNamespace:
         asked.update(options, source=source, target=target)
-        return {"n_documents": 3}
+        return types.SimpleNamespace(to_dict=lambda: {"n_documents": 3})
 
     monkeypatch.setitem(
         sys.modules, "lexveil.privatization.file_adapter", types.SimpleNamespace(privatize_file=privatize_file)

@@ -3,11 +3,26 @@
 import pytest
 
 from lexveil.accounting.budgets import Policy
-from lexveil.accounting.record import guarantee, record, statement
+from lexveil.accounting.guarantee import Claim, guarantee
+from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
+from lexveil.accounting.statement import statement
 from lexveil.mechanisms.registry import MECHANISMS
 
 SAFE = Policy("perturb", "keep", "sample")
 COUNTS = dict(n_texts=2, n_tokens_in=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=3, share_unchanged=0.5)
+
+
+def recorded(mechanism: str, mode: str, counts: dict[str, float], parameters: dict[str, float]) -> PrivacyRecord:
+    facts = RunFacts(
+        claim=Claim(mechanism=mechanism, strategy="S3", policy=SAFE, mode=mode),
+        base_epsilon=1.0,
+        budgets={"input": 12.0},
+        counts=Counts(**counts),
+        made_with={},
+        version="1",
+        parameters=parameters,
+    )
+    return record(facts)
 
 
 @pytest.mark.parametrize(
@@ -20,24 +35,23 @@ COUNTS = dict(n_texts=2, n_tokens_in=10, n_perturbed=6, n_sampled=1, n_dropped=0
     ],
 )
 def test_only_a_release_claims(mechanism: str, mode: str, claimed: bool) -> None:
-    formula = guarantee(mechanism, "S3", SAFE, mode, keep_layout=False).formula
+    formula = guarantee(Claim(mechanism=mechanism, strategy="S3", policy=SAFE, mode=mode)).formula
     assert (formula != "none") is claimed
 
 
 @pytest.mark.parametrize("mode", ["release", "experiment"])
 def test_a_mechanism_without_a_proof_claims_nothing(mode: str) -> None:
-    made = guarantee("vickrey", "S3", SAFE, mode, False, no_proof="the input is left out")
+    made = guarantee(
+        Claim(mechanism="vickrey", strategy="S3", policy=SAFE, mode=mode, no_proof="the input is left out")
+    )
     assert made.formula == "none" and made.because[0] == "the input is left out"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
-    made = record(
-        mechanism=mechanism, strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode="release",
-        keep_layout=False, budgets={"input": 12.0}, counts=COUNTS, hashes={}, version="1", parameters={"beta": 0.1},
-    )  # fmt: skip
-    assert made["metric"] == MECHANISMS[mechanism].metric and made["metric"] in made["guarantee"]["statement"]
-    assert made["parameters"] == {"beta": 0.1} and "exp(" in made["guarantee"]["formula"]
+    made = recorded(mechanism, "release", COUNTS, {"beta": 0.1})
+    assert made.metric == MECHANISMS[mechanism].metric and made.metric in made.guarantee.statement
+    assert made.parameters == {"beta": 0.1} and "exp(" in made.guarantee.formula
 
 
 @pytest.mark.parametrize(
@@ -50,22 +64,19 @@ def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
     ],
 )
 def test_conditions_name_what_is_not_protected(strategy: str, policy: Policy, keep_layout: bool, said: str) -> None:
-    because = guarantee("madlib", strategy, policy, "release", keep_layout).because
+    because = guarantee(Claim(mechanism="madlib", strategy=strategy, policy=policy, keep_layout=keep_layout)).because
     assert any(said in line for line in because)
-    plain = guarantee("madlib", "S3", Policy("perturb", "perturb", "sample"), "release", False).because
+    plain = guarantee(Claim(mechanism="madlib", strategy="S3", policy=Policy("perturb", "perturb", "sample"))).because
     assert not any(said in line for line in plain)
 
 
 @pytest.mark.parametrize("mode", ["release", "experiment"])
 def test_the_statement_says_what_matters(mode: str) -> None:
-    made = record(
-        mechanism="madlib", strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode=mode,
-        keep_layout=False, budgets={"input": 12.0}, counts=COUNTS, hashes={}, version="1",
-    )  # fmt: skip
+    made = recorded("madlib", mode, COUNTS, {})
     text = "\n".join(statement(made))
     assert "6 perturbed (50.0% came out unchanged)" in text and "3 left in clear" in text
     assert ("guarantee: none" in text) is (mode == "experiment")
-    assert "seed" not in made
+    assert "seed" not in made.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -77,10 +88,7 @@ def test_the_statement_says_what_matters(mode: str) -> None:
     ],
 )
 def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], said: str | None) -> None:
-    made = record(
-        mechanism="madlib", strategy="S3", segmentation="gst", base_epsilon=1.0, policy=SAFE, mode="release",
-        keep_layout=False, budgets={"input": 12.0}, counts=COUNTS | changed, hashes={}, version="1",
-    )  # fmt: skip
+    made = recorded("madlib", "release", COUNTS | changed, {})
     cautions = [line for line in statement(made) if line.startswith("CAUTION")]
     assert len(cautions) == (said is not None)
     assert said is None or said in cautions[0]
@@ -88,5 +96,5 @@ def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], 
 
 @pytest.mark.parametrize(("given", "said"), [(True, "tells nothing"), (False, "average length")])
 def test_a_given_budget_tells_nothing(given: bool, said: str) -> None:
-    because = guarantee("tem", "S3", SAFE, "release", False, given_budget=given).because
+    because = guarantee(Claim(mechanism="tem", strategy="S3", policy=SAFE, given_budget=given)).because
     assert any(said in line for line in because)

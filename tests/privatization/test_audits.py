@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lexveil import paths
+from lexveil.accounting.record import AuditReference
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.privatization.audit_lookup import audit_relied_on
@@ -24,7 +25,7 @@ def write(name: str, **changed: Any) -> Path:
     return file
 
 
-def relied_on(epsilon: float = 10.0, mode: str = "release") -> dict[str, Any] | None:
+def relied_on(epsilon: float = 10.0, mode: str = "release") -> AuditReference | None:
     options = RewriteOptions(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
     return audit_relied_on(make_settings(options, load_params()), {"t": 0.75}, paths.AUDITS)
 
@@ -36,7 +37,8 @@ def test_the_nearest_epsilon_counts(project: Path) -> None:
     write("vickrey-S1-10.0", epsilon=9.0)
     found = relied_on(9.0)
     assert found is not None
-    assert found == {"epsilon": 10.0, "mode": "release", "result": "no violation found", "sha256": sha256(file)}
+    reference = {"epsilon": 10.0, "mode": "release", "result": "no violation found", "sha256": sha256(file)}
+    assert found.to_dict() == reference
 
 
 def test_an_audit_of_other_parameters_or_half_a_file_is_none(project: Path) -> None:
@@ -51,4 +53,4 @@ def test_nothing_is_released_on_a_violation(project: Path) -> None:
     with pytest.raises(RequestError, match=r"vickrey-S3-10\.0\.json: the last audit .* found a violation"):
         relied_on()
     found = relied_on(mode="experiment")
-    assert found is not None and found["result"] == "violation found"
+    assert found is not None and found.result == "violation found"

@@ -9,9 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from lexveil.accounting.record import PrivacyRecord, record_schema
+from lexveil.accounting.statement import statement
 from lexveil.errors import LexveilError
 from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.two_passes import said_of
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/record.schema.json").read_text(encoding="utf-8"))
@@ -24,6 +25,10 @@ def source(folder: Path, who: str = "") -> Path:
     rows = [{"text": f"The government said {SECRET}.", "id": i, "who": who or str(i)} for i in range(3)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return file
+
+
+def privatize(*arguments: Any, **options: Any) -> dict[str, Any]:
+    return privatize_file(*arguments, **options).to_dict()
 
 
 def valid(record: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +47,7 @@ def valid(record: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_records_have_their_form_and_no_source(project: Path, tmp_path: Path, how: dict[str, Any]) -> None:
-    made = valid(privatize_file(source(tmp_path), tmp_path / "out.jsonl", **how))
+    made = valid(privatize(source(tmp_path), tmp_path / "out.jsonl", **how))
     text = (tmp_path / "out.jsonl.record.json").read_text(encoding="utf-8")
     assert json.loads(text) == made
     assert SECRET not in text.lower()
@@ -53,7 +58,7 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
     (tmp_path / "in/below").mkdir(parents=True)
     source(tmp_path / "in")
     source(tmp_path / "in/below")
-    made = valid(privatize_file(tmp_path / "in", tmp_path / "out", **HOW))
+    made = valid(privatize(tmp_path / "in", tmp_path / "out", **HOW))
     assert set(made["output"]["files"]) == {"in.jsonl", "below/in.jsonl"}
     assert (tmp_path / "out/below/in.jsonl").is_file() and (tmp_path / "out.record.json").is_file()
 
@@ -62,26 +67,26 @@ def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path
     params = (project / "params.yaml").read_text()
     (project / "params.yaml").write_text(params.replace("  cap: null", "  cap: 11.0"))
     how = HOW | {"epsilon": None, "document_budget": 5.0}
-    made = valid(privatize_file(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how))
+    made = valid(privatize(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how))
     assert (made["release"]["withheld"], made["release"]["exhausted"], made["release"]["epsilon"]) == (1, 1, 10.0)
     assert (tmp_path / "out.jsonl.withheld.csv").read_text() == "file,row,subject\n,3,anna\n"
-    said = "\n".join(said_of(made))
+    said = "\n".join(statement(PrivacyRecord.from_dict(made)))
     assert "1 of 3 rows are withheld" in said and "10 epsilon of 1 subjects" in said
     assert "anna" not in said
 
 
 def test_the_schema_refuses_what_is_not_a_record(project: Path, tmp_path: Path) -> None:
-    made = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    made = privatize(source(tmp_path), tmp_path / "out.jsonl", **HOW)
     for wrong in ({"seed": 3}, {"mode": "secret"}, {"code": "abc"}):
         with pytest.raises(jsonschema.ValidationError):
             valid(made | wrong)
 
 
 def test_consistent_says_what_it_changes(project: Path, tmp_path: Path) -> None:
-    made = privatize_file(source(tmp_path), tmp_path / "out.jsonl", consistent=True, **HOW)
+    made = privatize(source(tmp_path), tmp_path / "out.jsonl", consistent=True, **HOW)
     said = " ".join([made["guarantee"]["statement"], *made["guarantee"]["because"]])
     assert "repeat" in said and "distinct perturbed tokens" in said
-    plain = privatize_file(source(tmp_path), tmp_path / "two.jsonl", **HOW)
+    plain = privatize(source(tmp_path), tmp_path / "two.jsonl", **HOW)
     assert "repeat" not in " ".join([plain["guarantee"]["statement"], *plain["guarantee"]["because"]])
 
 
@@ -98,3 +103,17 @@ def test_a_record_whose_ledger_was_cut_is_found_out(project: Path, tmp_path: Pat
     assert not verify(".lexveil/ledger", [record]).holds
     with pytest.raises(LexveilError):
         verify("no/ledger", [record])
+
+
+def test_the_documented_schema_is_that_of_the_model() -> None:
+    """Write it anew: json.dumps(lexveil.accounting.record.record_schema(), indent=2, ensure_ascii=False)."""
+    assert record_schema() == SCHEMA
+
+
+def test_records_of_both_schemas_are_read(project: Path, tmp_path: Path) -> None:
+    made = privatize(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    assert PrivacyRecord.from_dict(made).to_dict() == made
+    output = {"sha256": made["output"]["sha256"], "ledger_sha256": made["output"]["tokens_sha256"]}
+    assert PrivacyRecord.from_dict(made | {"schema": 2, "output": output}).to_dict() == made
+    with pytest.raises(ValueError, match="schema"):
+        PrivacyRecord.from_dict(made | {"schema": 1})

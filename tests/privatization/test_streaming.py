@@ -183,7 +183,7 @@ def test_rows_whose_subject_is_exhausted_are_left_out_of_every_form(ready: Path)
             rows = "".join(f"{comma.join(map(str, row.values()))}\n" for row in table.to_pylist())
             file.write_bytes(packed(f"n{comma}id{comma}text\n{rows}".encode(), ending.rpartition(".")[2]))
         record = privatize_file(file, out, **how)
-        assert (record["release"]["documents"], record["release"]["withheld"]) == (3, 1)
+        assert (record.release.documents, record.release.withheld) == (3, 1)
         if ending == "parquet":
             assert pq.read_table(out).column("n").to_pylist() == [1, 3]
         else:
@@ -205,7 +205,7 @@ def test_several_columns_share_the_budget_of_their_row(ready: Path) -> None:
     tokens = pq.read_table(ready / "out.jsonl.tokens.parquet").to_pandas()
     assert set(tokens["column"]) == {"text", "title"}
     assert tokens.groupby("row")["epsilon"].sum().tolist() == pytest.approx([12.0, 12.0])
-    assert record["columns"] == ["text", "title"] and record["spent"]["documents"] == 3
+    assert record.columns == ["text", "title"] and record.spent.documents == 3
 
 
 def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,11 +219,11 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name, workers, rows in (("one", 1, 3), ("two", 2, 3), ("whole", 1, 2000)):
         monkeypatch.setattr(chunks, "ROWS", rows)
         record = privatize_file(folder, ready / name, workers=workers, **EXPERIMENT)
-        assert record["counts"]["n_rows"] == 26
+        assert record.counts.n_rows == 26
         tokens = pq.read_table(ready / f"{name}.tokens.parquet")
         made.append(
             ({str(path.relative_to(ready / name)): unpacked(path) for path in (ready / name).rglob("*.[cj]*")},
-             pq.read_table(ready / name / "c.parquet"), tokens.to_pylist(), record["spent"], record["counts"])
+             pq.read_table(ready / name / "c.parquet"), tokens.to_pylist(), record.spent, record.counts)
         )  # fmt: skip
     assert set(made[0][0]) == {"a.csv", "deep/b.jsonl.gz"}
     assert made[0] == made[1] == made[2]
@@ -241,11 +241,11 @@ def test_equal_words_of_a_row_are_replaced_alike_and_paid_once(ready: Path) -> N
     tokens = pq.read_table(ready / "out.jsonl.tokens.parquet").to_pandas()
     assert tokens.groupby("row")["epsilon"].sum().tolist() == pytest.approx([9.0] * 40)
     assert (tokens.groupby("row")["epsilon"].apply(lambda spent: sorted(spent)[-3:]) == [[3.0] * 3] * 40).all()
-    assert record["consistent"] == "document"
-    assert any("which tokens of a text are equal is not hidden" in line for line in record["guarantee"]["because"])
+    assert record.consistent == "document"
+    assert any("which tokens of a text are equal is not hidden" in line for line in record.guarantee.because)
     free = privatize_file(ready / "in.jsonl", ready / "free.jsonl", **how)
     loose = [json.loads(line)["text"].split() for line in (ready / "free.jsonl").read_text().splitlines()]
-    assert free["consistent"] is None and any(row[0] != row[2] for row in loose)
+    assert free.consistent is None and any(row[0] != row[2] for row in loose)
 
 
 WRITTEN = {
@@ -278,14 +278,14 @@ def test_a_sentence_of_a_hundred_thousand_words(ready: Path) -> None:
     how = RELEASE | {"epsilon": None, "document_budget": 1000.0, "strategy": "S1"}
     record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", **how)
     out = [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text().splitlines()]
-    assert len(out[0].split()) == 100_000 and record["spent"]["most"] == pytest.approx(1000.0)
+    assert len(out[0].split()) == 100_000 and record.spent.most == pytest.approx(1000.0)
 
 
 def test_documents_without_a_word_cost_nothing(ready: Path) -> None:
     """Alone in a file, too, where there is no average number of words."""
     (ready / "in.jsonl").write_bytes(lines({"id": 9, "text": ""}, {"id": 9, "text": " "}, {"id": 9, "text": None}))
     record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", subject_column="id", **RELEASE)
-    assert record["release"]["epsilon"] == 0 and record["release"]["documents"] == 3
+    assert record.release.epsilon == 0 and record.release.documents == 3
     assert [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text().splitlines()] == ["", "", None]
     with Ledger.open(".lexveil/ledger") as ledger:
         assert ledger.database.rows("select count(*) from balances") == [(2,)]  # those of the fixture
@@ -305,7 +305,7 @@ def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formul
     rows = [line.split(comma) for line in out.read_text().splitlines()]
     assert [row[0] for row in rows[1:5]] == [f"{first}{mark}" for mark in "=+-@"]
     assert rows[5][1] == "=5"
-    assert (record["counts"]["n_formula_cells"], record["counts"]["first_formula_row"]) == (4, 1)
+    assert (record.counts.n_formula_cells, record.counts.first_formula_row) == (4, 1)
 
 
 def test_a_rewritten_cell_may_be_refused(ready: Path) -> None:
@@ -329,7 +329,7 @@ def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
         privatize_file(ready / f"out.{ending}", ready / f"again.{ending}", mechanism="none", strategy="none")
         assert (ready / f"again.{ending}").read_text() == (ready / f"out.{ending}").read_text(), ending
         record = privatize_file(ready / f"out.{ending}", ready / f"twice.{ending}", **EXPERIMENT)
-        assert record["counts"]["n_rows"] == 2, ending
+        assert record.counts.n_rows == 2, ending
     (ready / "one.tsv").write_text("text\nfire\n!!!\n")
     with pytest.raises(RequestError, match=r"one\.tsv, line 3: nothing is left of a text"):
         privatize_file(ready / "one.tsv", ready / "none.tsv", punctuation="drop", **EXPERIMENT)
@@ -340,7 +340,7 @@ COLUMN = [SENTENCE, None, "", f"{SENTENCE}!"]
 
 def called(values: Any, **more: Any) -> Privatized:
     done = privatize(values, **(EXPERIMENT | more))
-    assert type(done.values) is type(values) and done.record["mode"] == "experiment"
+    assert type(done.values) is type(values) and done.record.mode == "experiment"
     assert set(done.token_log.column("row").to_pylist()) == {1, 4} and "column" not in done.token_log.column_names
     return done
 
@@ -413,4 +413,4 @@ def test_subjects_given_on_the_command_line_and_in_python_are_the_same(ready: Pa
     how = RELEASE | {"epsilon": None, "document_budget": 2.0, "strategy": "S1"}
     privatize_file(ready / "in.jsonl", ready / "out.jsonl", subject_column=ABOUT[1], **how)
     record = privatize(["government"], subjects=[5.0], **how).record
-    assert record["release"]["largest_balance"] == pytest.approx(4.0)
+    assert record.release.largest_balance == pytest.approx(4.0)

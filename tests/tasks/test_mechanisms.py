@@ -59,7 +59,7 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
     assert record["mechanism"] == mechanism and record["metric"] == MECHANISMS[mechanism].metric
     assert set(record["parameters"]) == set(PARAMETERS[mechanism]) and record["no_proof"] is None
     assert record["guarantee"]["formula"] == "none"  # an experiment
-    assert metrics["n_perturbed"] > 100 and 0 <= metrics["share_unchanged"] <= 1
+    assert metrics.n_perturbed > 100 and 0 <= metrics.share_unchanged <= 1
     if mechanism.startswith("diffractor"):
         assert any(name.startswith("word_orders/") for name in record["made_with"])
 
@@ -82,7 +82,7 @@ def test_release(listed: Path, tmp_path: Path, mechanism: str) -> None:
     record = privatize_file(source, tmp_path / "a.jsonl", **how)
     privatize_file(source, tmp_path / "b.jsonl", **how)
     assert (tmp_path / "a.jsonl").read_bytes() != (tmp_path / "b.jsonl").read_bytes()
-    assert "exp(" in record["guarantee"]["formula"] and record["metric"] in record["guarantee"]["statement"]
+    assert "exp(" in record.guarantee.formula and record.metric in record.guarantee.statement
 
 
 def test_gumbel_refuses_and_names_the_smallest_epsilon(listed: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_has_no_proof_says_so(listed: Path, tmp_path: Path, monkeypatch: py
     assert "exclude_input" in record["no_proof"] and "exclude_input" in record["guarantee"]["because"][0]
     (tmp_path / "in.txt").write_text("the government said no\n")
     release = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", mechanism="vickrey", strategy="S3", epsilon=9.0)
-    assert release["guarantee"]["formula"] == "none"
+    assert release.guarantee.formula == "none"
 
 
 def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
     ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
     plan = pq.read_table(paths.plan(strategy, epsilon)).to_pandas()
 
-    assert len(documents) == metrics["n_documents"] == 440
-    assert len(ledger) == metrics["n_tokens_in"] == plan["n_tokens"].sum()
+    assert len(documents) == metrics.n_documents == 440
+    assert len(ledger) == metrics.n_tokens_in == plan["n_tokens"].sum()
     perturbed = ledger["action"] == "perturbed"
     assert ((ledger["epsilon"] > 0) == perturbed).all()
     assert (ledger["action"] == "perturbed").sum() == plan["n_perturbed"].sum()
@@ -38,7 +38,7 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
     # The default policy: unknown words are drawn anew, punctuation is kept and counted as unprotected.
     assert set(ledger[ledger["class"] == "oov"]["action"]) == {"sampled"}
     assert set(ledger[ledger["class"] == "punctuation"]["action"]) == {"kept"}
-    assert documents["n_unprotected"].sum() == (ledger["action"] == "kept").sum() == metrics["n_kept"]
+    assert documents["n_unprotected"].sum() == (ledger["action"] == "kept").sum() == metrics.n_kept
     words = paths.embedding({"S1": "word", "S4": "mst"}.get(strategy, "gst")) / "words.txt"
     tokens = words.read_text(encoding="utf-8").splitlines()
     known = ledger["word_id"] >= 0
@@ -104,14 +104,14 @@ def test_an_experiment_claims_nothing(built: Path, tmp_path: Path) -> None:
 
 def test_larger_epsilon_keeps_more(built: Path, tmp_path: Path) -> None:
     low, high = (privatize("madlib", "S3", epsilon, tmp_path / str(epsilon)) for epsilon in (1.0, 20.0))
-    assert low["share_unchanged"] < high["share_unchanged"]
+    assert low.share_unchanged < high.share_unchanged
 
 
 def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
     metrics = privatize("none", "none", 0.0, tmp_path / "run")
     table = pq.read_table(tmp_path / "run" / "documents.parquet")
     assert table.column("text").to_pylist() == paths_documents().column("text").to_pylist()
-    assert metrics["unprotected_share"] == 1.0
+    assert metrics.unprotected_share == 1.0
     assert set(table.column("epsilon_spent").to_pylist()) == {0.0}
 
 

@@ -182,7 +182,7 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
     done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers)
     assert [len(list(call.iterdir())) for call in calls] == [workers, workers]  # to count, and to rewrite
     assert len(done.values) == 64
-    assert done.record["mode"] == "release"
+    assert done.record.mode == "release"
     return done.values
 
 

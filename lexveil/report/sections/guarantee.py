@@ -10,7 +10,7 @@ from markupsafe import Markup
 from matplotlib.ticker import FuncFormatter
 
 from lexveil.accounting.budgets import ACTIONS, Policy
-from lexveil.accounting.record import Guarantee, guarantee
+from lexveil.accounting.guarantee import Claim, Guarantee, guarantee
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
 from lexveil.report.figures import add_legend, new_panel, percent_tick
@@ -184,7 +184,7 @@ def _release(run: RunResult) -> Guarantee | None:
     if run.is_baseline or run.record["mode"] == "release":
         return None
     policy, no_proof = Policy(**run.record["policy"]), run.record.get("no_proof")
-    return guarantee(run.mechanism, run.strategy, policy, "release", keep_layout=False, no_proof=no_proof)
+    return guarantee(Claim(mechanism=run.mechanism, strategy=run.strategy, policy=policy, no_proof=no_proof))
 
 
 def _promise(mode: str, formula: str, statement: str, members: Sequence[RunResult]) -> Promise:
