@@ -100,7 +100,7 @@ def test_tokens(built: Path, tmp_path: Path, used: Used, monkeypatch: pytest.Mon
     monkeypatch.setattr(sampling, "BATCH", 100)
     found = []
     for who, machine in machines(tmp_path, used.workers).items():
-        if who == "two":  # as tests/tasks/test_sample_corpus.py does
+        if who == "two":  # as tests/collocations/test_sample_corpus.py does
             continue
         tokenize(paths.SAMPLE.resolve(), tmp_path / who / "t.parquet", tmp_path / who / "w.parquet", machine)
         found.append(of_bytes(tmp_path / who))
