@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)\s]+)\)")
+GROUPS = ("data", "ledger", "embeddings")  # verbs with actions
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -71,3 +72,28 @@ def test_generated_pages_are_up_to_date() -> None:
         [sys.executable, ROOT / ".ci/reference.py", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def commands() -> set[tuple[str, str]]:
+    """Verb, or verb and action, and option of every command in a code block of the documentation."""
+    named = set()
+    for page in PAGES:
+        blocks = re.findall(r"(?:^    .+\n)+", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+        for line in re.sub(r"\\\n\s*", "", "".join(blocks)).splitlines():
+            for command in re.findall(r"(?:^ {4}|uv run |\$ |&& |\| )lexveil ([a-z][^#|&]*)", line):
+                words = command.split()
+                verb = words[0] if words[0] not in GROUPS else " ".join(words[:2])
+                named |= {(verb, "")} | {(verb, option) for option in re.findall(r"(?<= )--?[a-z][a-z-]*", command)}
+    return named
+
+
+def test_commands_of_the_documentation_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    from lexveil.cli.main import main
+
+    helps: dict[str, str] = {}
+    for verb, option in sorted(commands()):
+        if verb not in helps:
+            assert main([*verb.split(), "--help"]) == 0, verb
+            helps[verb] = capsys.readouterr().out
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", helps[verb]), (verb, option)
+    assert len(helps) > 12
