@@ -11,19 +11,18 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, file_md5
-from lexveil.lineage.provenance import entries_with
+from lexveil.lineage.provenance import LOCKFILE, entries_with
 from lexveil.runtime.dvc_graph import Graph, Stage, open_repo
 from lexveil.runtime.project import SCRATCH, STATE
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-LOCKFILE = Path("dvc.lock")
 SET_ASIDE = STATE / "set-aside"
 UNVERSIONED = (paths.DATA_DOCS,)  # made by stages, output of none
 
@@ -104,10 +103,10 @@ def forget_damaged(stage: Stage) -> int:
     Returns:
         How many objects were damaged; DVC makes the outputs again, because neither they nor their objects are there.
     """
-    entry = entries_with([stage.name]).get(stage.name, {})
+    entry = entries_with([stage.name]).get(stage.name)
     with open_repo() as repo:
         files = Files(repo)
-        damaged = sum(files.drop_damaged(out["md5"]) for out in entry.get("outs", []))
+        damaged = sum(files.drop_damaged(out["md5"]) for out in (entry.get("outs", ()) if entry else ()))
     for out in stage.outs if damaged else ():
         remove(out)
     return damaged
@@ -130,7 +129,7 @@ def prune(graph: Graph, say: Say) -> list[Path]:
     """
     owned = {out for stage in graph.stages.values() for out in stage.outs}
     read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}
-    recorded = {Path(out["path"]) for entry in _entries().values() for out in entry.get("outs", [])} - owned
+    recorded = {Path(out["path"]) for entry in entries_with(()).values() for out in entry.get("outs", [])} - owned
     gone: list[Path] = []
     for path, known in _orphans(paths.ARTIFACTS, owned, recorded, read):
         if known:
@@ -177,23 +176,13 @@ def _free(path: Path) -> Path:
     return free
 
 
-def _entries() -> dict[str, Any]:
-    """Return the stages of dvc.lock in their order."""
-    import yaml
-
-    if not LOCKFILE.exists():
-        return {}
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return (yaml.load(LOCKFILE.read_text(encoding="utf-8"), loader) or {}).get("stages") or {}
-
-
 def settle_lock(repo: Repo, graph: Graph) -> list[str]:
     """Bring dvc.lock into the form that a fresh serial build gives it; return the entries that were dropped."""
     from dvc.repo import lock_repo
     from dvc.utils.serialize import dumps_yaml, parse_yaml_for_update
 
     with lock_repo(repo):
-        present = list(_entries())
+        present = list(entries_with(()))
         wanted = [name for name, stage in graph.stages.items() if stage.locked and name in present]
         if present != wanted:
             data = parse_yaml_for_update(LOCKFILE.read_text(encoding="utf-8"), str(LOCKFILE))

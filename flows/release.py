@@ -15,6 +15,7 @@ from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
 from lexveil.config import load_params
+from lexveil.release.inbox import ReleaseReport
 from lexveil.runtime.project import find_root, prepare
 
 
@@ -23,15 +24,17 @@ def release_command() -> list[str]:
     return [sys.executable, "-m", "flows.archive_release"]
 
 
-def headline(report: dict[str, Any]) -> str:
+def headline(report: ReleaseReport) -> str:
     """Count what a release did."""
-    counts = ("released", "changed", "duplicate", "withdrawn", "withheld")
-    return ", ".join(f"{report[name]:,} {name}" for name in counts)
+    return (
+        f"{report.released:,} released, {report.changed:,} changed, {report.duplicate:,} duplicate, "
+        f"{report.withdrawn:,} withdrawn, {report.withheld:,} withheld"
+    )
 
 
-def rows_of(report: dict[str, Any]) -> list[dict[str, object]]:
+def rows_of(report: ReleaseReport) -> list[dict[str, object]]:
     """One row per count, for Prefect's table."""
-    return [{"what": name, "value": "" if value is None else value} for name, value in report.items()]
+    return [{"what": name, "value": "" if value is None else value} for name, value in report.as_dict().items()]
 
 
 @flow(name="release", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
@@ -43,7 +46,7 @@ def release() -> State[Any]:
     if params.release.source is None and params.release.sql is None:
         return Completed(name="Off", message="params.yaml: release.source and release.sql are null")
     commands = TimedCommands()
-    report: dict[str, Any] = {}
+    reports: list[ReleaseReport] = []
 
     @task(name="release", cache_policy=NO_CACHE, persist_result=False, retries=0)
     def release_new() -> State[Any]:
@@ -51,8 +54,8 @@ def release() -> State[Any]:
         if isinstance(ended, State):
             return ended
         if ended.code == 0 and ended.result is not None:
-            report.update(ended.result)
-            return Completed(message=headline(report))
+            reports.append(ReleaseReport(**ended.result))
+            return Completed(message=headline(reports[0]))
         return Failed(
             message=ended.error.message
             if ended.error
@@ -62,7 +65,7 @@ def release() -> State[Any]:
     minutes = params.operation.timeout_minutes
     with exclusive(minutes, commands.stop, logger.info):
         state = release_new(return_state=True)
-    if report:
+    for report in reports:
         with published(logger):
             create_table_artifact(key="lexveil-release", table=rows_of(report), description=headline(report))
     if commands.time_is_up:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lexveil import paths
 from lexveil.lineage.provenance import entries_with
+from lexveil.lineage.results import LockEntry
 from lexveil.runtime.dvc_graph import Graph, Stage
 from lexveil.runtime.hashes import version
 from lexveil.runtime.run_events import StageResult
@@ -140,15 +141,11 @@ def _transport(target: str) -> Transport:
     return FileTransport(FileConfig(log_file_path=str(Path(target)), append=True))
 
 
-def _hashes(entries: Mapping[str, Any]) -> dict[str, str]:
+def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
     """Return DVC's hashes of all that stages of dvc.lock name, by path; where they disagree, those of outputs."""
-    return {
-        item["path"]: item["md5"]
-        for kind in ("deps", "outs")
-        for entry in entries.values()
-        for item in entry.get(kind, [])
-        if "md5" in item
-    }
+    deps = [dep for entry in entries.values() for dep in entry.get("deps", ())]
+    outs = [out for entry in entries.values() for out in entry.get("outs", ())]
+    return {item["path"]: item["md5"] for item in deps + outs if "md5" in item}
 
 
 def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from lexveil.lineage.results import Environment, Provenance, RunRecord
+from lexveil.lineage.results import Environment, LockEntry, Provenance, RunRecord
 from lexveil.runtime.project import STATE
 
 LOCKFILE, PROVENANCE = Path("dvc.lock"), Path(".provenance.json")
@@ -66,7 +66,7 @@ def stamp(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def lock_entries(text: str) -> dict[str, Any]:
+def lock_entries(text: str) -> dict[str, LockEntry]:
     """Return the stages of a dvc.lock by name; none where it is cut short."""
     try:
         return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get("stages") or {}
@@ -74,7 +74,7 @@ def lock_entries(text: str) -> dict[str, Any]:
         return {}
 
 
-def entries_with(names: Iterable[str]) -> dict[str, Any]:
+def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
     """Return the stages of dvc.lock while stages run; none if those named do not appear.
 
     Another stage's DVC may be writing the file at this moment, in place: what is not whole is read again.

@@ -5,6 +5,20 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict, final
 
 
+class LockedPath(TypedDict):
+    """A file or folder as dvc.lock records it; outside the project it has no md5."""
+
+    path: str
+    md5: str
+
+
+class LockEntry(TypedDict, total=False):
+    """What this package reads of a stage's entry in dvc.lock."""
+
+    deps: list[LockedPath]
+    outs: list[LockedPath]
+
+
 class Environment(TypedDict):
     """The libraries that a run used."""
 
