@@ -10,6 +10,7 @@ in Google's form. The command line is its help.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -135,9 +136,17 @@ def command_line() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def record_form() -> str:
+    """The JSON schema of privacy records."""
+    from lexveil.accounting.record import record_schema
+
+    return json.dumps(record_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/api.md": api,
     "docs/reference/command-line.md": command_line,
+    "docs/record.schema.json": record_form,
 }
 
 

@@ -18,7 +18,7 @@ from lexveil.config import MachineParams, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import write_json
-from lexveil.text.encode import PUNCTUATION, Lexicon, encode
+from lexveil.text.encode import Lexicon, TokenClass, encode
 
 SEGMENTATIONS = ("word", "gst", "mst")
 BATCH = 5_000  # texts cut at a time, which bounds memory
@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
 def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
     """Words, words in the vocabulary, and words outside it, of each of n texts: (n,) each. Punctuation is no word."""
     encoded = encode(texts, lexicon)
-    is_word = encoded.kind != PUNCTUATION
+    is_word = encoded.kind != TokenClass.PUNCTUATION.value
     is_known = is_word & (encoded.rows >= 0)
 
     def per_text(chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -43,7 +43,7 @@ from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, rewrite
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
-from lexveil.text.encode import PUNCTUATION, encode
+from lexveil.text.encode import TokenClass, encode
 from lexveil.types import Ids, Vectors
 
 MODES = ("experiment", "release")
@@ -217,7 +217,7 @@ class _Audit:
         """Whole texts through the rewriter: their losses, their budget, and whether noise is used twice."""
         toy = toy_texts(self.strategy, self.epsilon, policy)
         encoded = encode(toy.texts, toy.lexicon)
-        n_words = np.bincount(encoded.text_of, weights=encoded.n_words * (encoded.kind != PUNCTUATION))
+        n_words = np.bincount(encoded.text_of, weights=encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value))
         budget = document_budget(self.epsilon, n_words.astype(np.int64))
         every = [toy.companion, *toy.texts]
         planned = text_budgets(every, toy.lexicon, toy.vocabulary, policy, self.strategy, budget)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import KEPT, PERTURBED, SEGMENTATION_OF, Policy, epsilon_per_token
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Policy, epsilon_per_token
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.auditing.exact import Distances
 from lexveil.errors import ParameterError
@@ -80,7 +80,7 @@ def text_budgets(
     """ε of each perturbed token of each text, as a run plans it."""
     encoded = encode(texts, lexicon)
     known = np.where(encoded.rows >= 0, vocabulary.number[encoded.rows], -1)
-    perturbed = policy.actions(encoded.kind, known >= 0) == PERTURBED
+    perturbed = policy.actions(encoded.kind, known >= 0) == Action.PERTURBED.value
     counts = [
         np.bincount(encoded.text_of, weights=weights, minlength=len(texts)).astype(np.int64)
         for weights in (perturbed, perturbed * encoded.n_words)
@@ -115,11 +115,11 @@ def claimed_losses(
             ):
                 continue
             if any(
-                act == KEPT and one != other
+                act == Action.KEPT.value and one != other
                 for act, one, other in zip(action[mine].tolist(), form[mine], form[theirs], strict=True)
             ):
                 continue
-            perturbed = action[mine] == PERTURBED
+            perturbed = action[mine] == Action.PERTURBED.value
             pairs = zip(known[mine][perturbed], known[theirs][perturbed], strict=True)
             moved = sum(
                 float(distances(np.array([one]), np.array([other]))[0, 0]) for one, other in pairs if one != other

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import PERTURBED, SAMPLED, Policy
-from lexveil.text.encode import PUNCTUATION, Encoded, Lexicon, encode
+from lexveil.accounting.budgets import Action, Policy
+from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.types import Ids
 
 BATCH = 5_000  # texts tokenized at a time
@@ -21,7 +21,7 @@ class Plan:
 
     Attributes:
         known: (n,) number of the token among the words of the mechanism; -1 if it is none of them.
-        action: (n,) PERTURBED, KEPT, DROPPED or SAMPLED.
+        action: (n,) ``Action`` of each.
         leader: (n,) the token of which each takes the replacement; None if each has its own.
     """
 
@@ -32,7 +32,7 @@ class Plan:
     @property
     def pays(self) -> npt.NDArray[np.bool_]:
         """(n,) whether epsilon is spent on the token: perturbed, and on its own account."""
-        perturbed: npt.NDArray[np.bool_] = self.action == PERTURBED
+        perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
         return perturbed if self.leader is None else perturbed & (self.leader == np.arange(len(self.action)))
 
 
@@ -53,7 +53,7 @@ def plan_tokens(encoded: Encoded, number: Ids, policy: Policy, document_of: Ids 
 def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
     """The first token of the same document that is the same word or collocation; of all others, the token itself."""
     leader = np.arange(len(known))
-    at = np.flatnonzero((action == PERTURBED) | (action == SAMPLED))
+    at = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
     token = encoded.rows[at].copy()
     # What has no row of the embedding is known by its form; such a token is always a single word.
     forms: dict[str, int] = {}
@@ -77,7 +77,7 @@ def count_planned(encoded: Encoded, plan: Plan, owner: Ids, n: int) -> Ids:
     """
     pays, document = plan.pays, owner[encoded.text_of]
     weights = [
-        encoded.n_words * (encoded.kind != PUNCTUATION),
+        encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value),
         np.ones(len(pays)),
         pays,
         encoded.n_words * pays,

@@ -15,14 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lexveil.accounting.budgets import (
-    ACTIONS,
-    KEPT,
-    SEGMENTATION_OF,
-    budget_of_average,
-    epsilon_per_token,
-    spent_share,
-)
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, budget_of_average, epsilon_per_token, spent_share
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.config import MachineParams
 from lexveil.privatization.batches import Batch, FlatTexts, Texts
@@ -34,7 +27,7 @@ from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
-from lexveil.text.encode import KINDS, OOV, WORD, Lexicon, encode
+from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.types import Floats, Ids
 
 R = TypeVar("R")
@@ -156,9 +149,9 @@ class ChunkRewriter:
             [
                 pa.array(flat.document[text_of] + first_row),
                 pa.array(rewritten.position),
-                pa.DictionaryArray.from_arrays(rewritten.encoded.kind, pa.array(KINDS)),
+                pa.DictionaryArray.from_arrays(rewritten.encoded.kind, pa.array(TokenClass.labels())),
                 pa.array(rewritten.epsilon),
-                pa.DictionaryArray.from_arrays(rewritten.action, pa.array(ACTIONS)),
+                pa.DictionaryArray.from_arrays(rewritten.action, pa.array(Action.labels())),
                 pa.DictionaryArray.from_arrays(flat.column[text_of], pa.array(self.columns, pa.string())),
                 pa.array(rewritten.out_words),
                 pa.array(rewritten.rows.astype(np.int32)),
@@ -172,11 +165,11 @@ def unchanged(texts: list[str]) -> Rewritten:
     encoded = encode(texts, Lexicon.build("word", [], None))
     n = len(encoded.rows)
     # No vocabulary is involved, so no word is out of it.
-    encoded.kind[encoded.kind == OOV] = WORD
+    encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
     return Rewritten(
         encoded,
         texts,
-        action=np.full(n, KEPT, dtype=np.int8),
+        action=np.full(n, Action.KEPT, dtype=np.int8),
         epsilon=np.zeros(n),
         rows=np.full(n, -1, dtype=np.int64),
         out_words=np.ones(n, dtype=np.int8),
@@ -202,7 +195,8 @@ class InputTotals:
     @classmethod
     def empty(cls) -> InputTotals:
         """Nothing yet."""
-        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), np.zeros((len(KINDS), len(ACTIONS)), dtype=np.int64))
+        by_class = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
+        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class)
 
     def add(self, counted: ChunkCounts) -> None:
         """Add what a batch holds."""

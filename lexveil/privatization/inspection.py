@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.accounting.budgets import KEPT, PERTURBED
+from lexveil.accounting.budgets import Action
 from lexveil.accounting.record import ClassCounts
 from lexveil.accounting.results import Number, Result
 from lexveil.accounting.statement import MUCH_UNCHANGED
@@ -28,7 +28,7 @@ from lexveil.privatization.settings import make_settings
 from lexveil.privatization.tally import Tally, class_counts
 from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
-from lexveil.text.encode import OOV, STOPWORD, WORD, encode
+from lexveil.text.encode import TokenClass, encode
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
@@ -121,8 +121,8 @@ def inspect(
         totals, budget = survey.totals, engine.budget(survey.totals)
         tried = _try(engine, survey.first, budget)
         examples = _examples(engine, [selected for selected, _ in survey.first]) if show_examples else None
-    words = int(totals.by_class[[WORD, STOPWORD, OOV]].sum())
-    unknown, tokens = int(totals.by_class[OOV].sum()), int(totals.by_class.sum())
+    words = int(totals.by_class[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
+    unknown, tokens = int(totals.by_class[TokenClass.OOV].sum()), int(totals.by_class.sum())
     return Inspection(
         files=len(readers),
         bytes=n_bytes,
@@ -131,7 +131,7 @@ def inspect(
         texts=totals.texts,
         tokens=tokens,
         coverage=1 - unknown / words if words else None,
-        in_clear_share=int(totals.by_class[:, KEPT].sum()) / tokens if tokens else None,
+        in_clear_share=int(totals.by_class[:, Action.KEPT].sum()) / tokens if tokens else None,
         by_class=class_counts(totals.by_class),
         budget=BudgetPreview(
             mechanism=settings.mechanism,
@@ -240,10 +240,9 @@ def _examples(engine: Engine, chunks: Sequence[SelectedChunk]) -> dict[str, list
     for selected in chunks:
         encoded = encode(FlatTexts.of(selected.texts).texts, engine.lexicon)
         plan = plan_tokens(encoded, engine.vocabulary.number, engine.settings.policy)
-        for name, chosen in (
-            ("in clear", plan.action == KEPT),
-            ("unknown", (plan.action != PERTURBED) & (plan.known < 0) & (encoded.kind == OOV)),
-        ):
+        is_kept = plan.action == Action.KEPT.value
+        is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
+        for name, chosen in (("in clear", is_kept), ("unknown", is_unknown)):
             examples[name].update(encoded.words[word] for word in encoded.first_word[np.flatnonzero(chosen)].tolist())
     return {name: words.most_common(EXAMPLES) for name, words in examples.items()}
 

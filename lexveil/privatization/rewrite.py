@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import DROPPED, KEPT, SAMPLED, Policy
+from lexveil.accounting.budgets import Action, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.count import Plan, plan_tokens
@@ -31,7 +31,7 @@ class Rewritten:
     Attributes:
         encoded: the source's tokens. They hold source text and must not leave the process.
         texts: the rewritten texts.
-        action: (n,) PERTURBED, KEPT, DROPPED or SAMPLED.
+        action: (n,) ``Action`` of each.
         epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is that of an equal token
             before it.
         rows: (n,) row of the output token in the embedding; -1 where kept or dropped.
@@ -82,7 +82,7 @@ def rewrite(
     known, action, pays = plan.known, plan.action, plan.pays
     own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
     spent = np.where(pays, epsilon[encoded.text_of], 0.0)
-    sampled = (action == SAMPLED) & own
+    sampled = (action == Action.SAMPLED.value) & own
 
     numbers = np.full(len(action), -1, dtype=np.int64)
     offsets = encoded.offsets()
@@ -115,7 +115,7 @@ def rewrite(
         numbers = numbers[plan.leader]
 
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
-    new, kept = rows >= 0, np.flatnonzero(action == KEPT)
+    new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
     # Only single words are kept: every collocation has a vector.
     words = [encoded.words[at] for at in encoded.first_word[kept].tolist()]
     out_words = np.zeros(len(action), dtype=np.int8)
@@ -131,7 +131,7 @@ def rewrite(
         written, place = np.empty(len(action), dtype=object), np.zeros(len(action), dtype=np.int8)
         written[new], place[new] = known_pieces.written[rows[new]], known_pieces.place[rows[new]]
         written[kept], place[kept] = pieces.written, pieces.place
-        stay = action != DROPPED
+        stay = action != Action.DROPPED.value
         rewritten = render(Pieces(written[stay], place[stay]), encoded.text_of[stay], len(texts))
     return Rewritten(encoded, rewritten, action, spent, rows, out_words)
 

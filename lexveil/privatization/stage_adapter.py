@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.accounting.budgets import KEPT, Policy
+from lexveil.accounting.budgets import Action, Policy
 from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.text_rows import FIELDS
@@ -164,7 +164,7 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
     """Documents with their rewritten texts and their sums."""
     tokens, n = rewritten.tokens, documents.num_rows
     row, words_out = (tokens.column(name).to_numpy() for name in ("row", "n_words"))
-    is_kept = tokens.column("action").combine_chunks().indices.to_numpy() == KEPT
+    is_kept = tokens.column("action").combine_chunks().indices.to_numpy() == Action.KEPT.value
 
     def total(weights: Any = None) -> pa.Array:
         return pa.array(np.bincount(row, weights=weights, minlength=n).astype(np.int64))

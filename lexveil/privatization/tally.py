@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import ACTIONS, DROPPED, KEPT, PERTURBED, SAMPLED
+from lexveil.accounting.budgets import Action
 from lexveil.accounting.record import ActionCounts, ClassCounts, Counts
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.privatization.rewrite import Rewritten, count_actions
-from lexveil.text.encode import KINDS
+from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
 
@@ -53,7 +53,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.actions = np.zeros((len(KINDS), len(ACTIONS)), dtype=np.int64)
+        self.actions = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
         self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
         self.epsilon, self.cosine = ExactSum(), ExactSum()
 
@@ -66,7 +66,7 @@ class Tally:
         self.n_words_out += int(done.out_words.sum())
         self.epsilon.add(done.per_text(done.epsilon))
         if vocabulary is not None:
-            changed = (done.action == PERTURBED) & (done.rows != done.encoded.rows)
+            changed = (done.action == Action.PERTURBED.value) & (done.rows != done.encoded.rows)
             before, after = (vocabulary.number[rows[changed]] for rows in (done.encoded.rows, done.rows))
             lengths = vocabulary.lengths[before] * vocabulary.lengths[after]
             dot = np.einsum(
@@ -91,7 +91,7 @@ class Tally:
     def counts(self) -> Counts:
         """As a record has them; null where there is nothing to divide by."""
         by_action = self.actions.sum(axis=0)
-        n, perturbed = int(by_action.sum()), int(by_action[PERTURBED])
+        n, perturbed = int(by_action.sum()), int(by_action[Action.PERTURBED])
 
         def share(part: float, whole: float) -> float | None:
             return round(part / whole, 9) if whole else None
@@ -100,22 +100,22 @@ class Tally:
             n_documents=self.n_documents,
             n_texts=self.n_texts,
             n_tokens_in=n,
-            n_tokens_out=n - int(by_action[DROPPED]),
+            n_tokens_out=n - int(by_action[Action.DROPPED]),
             n_words_in=self.n_words_in,
             n_words_out=self.n_words_out,
             n_perturbed=perturbed,
-            n_kept=int(by_action[KEPT]),
-            n_dropped=int(by_action[DROPPED]),
-            n_sampled=int(by_action[SAMPLED]),
+            n_kept=int(by_action[Action.KEPT]),
+            n_dropped=int(by_action[Action.DROPPED]),
+            n_sampled=int(by_action[Action.SAMPLED]),
             by_class=class_counts(self.actions),
             share_unchanged=share(perturbed - self.n_changed, perturbed),
             mean_cosine=share(float(self.cosine), self.n_changed),
-            unprotected_share=share(int(by_action[KEPT]), n) or 0.0,
+            unprotected_share=share(int(by_action[Action.KEPT]), n) or 0.0,
             epsilon_spent_mean=share(float(self.epsilon), self.n_texts),
         )
 
 
 def class_counts(actions: Int64) -> ClassCounts:
     """Tokens of each class that met each action, from (4, 4) numbers."""
-    per_class = [ActionCounts(**dict(zip(ACTIONS, row, strict=True))) for row in actions.tolist()]
-    return ClassCounts(**dict(zip(KINDS, per_class, strict=True)))
+    per_class = [ActionCounts(**dict(zip(Action.labels(), row, strict=True))) for row in actions.tolist()]
+    return ClassCounts(**dict(zip(TokenClass.labels(), per_class, strict=True)))

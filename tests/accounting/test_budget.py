@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import DROPPED, KEPT, PERTURBED, SAMPLED, Policy, document_budget, epsilon_per_token
+from lexveil.accounting.budgets import Action, Policy, document_budget, epsilon_per_token
 from lexveil.errors import ParameterError
+
+PERTURBED, KEPT, DROPPED, SAMPLED = Action
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lexveil.accounting.budgets import DROPPED, KEPT, PERTURBED, SAMPLED, Policy
+from lexveil.accounting.budgets import Action, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
@@ -11,6 +11,8 @@ from lexveil.privatization import rewrite as module
 from lexveil.privatization.rewrite import Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
+
+PERTURBED, KEPT, DROPPED, SAMPLED = Action
 
 TOKENS = ["the", ",", "new_york", "cat", "dog", "is", ".", "ran_away_again"]
 VECTORS = np.random.default_rng(2).standard_normal((len(TOKENS), 3)).astype(np.float32)

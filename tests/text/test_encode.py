@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import KINDS, Lexicon, encode
+from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.text.tokenize import normal_form, token_spans
 
 TOKENS = ["the", "new_york", "is", "big", ",", "york", "new"]
@@ -21,7 +21,7 @@ def test_tokens_of_a_batch() -> None:
     assert [TOKENS[row] if row >= 0 else None for row in encoded.rows.tolist()] == [
         "new_york", ",", None, None, "the", "york", "is", "big",
     ]  # fmt: skip
-    assert [KINDS[kind] for kind in encoded.kind] == [
+    assert [TokenClass(kind).label for kind in encoded.kind] == [
         "word", "punctuation", "oov", "punctuation", "stopword", "word", "stopword", "word",
     ]  # fmt: skip
     assert encoded.n_words.tolist() == [2, 1, 1, 1, 1, 1, 1, 1]
@@ -57,7 +57,7 @@ TEXTS = batches("", "Cs") | batches("\ud800")
 def test_half_a_surrogate_pair_is_an_unknown_word() -> None:
     encoded = encode(["the \ud800", "York"], Lexicon.build("word", TOKENS, None))
     assert encoded.words == ["the", "\ud800", "york"]
-    assert [KINDS[kind] for kind in encoded.kind] == ["stopword", "oov", "word"]
+    assert [TokenClass(kind).label for kind in encoded.kind] == ["stopword", "oov", "word"]
     assert encoded.spans.tolist() == [[0, 3], [4, 5], [0, 4]]
     assert encoded.offsets().tolist() == [0, 2, 3]
 

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.ticker import FuncFormatter
 
-from lexveil.accounting.budgets import ACTIONS, Policy
+from lexveil.accounting.budgets import Action, Policy
 from lexveil.accounting.guarantee import Claim, Guarantee, guarantee
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
@@ -59,7 +59,7 @@ def exposure_table(runs: Sequence[RunResult]) -> Table:
     kinds = list(CLASS_IN_WORDS)
     rows = []
     for (mechanism, strategy), (epsilons, by_class) in _exposures(runs).items():
-        total = {action: sum(by_class[kind][action] for kind in kinds) for action in ACTIONS}
+        total = {action: sum(by_class[kind][action] for kind in kinds) for action in Action.labels()}
         whole = sum(total.values())
         rows.append(
             (
@@ -112,7 +112,7 @@ def outcome_shares(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
     private = [run for run in runs if not run.is_baseline]
     found: dict[str, dict[str, dict[str, float]]] = {}
     for (mechanism, strategy), (_, by_class) in _exposures(private).items():
-        total = {action: sum(by_class[kind][action] for kind in by_class) for action in ACTIONS}
+        total = {action: sum(by_class[kind][action] for kind in by_class) for action in Action.labels()}
         whole = max(sum(total.values()), 1)
         found.setdefault(strategy, {})[mechanism] = {
             "noise": total["perturbed"] / whole,
