@@ -73,7 +73,7 @@ def _value(argument: Argument) -> str:
 def _about(argument: Argument) -> str:
     text = argument.parameter.help or ""
     if "{mechanisms}" in text:  # asked only here: the registry loads NumPy
-        from lexveil.mechanisms.registry import mechanism_names
+        from lexveil.mechanisms import mechanism_names
 
         text = text.replace("{mechanisms}", ", ".join(mechanism_names()))
     if argument.required and argument.name.startswith("-"):

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema
 
+from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf, Section, Several, refused
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
-
-
-def mechanism_names() -> list[str]:
-    """The names of the registered mechanisms, which are loaded for it."""
-    from lexveil.mechanisms import registry
-
-    return registry.mechanism_names()
 
 
 def _as_float(raw: object) -> object:

@@ -1,1 +1,17 @@
-"""Mechanisms and noise: ids, distances and epsilons, never words."""
+"""Mechanisms and noise: ids, distances and epsilons, never words.
+
+A mechanism is the module of its name; modules that several share are listed here.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+
+SHARED = frozenset({"base", "deniability", "preconditions", "rank_remap", "registry", "word_lists"})
+
+
+def mechanism_names() -> list[str]:
+    """The names of all mechanisms, sorted; none of them is loaded."""
+    return sorted(
+        module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg and module.name not in SHARED
+    )

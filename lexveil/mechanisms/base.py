@@ -144,8 +144,9 @@ REGISTERED: dict[str, type[BaseMechanism]] = {}
 
 
 def register(mechanism: C) -> C:
-    """Enter a mechanism into the registry, by its name."""
-    other = REGISTERED.setdefault(mechanism.name, mechanism)
-    if other.__qualname__ != mechanism.__qualname__ or other.__module__ != mechanism.__module__:
-        raise ParameterError(f"two mechanisms are called {mechanism.name}; rename one")
+    """Enter a mechanism into the registry, under the name of its module."""
+    module = mechanism.__module__.rpartition(".")[2]
+    if mechanism.name != module:
+        raise ParameterError(f"mechanism {mechanism.name} stands in {module}.py; a mechanism is the module of its name")
+    REGISTERED[mechanism.name] = mechanism
     return mechanism

@@ -1,33 +1,26 @@
-"""The mechanisms there are: every module of this package that registers one."""
+"""The mechanisms there are: the modules of this package that are not shared."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexveil import mechanisms
 from lexveil.errors import ParameterError
+from lexveil.mechanisms import mechanism_names
 from lexveil.mechanisms.base import REGISTERED, ClosedForm, Kernel, Mechanism
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.types import Orders, Vectors
 
-__all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Kernel", "Mechanism", "build_mechanism", "mechanism_names"]
-
-for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
-    if _module.name != __name__:
-        importlib.import_module(_module.name)
+__all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Kernel", "Mechanism", "build_mechanism"]
 
 # name -> class, in the order of their names; what a class states of itself is known before one is built.
-MECHANISMS: dict[str, Any] = dict(sorted(REGISTERED.items()))
+MECHANISMS: dict[str, Any] = {}
+for _name in mechanism_names():
+    importlib.import_module(f"lexveil.mechanisms.{_name}")
+    MECHANISMS[_name] = REGISTERED[_name]
 ON_LISTS = tuple(name for name, mechanism in MECHANISMS.items() if mechanism.on_lists)
-
-
-def mechanism_names() -> list[str]:
-    """The names of all mechanisms."""
-    return list(MECHANISMS)
 
 
 def build_mechanism(

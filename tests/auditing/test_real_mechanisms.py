@@ -12,7 +12,8 @@ from audit_toys import SAMPLES, sampled
 
 from lexveil.auditing.exact import distances_of, exact_audit
 from lexveil.auditing.texts import toy_vectors
-from lexveil.mechanisms.diffractor import DiffractorGeometric, DiffractorTem
+from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
+from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis
 from lexveil.mechanisms.rank_remap import RankRemap

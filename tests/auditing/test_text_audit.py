@@ -31,7 +31,8 @@ from lexveil.auditing.texts import (
 )
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.mechanisms import vickrey
-from lexveil.mechanisms.diffractor import DiffractorGeometric, DiffractorTem
+from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
+from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis
 from lexveil.mechanisms.noise.streams import stream

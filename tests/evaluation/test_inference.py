@@ -19,7 +19,7 @@ from lexveil.evaluation.inference_error import (
     sampled,
     select,
 )
-from lexveil.mechanisms.diffractor import DiffractorGeometric
+from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem

@@ -8,10 +8,12 @@ import pytest
 from scipy.stats import binomtest
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms import diffractor as module
-from lexveil.mechanisms.diffractor import DiffractorGeometric, DiffractorTem, geometric_size
+from lexveil.mechanisms import diffractor_geometric as module
+from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric, geometric_size
+from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.kernels import diffractor as kernels
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.tem import truncation
 from tests.mechanisms.toys import FALSE_ALARM, draw, fits, largest_loss
 
 KINDS = [DiffractorGeometric, DiffractorTem]
@@ -128,7 +130,7 @@ def test_float64_says_where_it_cannot_tell() -> None:
         assert abs(moved[token] - 500) == geometric_size(words[token], float(epsilon[token]), 1000)
     tem = DiffractorTem(np.arange(1000))
     fast = tem.perturb(index, epsilon, words)
-    gamma = module.truncation(epsilon, tem.beta, 1000)
+    gamma = truncation(epsilon, tem.beta, 1000)
     for token in range(0, 300, 5):
         radius = int(min(gamma[token], 1000))
         slow = module.settle(lambda u, t=token, r=radius: tem._at(u, 500, float(epsilon[t]), r), words[token])

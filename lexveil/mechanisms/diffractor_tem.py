@@ -1,0 +1,92 @@
+"""1-Diffractor with the truncated exponential mechanism on the position in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from lexveil.mechanisms.base import register
+from lexveil.mechanisms.tem import truncation
+from lexveil.mechanisms.word_lists import OnLists, OnListsParameters, settle
+from lexveil.parameters import Section
+from lexveil.types import Floats, Ids, Orders, Words
+
+
+class DiffractorTemParameters(OnListsParameters):
+    """Parameters of diffractor_tem."""
+
+    beta: float = Field(0.001, ge=1e-12, lt=1, description="as of tem")
+
+
+@register
+class DiffractorTem(OnLists):
+    """TEM on the index: replace index i by j with probability proportional to exp(-ε·min(|i-j|, γ)/2).
+
+    γ = (2/ε)·ln((1-β)(W-1)/β), not rounded. Source: Meisenbacher et al. (2024), 1-D_T; Carvalho et al. (2023).
+
+    Privacy: ε·|i-j| for one list, as TEM with d = |i-j|.
+
+    A sum of geometric series, so the index is decided by inverse CDF in a fixed number of operations, exact on integers
+    with as many bits of the uniform number as it takes, see ``settle``. γ itself is a float64.
+
+    Attributes:
+        beta: in (0, 1); at most this is the chance of an index farther than γ.
+    """
+
+    name: ClassVar[str] = "diffractor_tem"
+    exactness: ClassVar[str] = "the new index is drawn exactly, on integers; its radius γ is a float64"
+    Parameters: ClassVar[type[Section]] = DiffractorTemParameters
+
+    def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
+        self.beta = self.checked(DiffractorTemParameters, parameters).beta
+        super().__init__(orders)
+
+    def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
+        """The law on the indexes of one list, shape (n, W)."""
+        steps = np.abs(np.arange(self.size) - index[:, None])
+        gamma = truncation(epsilon, self.beta, self.size)
+        log_weight: Floats = -epsilon[:, None] / 2 * np.minimum(steps, gamma[:, None])
+        log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
+        return log_weight
+
+    def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
+        """Draw the new index."""
+        from lexveil.mechanisms.kernels.diffractor import truncated_exponential
+
+        gamma = truncation(epsilon, self.beta, self.size)
+        far = min(1.0, self.beta / ((1 - self.beta) * max(self.size - 1, 1)))
+        moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
+        truncated_exponential(index, epsilon, gamma, far, self.size, words, moved, doubt)
+        for token in np.flatnonzero(doubt):
+            radius = int(min(gamma[token], float(self.size)))
+            at, e = int(index[token]), float(epsilon[token])
+            moved[token] = settle(partial(self._at, index=at, epsilon=e, radius=radius), words[token])
+        return moved
+
+    def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
+        """The new index at a uniform number in [0, 1]; the indexes run as in the kernel."""
+        left, right = min(index, radius), min(self.size - 1 - index, radius)
+        half, beta = Decimal(epsilon) / 2, Decimal(self.beta)
+        q = (-half).exp()
+        far = min(Decimal(1), beta / ((1 - beta) * max(self.size - 1, 1)))
+        ratio = q / (1 - q)
+        sums = [(1 - (-half * n).exp()) * ratio for n in (right, left)]
+        outside = self.size - 1 - left - right
+        place = uniform * (1 + sum(sums) + outside * far)
+        if place < 1:
+            return index
+        place -= 1
+        for sign, n, total in ((1, right, sums[0]), (-1, left, sums[1])):
+            if place < total:
+                level = int(-(1 - place / ratio).ln() / half)
+                return index + sign * (1 + min(max(level, 0), n - 1))
+            place -= total
+        if not outside:
+            return index - left if left else index + right  # only the upper end of the last interval
+        step = min(int(place / far), outside - 1)
+        return int(step if step < index - left else step + left + right + 1)
