@@ -143,10 +143,18 @@ def record_form() -> str:
     return json.dumps(record_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def parameter_page() -> str:
+    """Every key of params.yaml, from the models."""
+    from lexveil.config.reference import parameter_reference
+
+    return parameter_reference()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/api.md": api,
     "docs/reference/command-line.md": command_line,
     "docs/record.schema.json": record_form,
+    "docs/reference/parameters.md": parameter_page,
 }
 
 

@@ -167,14 +167,18 @@ def limits_of(field: FieldInfo) -> str:
     low = high = ""
     for limit in _metadata(field):
         if (least := getattr(limit, "ge", None)) is not None:
-            low = f"{least:g}"
+            low = f"{_number(least)}"
         elif (least := getattr(limit, "gt", None)) is not None:
-            low = f"{least:g} (excluded)"
+            low = f"{_number(least)} (excluded)"
         elif (most := getattr(limit, "le", None)) is not None:
-            high = f"{most:g}"
+            high = f"{_number(most)}"
         elif (most := getattr(limit, "lt", None)) is not None:
-            high = f"{most:g} (excluded)"
+            high = f"{_number(most)} (excluded)"
     return f"{low} and {high}" if low else ""
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _metadata(kind: Any) -> Iterator[Any]:
