@@ -28,7 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
         check=False,
     )
-    if done.returncode and "hatchling" in done.stderr and "fetch" in done.stderr.lower():
+    if done.returncode and "build-system.requires" in done.stderr:
         pytest.skip("the build backend cannot be fetched here")
     assert done.returncode == 0, done.stderr
     (file,) = out.glob("*.whl")

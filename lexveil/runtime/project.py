@@ -1,4 +1,4 @@
-"""The project a command works in: its folder, the environment of its processes, and who is at work in it."""
+"""The project that a command works in: its folder, the environment of its processes, and the lock of a run."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def prepare(root: Path) -> None:
     os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
     # Lines appear when they are printed, not when a stage ends.
     os.environ["PYTHONUNBUFFERED"] = "1"
-    # `python -m tasks.NAME` in dvc.yaml is to be the interpreter that runs this.
-    here = str(Path(sys.executable).parent)
-    if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
-        os.environ["PATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PATH"))))
+    # `python -m tasks.NAME` in dvc.yaml means the interpreter that runs this.
+    interpreter = str(Path(sys.executable).parent)
+    if os.environ.get("PATH", "").split(os.pathsep)[0] != interpreter:
+        os.environ["PATH"] = os.pathsep.join(filter(None, (interpreter, os.environ.get("PATH"))))
 
 
 def stage_environment() -> dict[str, str]:
-    """Return the environment of a DVC process: any user's shell gives the same run."""
+    """Return the environment of a DVC process; it does not depend on the user's shell."""
     environment = {**os.environ, "SHELL": "/bin/sh", MARKER: str(Path.cwd())}
     scratch = Path.cwd() / SCRATCH
     scratch.mkdir(parents=True, exist_ok=True)
@@ -112,22 +112,22 @@ def _acquire(descriptor: int, path: Path, wait: bool, say: Callable[[str], None]
 
 
 def end_leftovers() -> int:
-    """Kill what a killed run of this project left running, wait until it is gone, and return how many processes it was.
+    """Kill the processes that a killed run of this project left behind, wait for their end, and return their number.
 
-    Only the holder of the build lock may call this: then whatever carries the marker belongs to no living run.
+    Only the holder of the build lock may call this: then no process with the marker belongs to a living run.
     """
     import psutil
 
     own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    left = []
+    leftovers = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.pid not in own and process.environ().get(MARKER) == str(Path.cwd()):
-                left.append(process)
-    for process in left:
+                leftovers.append(process)
+    for process in leftovers:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    _, alive = psutil.wait_procs(left, timeout=30)
+    _, alive = psutil.wait_procs(leftovers, timeout=30)
     if alive:
         raise LexveilError(f"process {alive[0].pid}, left by an earlier run, does not end; stop it and run again")
-    return len(left)
+    return len(leftovers)
