@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from cyclopts import App, Argument, Parameter
 
@@ -45,7 +46,10 @@ def text_of(app: App, chain: Sequence[str], defaults: Parameter | None) -> str:
     blocks = [usage, inspect.getdoc(command) or ""]
     if places:
         blocks.append(_table("arguments", [(each.name, _about(each)) for each in places]))
-    blocks.append(_table("options", [*((_names(each), _about(each)) for each in options), HELP]))
+    titles = dict.fromkeys(["options", *map(_title, options)])
+    for title in titles:
+        rows = [(_names(each), _about(each)) for each in options if _title(each) == title]
+        blocks.append(_table(title, [*rows, HELP] if title == "options" else rows))
     return "\n\n".join(blocks)
 
 
@@ -56,6 +60,12 @@ def _summary(app: App) -> str:
     """The first line of a command's help, without its full stop."""
     about = inspect.getdoc(app.default_command) if app.default_command else app.help
     return (about or "").partition("\n")[0].rstrip(".")
+
+
+def _title(argument: Argument) -> str:
+    """The group that the help shows a parameter in."""
+    groups: Any = argument.parameter.group or ()  # cyclopts has made a Group of each name
+    return next((group.name for group in groups if group.show and group.name != "Parameters"), "options")
 
 
 def _names(argument: Argument) -> str:

@@ -20,7 +20,7 @@ def privatize(
     output: Annotated[
         Stream,
         option(
-            "file or folder to write, in the form of IN; - is standard output, without record and ledger files",
+            "file or folder to write, in the form of IN; - is standard output, without record and token log",
             "OUT",
             alias="-o",
         ),

@@ -33,7 +33,11 @@ class Rewriting:
     document_budget: Annotated[Positive | None, option("the budget of each row, directly", "B", group=BUDGET)] = None
     text_column: Annotated[
         tuple[str, ...],
-        option("a column to rewrite; can be given several times: the texts of a row share its budget", "NAME"),
+        option(
+            "a column to rewrite; can be given several times: the texts of a row share its budget",
+            "NAME",
+            group="input",
+        ),
     ] = ("text",)
     subject_column: Annotated[
         str | None,
@@ -42,33 +46,45 @@ class Rewriting:
             "up to release.cap of params.yaml (default: each text is a subject of its own, known again by"
             " its content)",
             "NAME",
+            group="input",
         ),
     ] = None
     mode: Annotated[
         Literal["release", "experiment"] | None,
-        option("release (the default): noise from the operating system; experiment: seeded, repeatable, not private"),
+        option(
+            "release (the default): noise from the operating system; experiment: seeded, repeatable, not private",
+            group="noise",
+        ),
     ] = None
     seed: Annotated[
-        Seed | None, option("the seed of an experiment (default: params.yaml); implies --mode experiment")
+        Seed | None,
+        option("the seed of an experiment (default: params.yaml); implies --mode experiment", group="noise"),
     ] = None
     consistent: Annotated[
         Literal["document"] | None,
-        option("replace equal words of a row alike, paying once; shows which are equal, and the guarantee says so"),
+        option(
+            "replace equal words of a row alike, paying once; shows which are equal, and the guarantee says so",
+            group="tokens",
+        ),
     ] = None
-    keep_layout: Annotated[bool, option("copy the writer's spacing and capitals; recorded as unprotected")] = False
+    keep_layout: Annotated[
+        bool, option("copy the writer's spacing and capitals; recorded as unprotected", group="tokens")
+    ] = False
     stopwords: Annotated[
         Literal["paper", "perturb", "keep", "drop", "sample"] | None,
-        option("what happens to stop words (default: params.yaml)"),
+        option("what happens to stop words (default: params.yaml)", group="tokens"),
     ] = None
     punctuation: Annotated[
         Literal["perturb", "keep", "drop", "sample"] | None,
-        option("what happens to punctuation (default: params.yaml)"),
+        option("what happens to punctuation (default: params.yaml)", group="tokens"),
     ] = None
     oov: Annotated[
-        Literal["keep", "drop", "sample"] | None, option("what happens to unknown words (default: params.yaml)")
+        Literal["keep", "drop", "sample"] | None,
+        option("what happens to unknown words (default: params.yaml)", group="tokens"),
     ] = None
     format: Annotated[
-        str | None, option("how standard input is written: jsonl (the default), csv, tsv, txt, csv.gz, …", "F")
+        str | None,
+        option("how standard input is written: jsonl (the default), csv, tsv, txt, csv.gz, …", "F", group="input"),
     ] = None
     workers: Annotated[
         int | None,
