@@ -13,6 +13,8 @@ import pytest
 
 from lexveil.runtime.new_project import FILES, FOLDERS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -90,7 +92,6 @@ def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) 
     ], found.stderr
 
 
-@pytest.mark.slow
 def test_its_project_runs(installed: Path, tmp_path: Path) -> None:
     """The stages up to the collocations, in the project's folder and with the installed library."""
     assert call(installed, tmp_path, "-m", "lexveil.cli", "init", "demo").returncode == 0

@@ -41,6 +41,8 @@ from lexveil.mechanisms.tem import Tem
 from lexveil.privatization.rewrite import Rewritten, rewrite
 from lexveil.text.encode import encode
 
+pytestmark = pytest.mark.slow
+
 EPSILON = 2.0
 BUDGET = 3.2 * EPSILON  # as for texts of 3.2 words on average
 SAMPLES = 1_200

@@ -11,6 +11,8 @@ from benchmarks import material, mechanisms, per_word
 from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
 from tests.mechanisms.toys import FALSE_ALARM, draw, fits, vectors
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 4_000
 
 

@@ -23,6 +23,8 @@ from lexveil.checks.validation import merge, validate
 from lexveil.errors import CheckFailed
 from tests.checks.conftest import SECRET
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -16,6 +16,8 @@ from lexveil.artifacts.document_sets import load_documents
 from lexveil.data import data_store
 from lexveil.errors import RequestError
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parents[2]
 
 

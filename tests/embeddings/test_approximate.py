@@ -11,6 +11,8 @@ from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
 from lexveil.embeddings.knn_graph import Scanner
 from lexveil.embeddings.word_orders import greedy_orders, mean_step
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(5)
 
 
@@ -23,7 +25,6 @@ def cloud(n: int, p: int, seed: int) -> np.ndarray:
 VECTORS = cloud(700, 20, seed=6)
 
 
-@pytest.mark.slow
 def test_pynndescent_finds_most_neighbors_among_words() -> None:
     """Recall is above 0.95 and the table is well formed."""
     exact, _ = ExactSearch(VECTORS).neighbors(5)
@@ -32,7 +33,6 @@ def test_pynndescent_finds_most_neighbors_among_words() -> None:
     assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, ids, strict=True)]) > 0.95
 
 
-@pytest.mark.slow
 def test_an_approximate_graph_gives_a_whole_order_twice_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every word once, repeatable, as good as the exact one to a few per cent; no jump to an arbitrary word."""
     monkeypatch.setattr(word_orders, "EXACT_BELOW", 600)
@@ -48,7 +48,6 @@ def test_an_approximate_graph_gives_a_whole_order_twice_the_same(monkeypatch: py
     assert mean_step(vectors, greedy_orders(vectors, [7], "pynndescent", seed=4)[0]) / exact > 1.05
 
 
-@pytest.mark.slow
 @pytest.mark.skipif("LEXVEIL_SLOW_TESTS" not in os.environ, reason="compiles for a minute; set LEXVEIL_SLOW_TESTS=1")
 def test_pynndescent_finds_the_nearest_of_most_noisy_queries() -> None:
     """The library itself, its recall counted against the exact search, and twice the same."""

@@ -14,6 +14,8 @@ from lexveil.errors import RequestError
 from lexveil.evaluation import gpt2 as module
 from lexveil.evaluation.registry import LANGUAGE_MODELS
 
+pytestmark = pytest.mark.slow
+
 WORDS = [f"w{i}" for i in range(12)]
 WINDOW = 8
 

@@ -14,6 +14,8 @@ from lexveil.evaluation.encoder import similarity
 from lexveil.evaluation.minilm import MiniLm
 from lexveil.evaluation.registry import ENCODERS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def minilm() -> MiniLm:

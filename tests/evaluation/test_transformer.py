@@ -16,6 +16,8 @@ from lexveil.evaluation import transformer as module
 from lexveil.evaluation.base import joined
 from lexveil.evaluation.registry import CLASSIFIERS
 
+pytestmark = pytest.mark.slow
+
 GOOD = [f"a lovely film number{i}" for i in range(8)]
 BAD = [f"a dreadful film number{i}" for i in range(8)]
 CLASSES = ["good"] * 8 + ["bad"] * 8

@@ -17,6 +17,8 @@ from lexveil.runtime.dvc_graph import open_repo, read_graph
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import StageResult
 
+pytestmark = pytest.mark.slow
+
 ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
 
 

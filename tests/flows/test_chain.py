@@ -15,6 +15,8 @@ from lexveil.lineage.rendering import as_mermaid, as_text
 from lexveil.lineage.trace import history, lineage
 from lexveil.runtime.dvc_graph import open_repo
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 
 

@@ -14,6 +14,8 @@ from lexveil.cli import main
 from lexveil.errors import RequestError
 from lexveil.lineage.gc import collect
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = "artifacts/private/S1/1.0/documents.txt"
 
 

@@ -22,6 +22,8 @@ from lexveil.runtime.dvc_graph import open_repo, read_graph
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import StageResult
 
+pytestmark = pytest.mark.slow
+
 
 class Heard(Silent):
     """A watcher that keeps what is said to people."""

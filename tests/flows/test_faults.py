@@ -35,6 +35,8 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import RunObserver
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60  # seconds until a test gives up waiting; nothing is measured by it
 
 Run = Callable[[], tuple[int, str]]
@@ -206,7 +208,6 @@ def until_check_waits(project: Project, process: subprocess.Popen[str]) -> int:
     return int(waiting[0].name.removeprefix("waiting-"))
 
 
-@pytest.mark.slow
 def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: Run, built_template: Path) -> None:
     """The server of one run is killed in the middle of a stage; the stage ends well, and so do those after it."""
     make_stale(built)
@@ -231,7 +232,6 @@ def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: 
     assert built.artifacts() == Project(built_template).artifacts()
 
 
-@pytest.mark.slow
 def test_a_network_that_is_lost_is_said_after_what_failed(
     built: Project, run: Run, prefect_server: str, built_template: Path
 ) -> None:

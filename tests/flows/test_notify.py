@@ -18,6 +18,8 @@ from scratch_project import Project
 from flows import notify
 from flows.build import build
 
+pytestmark = pytest.mark.slow
+
 
 class Endpoint(ThreadingHTTPServer):
     """A webhook on loopback that keeps what it is told."""

@@ -16,6 +16,8 @@ from lexveil.lineage.rendering import as_text
 from lexveil.lineage.trace import lineage
 from lexveil.runtime.project import build_lock
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 
 

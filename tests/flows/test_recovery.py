@@ -16,6 +16,8 @@ import psutil
 import pytest
 from scratch_project import ROOT, Project
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60  # seconds until a test gives up waiting; nothing is measured by it
 
 

@@ -16,6 +16,8 @@ from flows import release as release_flow
 from lexveil.config import load_params
 from lexveil.release.inbox import ReleaseReport
 
+pytestmark = pytest.mark.slow
+
 REPORT = ReleaseReport(rows=9, new=2, changed=1, duplicate=5, withdrawn=1, released=2, withheld=1).as_dict()
 
 

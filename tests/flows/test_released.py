@@ -16,6 +16,8 @@ from lexveil.lineage.release_lineage import record_beside, released
 from lexveil.lineage.rendering import as_mermaid, as_text
 from lexveil.lineage.verify import verify_released
 
+pytestmark = pytest.mark.slow
+
 
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()

@@ -20,6 +20,8 @@ from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.runtime.events import ErrorEvent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def environment(project: Project, prefect_server: str) -> Iterator[None]:

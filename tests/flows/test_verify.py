@@ -12,6 +12,8 @@ from scratch_project import Project
 from lexveil.errors import RequestError
 from lexveil.lineage.verify import as_text, verify
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 
 

@@ -17,6 +17,8 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.locks import take
 from lexveil.ledger.verification import verify
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NANO = 10**9
 

@@ -49,6 +49,8 @@ from tests.conftest import ROOT
 from tests.runtime.pool_functions import interruptible
 from tests.shared_trees import share, stand_beside
 
+pytestmark = pytest.mark.slow
+
 BATCHES = (1, 64, 4096)
 POLICY = Policy("perturb", "keep", "sample")
 

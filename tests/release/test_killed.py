@@ -15,6 +15,8 @@ from lexveil.errors import RequestError
 from lexveil.ledger.verification import verify
 from lexveil.release.archive import RECORD
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DIES = 77
 

@@ -24,6 +24,8 @@ from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.pool import ordered_map
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("lexveil.runtime.dask_cluster")

@@ -38,6 +38,8 @@ from tasks import evaluate
 from tasks.segment_corpus import segment_file
 from tests.conftest import ROOT, run_stage
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("lexveil.runtime.dask_cluster")

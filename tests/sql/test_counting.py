@@ -24,6 +24,8 @@ from lexveil.runtime import duckdb_session
 from lexveil.text.function_words import CONNECTORS
 from lexveil.text.tokenize import has_letters, sentences
 
+pytestmark = pytest.mark.slow
+
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
 ALL = ["pmi", "npmi", "llr", "t_score"]

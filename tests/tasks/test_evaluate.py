@@ -23,6 +23,8 @@ from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.utility import SETTINGS
 from tests.conftest import run_stage
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SECRET = "zyxomatic"
 AUTHORS = ("quill", "bramble", "thorn")

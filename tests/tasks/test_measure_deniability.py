@@ -16,6 +16,8 @@ from tasks import measure_deniability as stage
 from tests.conftest import run_stage
 from tests.shared_trees import share, stand_beside
 
+pytestmark = pytest.mark.slow
+
 SEGMENTATIONS = ("gst", "mst", "word")
 
 

@@ -22,6 +22,8 @@ from lexveil.text import fast_tokenize, scanner, tokenize
 from lexveil.text.fast_tokenize import spans_of_texts, tokenize_texts
 from lexveil.text.tokenize import normal_form, sentences, token_spans
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "corpus"
 # `TOKENIZE_EXAMPLES=20000 pytest tests/text/test_fast_tokenize.py` looks longer than every run has to.
