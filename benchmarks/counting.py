@@ -95,7 +95,7 @@ def machine(folder: Path, options: dict[str, Any]) -> Any:
 
 def run_tokenize(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """The second half of sample_corpus."""
-    from tasks.sample_corpus import tokenize
+    from lexveil.collocations.sampling import tokenize
 
     files = folder / "tokens.parquet", folder / "words.parquet"
     return {"sentences": tokenize(folder / "sample.parquet", *files, machine(folder, options))}
@@ -103,7 +103,7 @@ def run_tokenize(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 def run_count(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """count_ngrams."""
-    from tasks.count_ngrams import count
+    from lexveil.collocations.counting import count
 
     files = folder / "tokens.parquet", folder / "words.parquet", folder / "ngrams"
     return count(*files, options["min_count"], machine(folder, options))
@@ -111,10 +111,10 @@ def run_count(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 def run_pmi(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """build_collocations."""
+    from lexveil.collocations.scoring import build
     from lexveil.config import CollocationParams
-    from tasks.build_collocations import build
 
-    params = CollocationParams(min_count=options["min_count"], min_pmi=2.0)
+    params = CollocationParams(min_count=options["min_count"])
     return build(folder / "ngrams", options["n_tokens"], folder / "collocations", params, machine(folder, options))
 
 

@@ -44,18 +44,18 @@ def limits(folder: Path, executor: str, workers: int) -> Any:
 
 def run_tokenize(folder: Path, out: Path, machine: Any) -> None:
     """The second half of sample_corpus."""
-    from tasks import sample_corpus
+    from lexveil.collocations import sampling
 
-    sample_corpus.SMALL, sample_corpus.BATCH = 0, 500
-    sample_corpus.tokenize(folder / "sample.parquet", out / "tokens.parquet", out / "words.parquet", machine)
+    sampling.SMALL, sampling.BATCH = 0, 500
+    sampling.tokenize(folder / "sample.parquet", out / "tokens.parquet", out / "words.parquet", machine)
 
 
 def run_count(folder: Path, out: Path, machine: Any) -> None:
     """count_ngrams; several local workers are not used by it."""
-    from tasks import count_ngrams
+    from lexveil.collocations import counting
 
-    count_ngrams.SHARD_TOKENS = 2**18
-    count_ngrams.count(folder / "tokens.parquet", folder / "words.parquet", out / "ngrams", 2, machine)
+    counting.SHARD_TOKENS = 2**18
+    counting.count(folder / "tokens.parquet", folder / "words.parquet", out / "ngrams", 2, machine)
 
 
 def run_segment(folder: Path, out: Path, machine: Any) -> None:
@@ -137,24 +137,23 @@ def prepare(corpus: Path, megabytes: float, folder: Path) -> None:
     """Make what the stages read: a sample, and for the later ones its tokens, words and collocations."""
     from benchmarks.counting import write_sample
     from lexveil import paths
+    from lexveil.collocations.counting import count
+    from lexveil.collocations.scoring import build
     from lexveil.config import CollocationParams
-    from tasks import count_ngrams
-    from tasks.build_collocations import build
 
     write_sample(corpus_texts(corpus), int(megabytes * 1e6), folder / "sample.parquet")
     machine = limits(folder, "local", 1)
     run_tokenize(folder, folder, machine)
     files = folder / "tokens.parquet", folder / "words.parquet", folder / "ngrams"
-    totals = count_ngrams.count(*files, 2, machine)
-    params = CollocationParams(min_count=2, min_pmi=2.0)
-    build(folder / "ngrams", totals["n_tokens"], folder / paths.COLLOCATIONS, params, machine)
+    totals = count(*files, 2, machine)
+    build(folder / "ngrams", totals["n_tokens"], folder / paths.COLLOCATIONS, CollocationParams(), machine)
 
 
 def main() -> None:
     """Measure and print."""
     if sys.argv[1:2] == ["--child"]:
-        name, folder, out, executor, workers = sys.argv[2:]
-        child(name, Path(folder), Path(out), executor, int(workers))
+        run, source, target, executor, n_workers = sys.argv[2:]
+        child(run, Path(source), Path(target), executor, int(n_workers))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True)
@@ -168,10 +167,10 @@ def main() -> None:
         for name in RUNS:
             results[name] = {}
             for title, (executor, workers) in EXECUTORS.items():
-                found = measure(name, folder, folder / f"{name}-{executor}-{workers}", executor, workers)
-                results[name][title] = found
-                print(f"{name:10} {title:16} {found['wall_s']:8.1f} s wall {found['cpu_s']:8.1f} s CPU", flush=True)
-            if len({found["sha256"] for found in results[name].values()}) != 1:
+                result = measure(name, folder, folder / f"{name}-{executor}-{workers}", executor, workers)
+                results[name][title] = result
+                print(f"{name:10} {title:16} {result['wall_s']:8.1f} s wall {result['cpu_s']:8.1f} s CPU", flush=True)
+            if len({result["sha256"] for result in results[name].values()}) != 1:
                 raise SystemExit(f"benchmarks.executors: {name} gives other bytes elsewhere")
     print("the same bytes from all")
     if arguments.json:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -148,7 +149,7 @@ def _slow_down(rng: random.Random, where: str, reached: int) -> None:
                 time.sleep(rng.uniform(0.5, 1) * DAWDLE)
             return entry
 
-        chain.append = slow_append
+        mock.patch.object(chain, "append", slow_append).start()
     if where == "replace":
         replace = os.replace
 
@@ -157,7 +158,7 @@ def _slow_down(rng: random.Random, where: str, reached: int) -> None:
             os.write(reached, b".")
             time.sleep(rng.uniform(0.3, 0.6) * DAWDLE)
 
-        os.replace = slow_replace  # type: ignore[assignment]
+        mock.patch.object(os, "replace", slow_replace).start()
 
 
 def states_of(database: Path) -> dict[int, str]:

@@ -84,7 +84,7 @@ def made(seed: int = SEED) -> Material:
     rng = np.random.default_rng(seed)
     n_connectors = 100  # the first ids
     n_content = N_WORDS - n_connectors
-    weights = np.arange(1, n_content + 1) ** -0.6  # of a word in collocations: flatter than in text
+    weights = np.arange(1.0, n_content + 1) ** -0.6  # of a word in collocations: flatter than in text
     drawn = [n_connectors + draw_tokens(2 * N_BIGRAMS, weights, seed + number) for number in (1, 2)]
     keys = rng.permutation(np.unique(drawn[0] << BITS | drawn[1]))[:N_BIGRAMS]
     bigrams = [keys >> BITS, keys & (1 << BITS) - 1]
@@ -98,7 +98,7 @@ def made(seed: int = SEED) -> Material:
     ids = np.empty(int(sizes.sum()), dtype=np.int32)
     ids[starts[kind == 0]] = rng.integers(n_connectors, size=np.count_nonzero(kind == 0))
     ids[starts[kind == 1]] = n_connectors + draw_tokens(
-        np.count_nonzero(kind == 1), 1 / np.arange(1, n_content + 1), seed + 4
+        int(np.count_nonzero(kind == 1)), 1 / np.arange(1, n_content + 1), seed + 4
     )
     for size, columns in ((2, bigrams), (3, trigrams)):
         at = starts[kind == size]
@@ -131,17 +131,17 @@ def counted(corpus: Path, min_count: int) -> Material:
     words = list(number)
     ids, offsets = np.array(listed, dtype=np.int32), np.array(ends)
     allowed = np.array([word not in CONNECTORS and has_letters(word) for word in words])[ids]
-    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    joined = allowed[:-1] & allowed[1:] & (sentence[:-1] == sentence[1:])
+    numbers = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))  # of each word's sentence
+    joined = allowed[:-1] & allowed[1:] & (numbers[:-1] == numbers[1:])
     places = {2: np.flatnonzero(joined), 3: np.flatnonzero(joined[:-1] & joined[1:])}
     log_share = np.log2(np.bincount(ids) / len(ids))
     columns, pmi = {}, {}
-    for size, at in places.items():
-        keys = np.zeros(len(at), dtype=np.int64)
-        for place in range(size):
-            keys = keys << BITS | ids[at + place]
-        keys, counts = np.unique(keys, return_counts=True)
-        words_of = [keys >> BITS * (size - 1 - place) & (1 << BITS) - 1 for place in range(size)]
+    for size, starts in places.items():
+        packed = np.zeros(len(starts), dtype=np.int64)
+        for position in range(size):
+            packed = packed << BITS | ids[starts + position]
+        keys, counts = np.unique(packed, return_counts=True)
+        words_of = [keys >> BITS * (size - 1 - position) & (1 << BITS) - 1 for position in range(size)]
         bits = np.log2(counts / len(ids)) - sum(log_share[column] for column in words_of)
         kept = (counts >= min_count) & (bits >= MIN_PMI)
         columns[size], pmi[size] = [column[kept] for column in words_of], bits[kept]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest import mock
 
 import numba
 import numpy as np
@@ -26,11 +27,13 @@ import pyarrow as pa
 from benchmarks.corpus import corpus_texts
 from lexveil.runtime.tables import write_json
 from lexveil.text import fast_tokenize
+from lexveil.text.scanner import LETTER
 from lexveil.text.tokenize import normal_form, sentences, token_spans
 
 BATCH = 5_000  # texts, as in the stage that tokenizes the corpus
 SEED = 7
-T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def made_texts(n: int) -> Iterator[str]:
@@ -58,7 +61,7 @@ def _classes_of_bytes(
     """How many runs of bytes there are whose class has a letter."""
     runs = before = 0
     for byte in data:
-        letter = classes[byte] & fast_tokenize.LETTER
+        letter = classes[byte] & LETTER
         runs += letter > before
         before = letter
     return runs
@@ -71,11 +74,11 @@ def measure(texts: Iterable[str]) -> dict[str, Any]:
         Counts of texts, bytes and tokens, all and beyond ASCII; differences, of six comparisons a batch; CPU seconds
         by way.
     """
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
 
-    def timed(way: str, work: Callable[[], T]) -> T:
+    def timed(way: str, work: Callable[[A], B], argument: A) -> B:
         start = time.process_time()
-        result = work()
+        result = work(argument)
         seconds[way] += time.process_time() - start
         return result
 
@@ -89,12 +92,12 @@ def measure(texts: Iterable[str]) -> dict[str, Any]:
     while batch := list(islice(source, BATCH)):
         array = pa.array(batch, pa.string())
         data, _ = fast_tokenize._buffers(array)
-        timed("memory", lambda data=data: data[: len(data) // 8 * 8].view(np.uint64).sum())
-        timed("bytes", lambda data=data: _classes_of_bytes(data, fast_tokenize._classes()))
-        expected = timed("regex", lambda batch=batch: [sentences(text) for text in batch])
-        tokens = timed("scanner", lambda array=array: fast_tokenize.tokenize_texts(array))
-        places = timed("regex_spans", lambda batch=batch: [_with_spans(text) for text in batch])
-        again, spans = timed("scanner_spans", lambda array=array: fast_tokenize.spans_of_texts(array))
+        timed("memory", lambda data: data[: len(data) // 8 * 8].view(np.uint64).sum(), data)
+        timed("bytes", lambda data: _classes_of_bytes(data, fast_tokenize._classes()), data)
+        expected = timed("regex", lambda batch: [sentences(text) for text in batch], batch)
+        tokens = timed("scanner", fast_tokenize.tokenize_texts, array)
+        places = timed("regex_spans", lambda batch: [_with_spans(text) for text in batch], batch)
+        again, spans = timed("scanner_spans", fast_tokenize.spans_of_texts, array)
 
         flat = [form for text in expected for sentence in text for form in sentence]
         words = tokens.words.to_pylist()
@@ -133,11 +136,8 @@ def _normal_forms_by_python(array: pa.StringArray) -> int:
         asked.append(surface)
         return normal_form(surface)
 
-    original, fast_tokenize.normal_form = fast_tokenize.normal_form, counted
-    try:
+    with mock.patch.object(fast_tokenize, "normal_form", counted):
         fast_tokenize.tokenize_texts(array)
-    finally:
-        fast_tokenize.normal_form = original
     return len(asked)
 
 

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +29,13 @@ ENDINGS = (
 @contextmanager
 def small_limits() -> Iterator[None]:
     """Set the limits of readers so low that short inputs meet them, and several chunks."""
-    kept = lines.LINE_LIMIT, compression.RATIO_FROM, chunks.ROWS, base.TEXT_LIMIT
-    try:
-        lines.LINE_LIMIT, compression.RATIO_FROM, chunks.ROWS, base.TEXT_LIMIT = 2**12, 2**14, 3, 2**10
+    with (
+        mock.patch.object(lines, "LINE_LIMIT", 2**12),
+        mock.patch.object(compression, "RATIO_FROM", 2**14),
+        mock.patch.object(chunks, "ROWS", 3),
+        mock.patch.object(base, "TEXT_LIMIT", 2**10),
+    ):
         yield
-    finally:
-        lines.LINE_LIMIT, compression.RATIO_FROM, chunks.ROWS, base.TEXT_LIMIT = kept
 
 
 def _reader(content: bytes, ending: str, column: str, subjects: str | None = None) -> Reader:
