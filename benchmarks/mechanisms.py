@@ -29,7 +29,7 @@ from benchmarks import limits, material, per_word
 from benchmarks.table import print_table
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, build_mechanism
 from lexveil.mechanisms.tem import Tem
-from lexveil.privatization.rewrite import DRAW, HELD
+from lexveil.privatization.rewrite import DRAW, MOST_NOISE
 from lexveil.runtime.tables import write_json
 
 SIZES = (20_000, 50_000, 100_000)
@@ -62,7 +62,7 @@ COLUMNS = {
 
 def chunks(n: int, row_bytes: int) -> Iterator[slice]:
     """Batches as ``rewrite`` hands them to a mechanism."""
-    size = -(-HELD // (DRAW * row_bytes)) * DRAW
+    size = -(-MOST_NOISE // (DRAW * row_bytes)) * DRAW
     for start in range(0, n, size):
         yield slice(start, start + size)
 

@@ -40,7 +40,7 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Kernel
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.privatization.model import Model
-from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.privatization.rewrite import Components, Rewritten, rewrite
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import TokenClass, encode
@@ -226,7 +226,7 @@ class _Audit:
 
         def rewriter(texts: list[str], generator: Callable[[int], np.random.Generator]) -> Rewritten:
             per_text = np.array([plan[text] for text in texts])
-            return rewrite(texts, per_text, toy.lexicon, toy.vocabulary, kernel, policy, generator)
+            return rewrite(texts, per_text, Components(toy.lexicon, toy.vocabulary, kernel, policy), generator)
 
         allowed = claimed_losses(toy.texts, planned[1:], toy.lexicon, toy.vocabulary, policy, distances_of(kernel))
         generators = generators_of(self.mode, self.seed, self.mechanism, self.strategy, repr(self.epsilon), "texts")

@@ -15,7 +15,7 @@ from lexveil.auditing.exact import Distances
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import Mechanism
-from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.privatization.rewrite import Components, Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, encode
 from lexveil.types import Floats, Ids, Vectors
@@ -202,7 +202,7 @@ def drawn_noises(
             for run in range(runs):
                 texts = [" ".join([word] * 64)] * 2
                 generator = generators("noise", run)
-                rewrite(texts, budgets, toy.lexicon, toy.vocabulary, recorder, policy, generator)
+                rewrite(texts, budgets, Components(toy.lexicon, toy.vocabulary, recorder, policy), generator)
         except ParameterError as error:
             refusal = error
             continue

@@ -22,7 +22,7 @@ def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path
     Raises:
         RequestError: if the audit found a violation and a release is asked for.
     """
-    found: list[tuple[float, AuditReference]] = []
+    candidates: list[tuple[float, AuditReference]] = []
     for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
@@ -41,5 +41,5 @@ def audit_relied_on(settings: Settings, parameters: dict[str, Any], folder: Path
             )
         except (OSError, ValueError, KeyError, TypeError):
             continue  # truncated, or of an older version: no audit
-        found.append((abs(result["epsilon"] - (settings.epsilon or result["epsilon"])), audit))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+        candidates.append((abs(result["epsilon"] - (settings.epsilon or result["epsilon"])), audit))
+    return min(candidates, key=lambda pair: pair[0])[1] if candidates else None

@@ -1,4 +1,4 @@
-"""Who pays for what goes out: the ledger of all releases, or nobody where nothing is released."""
+"""Charge an output to the budget ledger, if anything is released."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class LedgerCharge:
         )
 
     def publish(self, outputs: Outputs) -> None:
-        """Let the outputs appear. From ``written`` on whatever happens ends in all of them, by whoever comes next."""
+        """Let the outputs appear. After ``written``, recovery rolls the transaction forward."""
         files = [(partial.absolute(), final.absolute(), outputs.sha256(final)) for partial, final in outputs.settle()]
         self.release.written(files)
         # They are the ledger's now: if a rename fails, who comes next needs the hidden files.

@@ -251,7 +251,7 @@ class Engine:
             settings.policy,
             (settings.mechanism, settings.strategy, budget_name),
             settings.seed,
-            settings.keep_layout,
+            keep_layout=settings.keep_layout,
         )
 
     def count(

@@ -147,7 +147,7 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivacyReco
         for selected in request.chunks(for_writing=True):
             sinks.writer(selected.file).write(selected.chunk, selected.chunk.texts, selected.keep)
             n_texts += sum(text is not None for row in selected.chunk.texts for text in row)
-    made = record(
+    privacy_record = record(
         RunFacts(
             claim=settings.claim(),
             base_epsilon=None,
@@ -159,11 +159,11 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivacyReco
         )
     )
     if outputs.target is None:
-        return made
-    made = made.with_output(**_hashes(request, outputs))
-    _write_record(made, outputs)
+        return privacy_record
+    privacy_record = privacy_record.with_output(**_hashes(request, outputs))
+    _write_record(privacy_record, outputs)
     outputs.publish()
-    return made
+    return privacy_record
 
 
 def _rewrite(
@@ -188,20 +188,20 @@ def _rewrite(
                 token_log.write(selected, rewritten.tokens)
                 withheld.write(selected)
             n_formulas, first_row = sinks.formulas()
-        made = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
+        privacy_record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
         if outputs.target is not None:
             # Of what was made, never of the source: with its hash anybody could test a guess of the text.
-            made = made.with_output(**_hashes(request, outputs))
+            privacy_record = privacy_record.with_output(**_hashes(request, outputs))
             if gate is not None:
-                made = gate(outputs, made)
-            _write_record(made, outputs)
+                privacy_record = gate(outputs, privacy_record)
+            _write_record(privacy_record, outputs)
             payment.publish(outputs)
-        return made
+        return privacy_record
 
 
-def _write_record(made: PrivacyRecord, outputs: Outputs) -> None:
+def _write_record(privacy_record: PrivacyRecord, outputs: Outputs) -> None:
     # Under the hidden name itself, which the ledger knows and removes if this process dies.
-    text = json.dumps(made.to_dict(), indent=2, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(privacy_record.to_dict(), indent=2, sort_keys=True, ensure_ascii=False)
     outputs.begin(outputs.companion("record.json")).write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -97,7 +97,7 @@ def privatize_texts(
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
     chunks = list(_chunks(texts, subjects))
     if workers is None:
-        size = sum(len(text) for held in chunks for (text,) in held.chunk.texts if text is not None)
+        size = sum(len(text) for selected in chunks for (text,) in selected.chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.params.machine.workers
     run = TwoPassRun(settings, model, lambda _: iter(chunks), ("text",), workers)
     terms = terms_of(model, on_exhausted)
@@ -106,9 +106,11 @@ def privatize_texts(
     token_logs = [schema.empty_table()]
     with paying(terms, settings.mode, subjects is not None, run.about(), Outputs(None), ()) as payment:
         run.count(payment)
-        for held, part in run.rewrite(payment):
-            rewritten += [row[0] if keep else None for row, keep in zip(part.texts, held.keep.tolist(), strict=True)]
-            token_logs.append(part.tokens.select(schema.names))
+        for selected, done in run.rewrite(payment):
+            rewritten += [
+                row[0] if keep else None for row, keep in zip(done.texts, selected.keep.tolist(), strict=True)
+            ]
+            token_logs.append(done.tokens.select(schema.names))
         record = run.record(payment)
         payment.commit()
     # In one piece, so that its bytes do not depend on the chunks.
@@ -155,8 +157,8 @@ def _listed(values: Any, name: str) -> list[Any]:
 def _like(values: Any, rewritten: list[str | None]) -> Any:
     if isinstance(values, pa.ChunkedArray | pa.Array):
         kind = rewritten_type(values.type) if is_text(values.type) else pa.string()
-        made = pa.array(rewritten, pa.large_string()).cast(kind)
-        return pa.chunked_array([made]) if isinstance(values, pa.ChunkedArray) else made
+        array = pa.array(rewritten, pa.large_string()).cast(kind)
+        return pa.chunked_array([array]) if isinstance(values, pa.ChunkedArray) else array
     if hasattr(values, "isna"):
         # The categories are other ones now.
         dtype = "category" if values.dtype == "category" else values.dtype

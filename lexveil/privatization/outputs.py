@@ -210,10 +210,10 @@ def find_readers(
     if source != STDIN and form is not None:
         raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
     if source == STDIN:
-        with _standard_input(form or "jsonl", spool) as (found, reopen, descriptor):
-            yield [Reader(found, text_columns, subject_column, reopen, descriptor)]
+        with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
+            yield [Reader(source_of_stdin, text_columns, subject_column, reopen, descriptor)]
         return
-    yield [Reader(one, text_columns, subject_column) for one in find_sources([Path(source)])]
+    yield [Reader(file, text_columns, subject_column) for file in find_sources([Path(source)])]
 
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:

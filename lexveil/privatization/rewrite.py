@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,7 @@ from lexveil.types import Floats, Ids
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
 # what a seed means: another value gives other experiments.
 DRAW = 4096
-HELD = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
+MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,26 @@ class Rewritten:
         return summed.astype(np.float64)  # whole numbers where there is no token at all
 
 
+@dataclass(frozen=True, slots=True)
+class Components:
+    """What texts are rewritten with.
+
+    Attributes:
+        keep_layout: copy the writer's white space and capitals, which nothing protects.
+    """
+
+    lexicon: Lexicon
+    vocabulary: Vocabulary
+    mechanism: Mechanism
+    policy: Policy
+    keep_layout: bool = field(default=False, kw_only=True)
+
+
 def rewrite(
     texts: Sequence[str],
     epsilon: Floats,
-    lexicon: Lexicon,
-    vocabulary: Vocabulary,
-    mechanism: Mechanism,
-    policy: Policy,
+    components: Components,
     generator: Callable[[int], np.random.Generator],
-    keep_layout: bool = False,
     planned: tuple[Encoded, Plan] | None = None,
 ) -> Rewritten:
     """Rewrite a batch of texts.
@@ -74,11 +85,11 @@ def rewrite(
         epsilon: (n_texts,) for each token of the text that pays, from its plan.
         generator: gives the generator of text i of the batch. In an experiment it belongs to that text alone, so
             that batches change no result.
-        keep_layout: copy the writer's white space and capitals, which nothing protects.
         planned: the texts' tokens and what is to happen to each, where that was worked out before.
     """
+    lexicon, vocabulary, mechanism = components.lexicon, components.vocabulary, components.mechanism
     encoded = planned[0] if planned else encode(texts, lexicon)
-    plan = planned[1] if planned else plan_tokens(encoded, vocabulary.number, policy)
+    plan = planned[1] if planned else plan_tokens(encoded, vocabulary.number, components.policy)
     known, action, pays = plan.known, plan.action, plan.pays
     own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
     spent = np.where(pays, epsilon[encoded.text_of], 0.0)
@@ -90,24 +101,25 @@ def rewrite(
 
     def search() -> None:
         if waiting:
-            at = np.concatenate([positions for positions, _ in waiting])
-            numbers[at] = mechanism.replace(known[at], spent[at], np.concatenate([noise for _, noise in waiting]))
+            pending = np.concatenate([positions for positions, _ in waiting])
+            noise = np.concatenate([drawn for _, drawn in waiting])
+            numbers[pending] = mechanism.replace(known[pending], spent[pending], noise)
             waiting.clear()
 
     size = 0
     for i in range(len(texts)):
-        here = slice(offsets[i], offsets[i + 1])
-        to_perturb = offsets[i] + np.flatnonzero(pays[here])
-        to_sample = offsets[i] + np.flatnonzero(sampled[here])
+        text = slice(offsets[i], offsets[i + 1])
+        to_perturb = offsets[i] + np.flatnonzero(pays[text])
+        to_sample = offsets[i] + np.flatnonzero(sampled[text])
         if not len(to_perturb) and not len(to_sample):
             continue
         rng = generator(i)
         numbers[to_sample] = rng.integers(len(vocabulary.rows), size=len(to_sample))
         for start in range(0, len(to_perturb), DRAW):
-            at = to_perturb[start : start + DRAW]
-            waiting.append((at, mechanism.noise(spent[at], rng)))
+            drawn_for = to_perturb[start : start + DRAW]
+            waiting.append((drawn_for, mechanism.noise(spent[drawn_for], rng)))
             size += waiting[-1][1].nbytes
-            if size >= HELD:
+            if size >= MOST_NOISE:
                 search()
                 size = 0
     search()
@@ -117,22 +129,22 @@ def rewrite(
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
     new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
     # Only single words are kept: every collocation has a vector.
-    words = [encoded.words[at] for at in encoded.first_word[kept].tolist()]
+    words = [encoded.words[first] for first in encoded.first_word[kept].tolist()]
     out_words = np.zeros(len(action), dtype=np.int8)
     out_words[new] = lexicon.n_words[rows[new]]
     out_words[kept] = 1
-    if keep_layout:
+    if components.keep_layout:
         tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
-        for at, word in zip(kept.tolist(), words, strict=True):
-            tokens[at] = word
+        for token, word in zip(kept.tolist(), words, strict=True):
+            tokens[token] = word
         rewritten = render_in_layout(tokens, encoded, texts)
     else:
         known_pieces, pieces = lexicon.pieces, Pieces.of(words)
-        written, place = np.empty(len(action), dtype=object), np.zeros(len(action), dtype=np.int8)
-        written[new], place[new] = known_pieces.written[rows[new]], known_pieces.place[rows[new]]
-        written[kept], place[kept] = pieces.written, pieces.place
+        written, spacing = np.empty(len(action), dtype=object), np.zeros(len(action), dtype=np.int8)
+        written[new], spacing[new] = known_pieces.written[rows[new]], known_pieces.place[rows[new]]
+        written[kept], spacing[kept] = pieces.written, pieces.place
         stay = action != Action.DROPPED.value
-        rewritten = render(Pieces(written[stay], place[stay]), encoded.text_of[stay], len(texts))
+        rewritten = render(Pieces(written[stay], spacing[stay]), encoded.text_of[stay], len(texts))
     return Rewritten(encoded, rewritten, action, spent, rows, out_words)
 
 

@@ -1,4 +1,4 @@
-"""What rewrites the batches of a run, in whatever process it finds itself."""
+"""Rewrites the batches of a run, in any process."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.count import Plan
-from lexveil.privatization.rewrite import Rewritten, rewrite
-from lexveil.text.encode import Encoded, Lexicon
+from lexveil.privatization.rewrite import Components, Rewritten, rewrite
+from lexveil.text.encode import Encoded
 from lexveil.types import Floats
 
 
@@ -32,7 +29,7 @@ class TextBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriter:
+class Rewriter(Components):
     """Everything that rewriting takes beside the texts. It holds no generator, so no two processes can share one.
 
     Attributes:
@@ -40,13 +37,8 @@ class Rewriter:
         seed: of an experiment, in which batches and processes change no result; None in release mode.
     """
 
-    lexicon: Lexicon
-    vocabulary: Vocabulary
-    mechanism: Mechanism
-    policy: Policy
     names: tuple[str, ...]
     seed: int | None
-    keep_layout: bool = False
 
     def __call__(self, batch: TextBatch, planned: tuple[Encoded, Plan] | None = None) -> Rewritten:
         """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system.
@@ -62,14 +54,4 @@ class Rewriter:
             assert self.seed is not None
             return stream(self.seed, *self.names, *batch.keys[i])
 
-        return rewrite(
-            batch.texts,
-            batch.epsilon,
-            self.lexicon,
-            self.vocabulary,
-            self.mechanism,
-            self.policy,
-            generator,
-            self.keep_layout,
-            planned,
-        )
+        return rewrite(batch.texts, batch.epsilon, self, generator, planned)

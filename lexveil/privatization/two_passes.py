@@ -59,10 +59,10 @@ class TwoPassRun:
     def count(self, payment: Charge) -> None:
         """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
         progress = progress_on_stderr("count", 0, "rows")
-        for held, counted in self.engine.count(batches_of(self.chunks(False)), self.workers, progress):
+        for selected, counted in self.engine.count(batches_of(self.chunks(False)), self.workers, progress):
             self.survey.add(counted)
-            self.seen.add(held)
-            payment.request(held.chunk, self.engine.shares(counted))
+            self.seen.add(selected)
+            payment.request(selected.chunk, self.engine.shares(counted))
         self.budget = self.engine.budget(self.survey)
         self.spent = SpendHistogram(self.budget)
         payment.reserve(self.budget)
@@ -77,19 +77,21 @@ class TwoPassRun:
 
         def chosen() -> Iterator[SelectedChunk]:
             done = 0
-            for held in self.chunks(True):
-                again.add(held)
-                stop = done + len(held.chunk)
+            for selected in self.chunks(True):
+                again.add(selected)
+                stop = done + len(selected.chunk)
                 if stop > self.survey.rows:
                     raise _changed()
-                yield replace(held, keep=~payment.withheld(done, stop))
+                yield replace(selected, keep=~payment.withheld(done, stop))
                 done = stop
 
         progress = progress_on_stderr("privatize", self.survey.rows, "rows")
-        for held, part in self.engine.rewrite(batches_of(chosen()), self.columns, self.budget, self.workers, progress):
-            self.spent.add(part.spent[held.keep])
-            self.tally.merge(part.tally)
-            yield held, part
+        for selected, rewritten in self.engine.rewrite(
+            batches_of(chosen()), self.columns, self.budget, self.workers, progress
+        ):
+            self.spent.add(rewritten.spent[selected.keep])
+            self.tally.merge(rewritten.tally)
+            yield selected, rewritten
         if again.digest() != self.seen.digest():
             raise _changed()
 
@@ -136,8 +138,8 @@ class _Fingerprint:
     def __init__(self) -> None:
         self.hash = hashlib.blake2b(key=self.KEY)
 
-    def add(self, held: SelectedChunk) -> None:
-        chunk = held.chunk
+    def add(self, selected: SelectedChunk) -> None:
+        chunk = selected.chunk
         for values in (*chunk.texts, chunk.subjects or ()):
             self.hash.update("\0".join("\1" if value is None else value for value in values).encode() + b"\2")
 

@@ -38,7 +38,7 @@ from lexveil.mechanisms.mahalanobis import Mahalanobis
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.tem import Tem
-from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.privatization.rewrite import Components, Rewritten, rewrite
 from lexveil.text.encode import encode
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def audit(
 
     def rewriter(batch: list[str], generator: Callable[[int], np.random.Generator]) -> Rewritten:
         per_text = np.array([plan[text] for text in batch])
-        return rewrite(batch, per_text, toy.lexicon, toy.vocabulary, mechanism, done, generator)
+        return rewrite(batch, per_text, Components(toy.lexicon, toy.vocabulary, mechanism, done), generator)
 
     distances = distances_of(promised(toy.vocabulary.vectors))
     allowed = claimed_losses(toy.texts, planned[1:], toy.lexicon, toy.vocabulary, claimed, distances)
@@ -247,9 +247,8 @@ def test_an_overspent_budget_shows(strategy: str) -> None:
     planned = text_budgets(toy.texts, toy.lexicon, toy.vocabulary, SAMPLE, strategy, BUDGET)
     mechanism = Madlib(toy.vocabulary.vectors)
     for factor, over in ((1.0, False), (1.001, True), (3.0, True)):
-        made = rewrite(
-            toy.texts, factor * planned, toy.lexicon, toy.vocabulary, mechanism, SAMPLE, lambda row: stream(1, str(row))
-        )
+        components = Components(toy.lexicon, toy.vocabulary, mechanism, SAMPLE)
+        made = rewrite(toy.texts, factor * planned, components, lambda row: stream(1, str(row)))
         # S2 spends less than the budget where there are collocations; a thousandth more is within it.
         assert (spent_too_much(made, BUDGET) > 0) == (over and (strategy != "S2" or factor > 2))
     assert audit(strategy, overspend=3.0).violation

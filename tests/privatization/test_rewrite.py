@@ -8,7 +8,7 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization import rewrite as module
-from lexveil.privatization.rewrite import Rewritten, rewrite
+from lexveil.privatization.rewrite import Components, Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
 
@@ -24,9 +24,8 @@ TEXTS = ["The cat is, Zorblax.", "", "dog ran away again", "New York!"]
 def done(policy: Policy, epsilon: float = 5.0, texts: list[str] = TEXTS, seed: int = 1) -> Rewritten:
     vocabulary = Vocabulary.of(TOKENS, VECTORS, policy)
     budgets = np.full(len(texts), epsilon)
-    return rewrite(
-        texts, budgets, LEXICON, vocabulary, Madlib(vocabulary.vectors), policy, lambda i: stream(seed, str(i))
-    )
+    components = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors), policy)
+    return rewrite(texts, budgets, components, lambda i: stream(seed, str(i)))
 
 
 def test_huge_epsilon_gives_the_text_back() -> None:
@@ -75,10 +74,9 @@ def test_words_never_turn_into_kept_punctuation() -> None:
 def test_a_text_has_the_same_noise_alone_and_in_company() -> None:
     policy = Policy("perturb", "keep", "sample")
     together = done(policy, epsilon=0.5)
-    alone = rewrite(
-        TEXTS[2:3], np.array([0.5]), LEXICON, vocabulary := Vocabulary.of(TOKENS, VECTORS, policy),
-        Madlib(vocabulary.vectors), policy, lambda _: stream(1, "2"),
-    )  # fmt: skip
+    vocabulary = Vocabulary.of(TOKENS, VECTORS, policy)
+    components = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors), policy)
+    alone = rewrite(TEXTS[2:3], np.array([0.5]), components, lambda _: stream(1, "2"))
     assert alone.texts == together.texts[2:3]
 
 

@@ -55,4 +55,4 @@ class OneGenerator(Rewriter):
             generator: np.random.Generator = self.generator
             return generator
 
-        return rewrite(batch.texts, batch.epsilon, self.lexicon, self.vocabulary, self.mechanism, self.policy, same)
+        return rewrite(batch.texts, batch.epsilon, self, same)
