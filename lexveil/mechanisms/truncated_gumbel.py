@@ -51,6 +51,8 @@ class TruncatedGumbel(EuclideanMechanism):
     name: ClassVar[str] = "truncated_gumbel"
     Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
+    no_guarantee = "truncated_gumbel: the published bound does not hold, the number of neighbours alone breaks it"
+
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
         from scipy.stats import poisson
 
@@ -61,9 +63,6 @@ class TruncatedGumbel(EuclideanMechanism):
         n = self.size
         if n < 2:
             raise ParameterError("truncated_gumbel needs at least two words")
-        self.no_guarantee: str | None = (
-            "truncated_gumbel: the published bound does not hold, the number of neighbours alone breaks it"
-        )
         self.smallest = smallest_distance(self.vectors)
         if self.smallest == 0:
             raise ParameterError(

@@ -17,6 +17,7 @@ from lexveil.artifacts.mechanisms import over_lists, prepare
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.parameters import fields_of
 from lexveil.privatization import stage_adapter
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.stage_adapter import privatize_documents as privatize
@@ -57,20 +58,11 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
         assert one.equals(other)
     record = read_json(tmp_path / "one" / "record.json", "privatize")
     assert record["mechanism"] == mechanism and record["metric"] == MECHANISMS[mechanism].metric
-    assert set(record["parameters"]) == set(PARAMETERS[mechanism]) and record["no_proof"] is None
+    assert set(record["parameters"]) == set(fields_of(MECHANISMS[mechanism].Parameters)) and record["no_proof"] is None
     assert record["guarantee"]["formula"] == "none"  # an experiment
     assert metrics.n_perturbed > 100 and 0 <= metrics.share_unchanged <= 1
-    if mechanism.startswith("diffractor"):
+    if MECHANISMS[mechanism].on_lists:
         assert any(name.startswith("word_orders/") for name in record["made_with"])
-
-
-PARAMETERS = {
-    "mahalanobis": ["lambda"],
-    "vickrey": ["t", "k", "exclude_input"],
-    "tem": ["beta"],
-    "diffractor_geometric": ["lists"],
-    "diffractor_tem": ["lists", "beta"],
-}
 
 
 @pytest.mark.parametrize("mechanism", OTHERS)
