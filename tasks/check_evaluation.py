@@ -46,7 +46,7 @@ def run(
     Raises:
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    # Great Expectations takes seconds to import.
     from lexveil.checks.evaluation_suite import evaluation_suite
     from lexveil.checks.validation import validate
 

@@ -1,9 +1,8 @@
 """Score one run: private/**/documents.parquet, embeddings/word, attackers, language_model -> evaluation/**.json.
 
-What a task and attackers get from its texts, how similar they are to the originals, and how natural they read. Every
-data set is scored for itself. The clean texts are those of the run `none none 0.0`, which is evaluated like any
-other: its scores are what the report compares the others with. What is learnt from, and in which order, is the same for
-all runs, so that runs differ by their texts only.
+Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are those of the run
+`none none 0.0`, which is evaluated like any other and is the baseline of the report. Training documents and their order
+are the same for all runs, so that runs differ by their texts only.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_table, write_json
 
 STAGE = "evaluate"
-LARGE = 50_000_000  # bytes of documents from which on data sets are learnt from side by side
+LARGE = 50_000_000  # bytes of documents from which on data sets are evaluated in parallel
 
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
 

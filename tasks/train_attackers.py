@@ -1,6 +1,6 @@
 """Train the models of membership inference, once for all runs: private/none/none/0.0/documents.parquet -> attackers/.
 
-They learn from clean texts only (lexveil/evaluation/membership.py), and nothing of any run.
+They are trained on clean texts only (lexveil/evaluation/membership.py), and nothing of any run.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Collocation tables: look-up."""
+"""Collocations: sampling and counting of the corpus, scoring of n-grams, look-up."""

@@ -36,7 +36,7 @@ LAST_KEY = 2**63 - 1
 SHARD_TOKENS = 2**22  # tokens of a shard, about; fewer if the memory limit asks for it
 TOKEN_BYTES = 128  # memory that counting a token takes, at most
 ROWS = 2**18  # of a row group of the output; also what is scored at a time
-SHARD_ROWS = 2**15  # of a row group of a shard's counts: whoever wants a range of keys reads about one too many of each
+SHARD_ROWS = 2**15  # of a row group of a shard's counts: reading a range of keys reads about one too many of each
 ROW_BYTES = 6  # of a counted n-gram in the file of a shard
 RANGE_BYTES = 1024  # memory that adding up a counted n-gram takes, at most
 
@@ -157,12 +157,12 @@ def count_shards(
     if known:
         print(f"count: {len(known)} of {len(shards)} shards were counted by an interrupted run", flush=True)
     totals = dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0)
-    for one in known:
-        totals = {key: n + one[key] for key, n in totals.items()}
+    for totals_of_shard in known:
+        totals = {key: n + totals_of_shard[key] for key, n in totals.items()}
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
-    for one in counted_shards(con, missing, words, machine):
-        totals = {key: n + one[key] for key, n in totals.items()}
-        progress.advance(one["n_tokens"], one["n_tokens"], f"{totals['n_documents']:,} documents")
+    for word in counted_shards(con, missing, words, machine):
+        totals = {key: n + word[key] for key, n in totals.items()}
+        progress.advance(word["n_tokens"], word["n_tokens"], f"{totals['n_documents']:,} documents")
     progress.finish()
     return totals
 

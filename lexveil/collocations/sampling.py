@@ -154,7 +154,7 @@ def kind_of(word: str) -> int:
 
 
 def tokenize_shard(shard: Shard) -> Done:
-    """Write the tokens and words of one shard, in whatever process."""
+    """Write the tokens and words of one shard, in a process of its own if need be."""
     expect_file(shard.folder, "this worker")
     with own_folder(shard.folder) as folder:
         mine = shard._replace(folder=folder)

@@ -13,7 +13,7 @@ class Linear:
     """TF-IDF and logistic regression, scikit-learn's.
 
     Features: words and punctuation marks in lower case, and pairs of neighbours, of those that occur in at least two
-    of the texts learnt from; (1 + ln tf)·idf with smoothed idf, texts scaled to length 1. Punctuation is a feature
+    of the training texts; (1 + ln tf)·idf with smoothed idf, texts scaled to length 1. Punctuation is a feature
     because a policy may keep it, and then it tells about the author. Layout and capitals are not: rewritten texts have
     none of their own, so what a classifier learnt of them from clean texts would mislead it.
 

@@ -55,7 +55,7 @@ class Estimate:
         return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values) - 1)
 
     def asked_of(self, n: int) -> Estimate:
-        """The same with the error that ``n`` documents to be asked about bring, which repetitions do not show.
+        """The same with the error that ``n`` evaluated documents bring, which repetitions do not show.
 
         The two errors are independent and add up as squares, their degrees of freedom as Welch and Satterthwaite say.
         """
@@ -103,8 +103,8 @@ def standings(points: Sequence[Point]) -> list[Standing]:
     better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
     surely = better.copy()
     strictly = np.zeros_like(better)
-    for sign, estimates in ((1, [one.utility for one in points]), (-1, [one.attack for one in points])):
-        gain = sign * _differences([one.mean for one in estimates])
+    for sign, estimates in ((1, [point.utility for point in points]), (-1, [point.attack for point in points])):
+        gain = sign * _differences([estimate.mean for estimate in estimates])
         better &= gain >= 0
         strictly |= gain > 0
         surely &= gain >= _margins(estimates)
@@ -119,12 +119,12 @@ def standings(points: Sequence[Point]) -> list[Standing]:
 def indistinguishable(points: Sequence[Point]) -> Flags:
     """(n, n): whether chance alone may explain the differences of two points, in utility as in attack.
 
-    Welch's t at CONFIDENCE for each comparison. Runs that are asked about the same documents share much of that error,
+    Welch's t at CONFIDENCE for each comparison. Runs that are evaluated on the same documents share much of that error,
     so some pairs that are told apart by a paired test are not told apart here.
     """
     same = np.ones((len(points), len(points)), dtype=np.bool_)
-    for estimates in ([one.utility for one in points], [one.attack for one in points]):
-        same &= np.abs(_differences([one.mean for one in estimates])) <= _margins(estimates)
+    for estimates in ([point.utility for point in points], [point.attack for point in points]):
+        same &= np.abs(_differences([estimate.mean for estimate in estimates])) <= _margins(estimates)
     return same
 
 
@@ -196,8 +196,8 @@ def _differences(values: Sequence[float]) -> Floats:
 
 def _margins(estimates: Sequence[Estimate]) -> Floats:
     """(n, n): by how much two means differ by chance, Welch's t at CONFIDENCE."""
-    variance = np.array([one.standard_error**2 for one in estimates], dtype=np.float64)
-    spread = variance**2 / np.array([one.degrees for one in estimates], dtype=np.float64)
+    variance = np.array([estimate.standard_error**2 for estimate in estimates], dtype=np.float64)
+    spread = variance**2 / np.array([estimate.degrees for estimate in estimates], dtype=np.float64)
     summed, spreads = np.add.outer(variance, variance), np.add.outer(spread, spread)
     degrees = np.divide(summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0)
     margins: Floats = _quantile(degrees) * np.sqrt(summed)

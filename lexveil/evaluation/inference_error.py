@@ -45,9 +45,9 @@ class Tradeoff:
         epsilon: in 1 / units of the mechanism's metric.
         inference_error: E, mean of the runs.
         utility_loss: L, mean of the runs.
-        inference_error_sd: standard deviation over runs (n - 1); 0 where the law is known, NaN of one run.
+        inference_error_sd: standard deviation over runs (n - 1); 0 where the distribution is known, NaN of one run.
         utility_loss_sd: as that.
-        n_runs: 0 where the law is known and nothing was drawn.
+        n_runs: 0 where the distribution is known and nothing was drawn.
     """
 
     epsilon: float
@@ -59,7 +59,7 @@ class Tradeoff:
 
 
 def exact(mechanism: ClosedForm, epsilon: float, labels: Ids, prior: Floats) -> tuple[float, float]:
-    """E and L from the law of the mechanism; ``labels`` and ``prior`` (W,) as for ``measure``."""
+    """E and L from the distribution of the mechanism; ``labels`` and ``prior`` (W,) as for ``measure``."""
     seen, guessed, loss = np.zeros(len(prior)), np.zeros(len(prior)), 0.0
     for start in range(0, len(prior), LAWS):
         ids = np.arange(start, min(start + LAWS, len(prior)))
@@ -81,8 +81,8 @@ def sampled(
 def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> tuple[float, float]:
     """E and L from replacements of each of W words, ``drawn`` (W, n_draws), at least 2 draws.
 
-    The adversary is asked about each draw, and knows the law from all others. If it knew the law from the very draw it
-    is asked about, an output that came up once would give its word away, and the error come out far too small (0.76 for
+    The adversary guesses each draw, and knows the distribution from all others. If it knew it from the very draw it
+    guesses, an output that came up once would give its word away, and the error come out far too small (0.76 for
     0.91 with 100 draws of TEM on 4,837 words). An output that no other draw led to counts as guessed. What is left of
     the bias shrinks with n_draws, and has either sign.
     """
@@ -109,7 +109,7 @@ def measure(
     n_draws: int = DRAWS,
     n_runs: int = RUNS,
 ) -> Tradeoff:
-    """E and L of a mechanism: computed where its law has a closed form, else drawn.
+    """E and L of a mechanism: computed where its distribution has a closed form, else drawn.
 
     Args:
         mechanism: over the W words of the list and no others.
@@ -138,8 +138,8 @@ def measure_together(
     """What ``measure`` says of each of several mechanisms over the same words.
 
     Vickrey mechanisms over the same vectors that differ in t alone choose among the same candidates of the same noise,
-    which costs what one of them costs. Each still has its own law, so each trade-off is as from draws of its own; only
-    their errors go the same way, which makes t easier to compare.
+    which costs what one of them costs. Each still has its own distribution, so each trade-off is as from draws of its
+    own; only their errors go the same way, which makes t easier to compare.
 
     Args:
         advance: is told of each finished run.
@@ -148,11 +148,11 @@ def measure_together(
     """
     sampling = sampling or Sampling()
     n_draws, n_runs = sampling.n_draws, sampling.n_runs
-    sizes = {one.size for one in mechanisms}
+    sizes = {mechanism.size for mechanism in mechanisms}
     n_words = len(labels)
     prior = np.full(n_words, 1 / n_words) if prior is None else prior
     if not sizes <= {n_words} or len(prior) != n_words:
-        names = ", ".join(sorted({one.name for one in mechanisms}))
+        names = ", ".join(sorted({mechanism.name for mechanism in mechanisms}))
         raise ParameterError(
             f"mechanism {names} holds {min(sizes):,} words, and there are {n_words:,} labels and "
             f"{len(prior):,} prior probabilities; build it over the labelled words alone"
@@ -162,11 +162,11 @@ def measure_together(
     if n_draws < 2 or n_runs < 1:
         raise ParameterError(f"{n_runs} runs of {n_draws} draws measure nothing; take at least 1 run of 2 draws")
     known = {
-        place: Tradeoff(epsilon, *exact(one, epsilon, labels, prior), 0.0, 0.0, 0)
-        for place, one in enumerate(mechanisms)
-        if isinstance(one, ClosedForm)
+        place: Tradeoff(epsilon, *exact(mechanism, epsilon, labels, prior), 0.0, 0.0, 0)
+        for place, mechanism in enumerate(mechanisms)
+        if isinstance(mechanism, ClosedForm)
     }
-    unknown = [one for place, one in enumerate(mechanisms) if place not in known]
+    unknown = [mechanism for place, mechanism in enumerate(mechanisms) if place not in known]
     runs = np.empty((len(unknown), n_runs, 2))
     for run in range(n_runs if unknown else 0):
         for place, drawn in enumerate(_draw_each(unknown, epsilon, n_draws, rng)):
@@ -182,24 +182,25 @@ def _draw_each(
 ) -> Iterator[Ids] | list[Ids]:
     """Replacements (W, n_draws) of every word by each mechanism; of one noise where that can be."""
     ids = np.arange(mechanisms[0].size)
-    family = [one for one in mechanisms if isinstance(one, Vickrey)]
+    family = [mechanism for mechanism in mechanisms if isinstance(mechanism, Vickrey)]
     first = family[0] if family else None
     if (
         first is None
         or len(family) < len(mechanisms)
         or any(
-            one.vectors is not first.vectors or (one.k, one.exclude_input) != (first.k, first.exclude_input)
-            for one in family
+            candidate.vectors is not first.vectors
+            or (candidate.k, candidate.exclude_input) != (first.k, first.exclude_input)
+            for candidate in family
         )
     ):
-        return (draw_replacements(one, ids, epsilon, n_draws, rng) for one in mechanisms)
+        return (draw_replacements(mechanism, ids, epsilon, n_draws, rng) for mechanism in mechanisms)
     drawn = np.empty((len(family), len(ids), n_draws), dtype=np.int64)
     for start in range(0, len(ids), BLOCK):
         block = np.repeat(ids[start : start + BLOCK], n_draws)
         noise = first.noise(np.full(len(block), epsilon), rng)
         near, distances = first.candidates(block, noise[:, :-1])
-        for place, one in enumerate(family):
-            chosen = one.choose(block, near, distances, noise[:, -1])
+        for place, member in enumerate(family):
+            chosen = member.choose(block, near, distances, noise[:, -1])
             drawn[place, start : start + BLOCK] = chosen.reshape(-1, n_draws)
     return list(drawn)
 
@@ -270,7 +271,7 @@ def select(
         if best[1].utility_loss < max_loss:
             break
     else:
-        losses = [one.utility_loss for _, one in tried]
+        losses = [tradeoff.utility_loss for _, tradeoff in tried]
         between = f" from {tried[0][1].epsilon:g} to {tried[-1][1].epsilon:g}" if tried else ""
         raise RequestError(
             f"no epsilon{between} keeps the utility loss below {max_loss:g}; the smallest loss was "

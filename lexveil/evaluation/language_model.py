@@ -42,9 +42,9 @@ class NgramModel:
         """Score each text sentence by sentence, in blocks of texts; every sentence's end is one prediction."""
         blocks = [self._score(texts[start : start + BLOCK]) for start in range(0, max(len(texts), 1), BLOCK)]
         return PerplexityScores(
-            np.concatenate([one.log_sum for one in blocks]),
-            np.concatenate([one.n_tokens for one in blocks]),
-            np.concatenate([one.n_unknown for one in blocks]),
+            np.concatenate([block.log_sum for block in blocks]),
+            np.concatenate([block.n_tokens for block in blocks]),
+            np.concatenate([block.n_unknown for block in blocks]),
         )
 
     def _score(self, texts: Sequence[str]) -> PerplexityScores:

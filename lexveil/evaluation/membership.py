@@ -2,7 +2,7 @@
 
 Source: Carvalho et al. (2023, TEM), sections 5.1 and 5.3, after Shokri et al. (2017), with one shadow model. The target
 T is trained on the private texts (TR1 in the paper), the shadow S on texts of the attacker (TE2). The attack model A
-learns from the outputs of S which texts are in (TE2) and which are out (TE1), and is asked about the outputs of T,
+learns from the outputs of S which texts are in (TE2) and which are out (TE1), and is evaluated on the outputs of T,
 where TR1 is in and TR2 is out. Its AUC is the result: 0.5 is guessing.
 
 The paper's attacker sees the outputs only. Shokri's also knows each text's label, and so how well the classifier fits
@@ -31,7 +31,7 @@ from lexveil.evaluation.scores import DIGITS, mean_sd
 from lexveil.evaluation.utility import LeftOut
 from lexveil.types import Floats, Ids
 
-STREAM = "membership"  # of random numbers: whoever trains and whoever attacks cut the same parts by it
+STREAM = "membership"  # of random numbers: training and attack cut the same parts by it
 EPOCHS = 20  # of the attack model
 MIN_PART = 8  # texts in each of the four parts: with fewer, an AUC says nothing
 
@@ -70,7 +70,7 @@ class Membership:
     Attributes:
         auc: probability that a text in the training set gets a higher score than one that is not; ties count half.
         standard_error: of the AUC over texts (Hanley and McNeil, 1982); the models are taken as they are.
-        n_in: members that the attack was asked about.
+        n_in: members that the attack was evaluated on.
         n_out: others.
     """
 
@@ -169,7 +169,7 @@ def membership(
         make_classifier: a new classifier, not fitted.
         attacker: what ``train_attacker`` gave.
         trained_on: what the target is fitted on: the members after privatization, or as they are for the baseline.
-        members: the texts whose presence is asked about, in clear.
+        members: the texts whose membership is inferred, unchanged.
         others: texts the target was not trained on.
         known_labels: whether the attacker knows each text's label.
 
@@ -300,7 +300,7 @@ def attacked(
     """Attack classifiers that were trained on rewritten texts, once for each generator.
 
     The paper's four parts are from two files of one source; here they are drawn anew for each generator. Members are
-    asked about in clear: whoever suspects that a text was in has the text, and not its rewriting.
+    evaluated unchanged: an attacker who suspects that a text was in has the text, and not its rewriting.
 
     Args:
         clean: (n, m) counts of n-grams of n texts as they were given.
@@ -331,6 +331,6 @@ def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str,
         "n_out": results[0].n_out,
         "n_classes": n_classes,
         "known_labels": False,
-        "auc": mean_sd([one.auc for one in results]),
-        "standard_error": round(fmean(one.standard_error for one in results), DIGITS),
+        "auc": mean_sd([result.auc for result in results]),
+        "standard_error": round(fmean(result.standard_error for result in results), DIGITS),
     }

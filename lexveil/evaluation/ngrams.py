@@ -1,7 +1,7 @@
-"""N-grams of texts, counted once however many classifiers learn from parts of them; TF-IDF of the part learnt from.
+"""N-grams of texts, counted once however many classifiers are trained on parts of them; TF-IDF of the training part.
 
 Counting is most of the work of a linear classifier, and what is counted in a text depends on no other text. Which
-n-grams are features, and how much each weighs, depends on the texts learnt from, and is found for each training anew.
+n-grams are features, and how much each weighs, depends on the training texts, and is computed for each training anew.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from lexveil.types import Floats, Ids
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
-MIN_TEXTS = 2  # that an n-gram must be in, of those learnt from, to be a feature
+MIN_TEXTS = 2  # that an n-gram must be in, of the training texts, to be a feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
 class Tfidf:
     """(1 + ln tf)·idf, texts scaled to length 1, as scikit-learn's TfidfVectorizer with ``sublinear_tf``.
 
-    idf = ln((1 + n) / (1 + df)) + 1, df the texts that an n-gram is in, of the n learnt from.
+    idf = ln((1 + n) / (1 + df)) + 1, df the texts that an n-gram is in, of the n training texts.
 
     Attributes:
-        kept: (m,) which columns are features: n-grams that are in at least MIN_TEXTS of the texts learnt from.
+        kept: (m,) which columns are features: n-grams that are in at least MIN_TEXTS of the training texts.
         idf: (f,) float64 of the f features.
     """
 
@@ -120,7 +120,7 @@ class Tfidf:
 
     @classmethod
     def fit(cls, counts: csr_array) -> Tfidf:
-        """From the counts of the n texts learnt from, (n, m)."""
+        """From the counts of the n training texts, (n, m)."""
         n_texts, n_columns = counts.shape
         n_with = np.bincount(counts.indices, minlength=n_columns)
         kept = n_with >= MIN_TEXTS

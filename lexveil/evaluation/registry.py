@@ -57,7 +57,7 @@ def _transformer(seed: int, folder: str) -> Classifier:
 
 
 def _minilm(*_: object) -> Encoder:
-    """MiniLm, from nothing; what TfidfMean is made from may be given, so that whoever makes one need not ask which."""
+    """MiniLm, from nothing; what TfidfMean is made from may be given, so that all are made alike."""
     from lexveil.evaluation.minilm import MiniLm
 
     return MiniLm()
@@ -69,7 +69,7 @@ def _kneser_ney(ids: Ids, offsets: Ids, words: Sequence[str]) -> LanguageModel:
 
 
 def _gpt2(*_: object, folder: str) -> LanguageModel:
-    """Gpt2, from the folder of its model; the corpus may be given, so that whoever makes one need not ask which."""
+    """Gpt2, from the folder of its model; the corpus may be given, so that all are made alike."""
     from lexveil.evaluation.gpt2 import Gpt2
 
     return Gpt2(folder)

@@ -27,7 +27,7 @@ class ClassificationScores:
     macro_f1: float
 
 
-NAMES = tuple(one.name for one in fields(ClassificationScores))
+NAMES = tuple(field.name for field in fields(ClassificationScores))
 
 
 def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScores:

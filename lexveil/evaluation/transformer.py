@@ -52,7 +52,9 @@ class Transformer:
             what,
             num_labels=len(self._names),
         )
-        examples = [one | {"labels": number[name]} for one, name in zip(self._encoded(texts), classes, strict=True)]
+        examples = [
+            example | {"labels": number[name]} for example, name in zip(self._encoded(texts), classes, strict=True)
+        ]
         with tempfile.TemporaryDirectory(prefix="lexveil-transformer-") as folder, one_thread():
             self._trainer = transformers.Trainer(
                 model=model,

@@ -30,7 +30,7 @@ SETTINGS = {"utility": ("private", "clean"), "attack": ("static", "adaptive")}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is learnt from which documents, and asked of which.
+    """Which documents a classifier is trained on, and which it is evaluated on.
 
     Attributes:
         classes: (n,) class of every document of the data set, None where it has none.
@@ -79,7 +79,7 @@ Scorer = Callable[
 def problem_of(
     target: str, splits: Sequence[str], classes: Sequence[str | None], max_classes: int | None = None
 ) -> Problem | LeftOut:
-    """What can be asked of a data set.
+    """The problem that a data set poses, or why there is none.
 
     Args:
         target: what ``classes`` are, for the reason: label or attribute.
@@ -103,7 +103,7 @@ def problem_of(
     if held_out is None:
         return LeftOut(f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}")
     test = [row for row in usable if splits[row] == held_out]
-    n_both = sum(one in (TRAIN, held_out) for one in splits)
+    n_both = sum(split in (TRAIN, held_out) for split in splits)
     return Problem(
         classes,
         np.array(train, dtype=np.int64),
@@ -142,7 +142,7 @@ def utility(
     shuffles: Sequence[Shuffle],
     make: Callable[[int], Classifier],
 ) -> Measured:
-    """Learn from rewritten texts; score on rewritten ones (as CLMLDP and 1-Diffractor do) and on clean ones (as TEM).
+    """Train on rewritten texts; evaluate on rewritten ones (as CLMLDP and 1-Diffractor do) and on clean ones (as TEM).
 
     Args:
         clean: (n,) texts as they were given, by row of ``problem``.
@@ -162,7 +162,7 @@ def attack(
     shuffles: Sequence[Shuffle],
     make: Callable[[int], Classifier],
 ) -> Measured:
-    """Attack rewritten texts, having learnt from clean ones (static) or from rewritten ones (adaptive).
+    """Attack rewritten texts after training on clean ones (static) or on rewritten ones (adaptive).
 
     Arguments and return value are those of ``utility``, for SETTINGS["attack"].
     """
@@ -180,8 +180,8 @@ def _trained(
 ) -> Measured:
     truth = problem.of(problem.test)
     measured: Measured = {setting: [] for setting in asked}
-    for one in shuffles:
-        model = make(one.seed).fit(take(learnt, one.order), problem.of(one.order))
+    for shuffle in shuffles:
+        model = make(shuffle.seed).fit(take(learnt, shuffle.order), problem.of(shuffle.order))
         for setting, texts in asked.items():
             predicted = model.predict(take(texts, problem.test))
             measured[setting].append(score(truth, predicted))

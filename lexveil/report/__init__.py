@@ -1,1 +1,1 @@
-"""The report: values in, tables, figures and one HTML page out. Nothing here opens a file."""
+"""The report: sections with their data, tables, figures and prose, and one HTML page."""

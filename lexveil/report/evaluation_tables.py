@@ -89,7 +89,7 @@ def _table(
     for mechanism, strategy in rows_of:
         for score in form.scores:
             each = [of.get((score.name, (mechanism, strategy, epsilon))) for epsilon in epsilons]
-            if any(one is not None for one in each):
+            if any(value is not None for value in each):
                 base, majority = of.get((score.name, CLEAN)), of.get((score.name, MAJORITY))
                 rows.append((mechanism, strategy, score.words, OURS, base, majority, *each))
         for score in form.scores:

@@ -90,11 +90,11 @@ def relative_gains(clean: EvaluatedRun, evaluated: Sequence[EvaluatedRun]) -> di
     """Relative gain of macro F1 against the adaptive attacker, by data set and run, where both scores are known."""
     gains = {}
     for dataset in both_scored(clean):
-        scores = [(one, one.value(dataset, UTILITY), one.value(dataset, ADAPTIVE)) for one in (clean, *evaluated)]
+        scores = [(run, run.value(dataset, UTILITY), run.value(dataset, ADAPTIVE)) for run in (clean, *evaluated)]
         (_, utility_clean, attack_clean), *rewritten = scores
-        for one, utility, attack in rewritten:
+        for run, utility, attack in rewritten:
             if utility and attack and utility_clean and attack_clean:
-                gains[dataset, one.key] = relative_gain(
+                gains[dataset, run.key] = relative_gain(
                     utility.mean, utility_clean.mean, attack.mean, attack_clean.mean
                 )
     return gains
@@ -133,8 +133,8 @@ def both_scored(clean: EvaluatedRun) -> list[str]:
 def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values:
     """Means over data sets, of what is known in each of them, without a spread."""
     every = [values_of[name] for name in datasets]
-    common = set.intersection(*(set(one) for one in every)) if every else set()
-    return {key: MeanSd(math.fsum(one[key].mean for one in every) / len(every), None) for key in common}
+    common = set.intersection(*(set(candidate) for candidate in every)) if every else set()
+    return {key: MeanSd(math.fsum(candidate[key].mean for candidate in every) / len(every), None) for key in common}
 
 
 def losses(of: Values) -> Values:

@@ -80,10 +80,10 @@ def over_epsilon(
         y_label: with the unit; shares are written in percent where it is %.
         levels: at most two values to compare with, by name, drawn as lines across.
     """
-    epsilons = sorted({x for one in series for x in one.x})
+    epsilons = sorted({x for line in series for x in line.x})
     percent = "%" in y_label
     description = f"{y_label}, one line per strategy. " + " ".join(
-        f"{one.label}: " + ", ".join(f"{y:.1%}" if percent else f"{y:.3f}" for y in one.y) + "." for one in series
+        f"{line.label}: " + ", ".join(f"{y:.1%}" if percent else f"{y:.3f}" for y in line.y) + "." for line in series
     )
     if epsilons:
         description += f" At base ε {', '.join(map(formatting.epsilon, epsilons))}."
@@ -93,16 +93,16 @@ def over_epsilon(
         figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
         axes = new_panel(figure, f"base ε per word ({unit}, log)", y_label, top=40 + extra)
         epsilon_axis(axes, epsilons)
-        has_bars = any(one.y_error for one in series)
+        has_bars = any(line.y_error for line in series)
         shifts = side_by_side(len(series) if has_bars else 1, epsilons, WIDTH * 0.82)
-        for place, one in enumerate(series):
-            colour, marker, dashes = STYLES[place_of(one.label, place) % len(STYLES)]
+        for place, line in enumerate(series):
+            colour, marker, dashes = STYLES[place_of(line.label, place) % len(STYLES)]
             shift = shifts[place % len(shifts)]
-            x = [epsilon * shift for epsilon in one.x]
-            draw_bars(axes, x, one, colour)
+            x = [epsilon * shift for epsilon in line.x]
+            draw_bars(axes, x, line, colour)
             axes.plot(
-                x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
-                markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
+                x, line.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
+                markeredgecolor=PAPER, markeredgewidth=0.8, label=line.label, clip_on=False, zorder=3,
             )  # fmt: skip
         for dashes, (label, y) in zip(_LEVELS, (levels or {}).items(), strict=False):
             axes.axhline(y, color=DIM, linestyle=dashes, linewidth=1.4, label=label, zorder=1)

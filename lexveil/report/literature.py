@@ -127,8 +127,8 @@ def beside(
         rows: (mechanism, strategy) of the table; one of ANY matches what does not depend on them.
     """
     wanted = set(rows)
-    own = [one for one in published if sorted(one.datasets) == sorted(datasets) and one.measure in measures]
-    clean = {(one.paper, one.table, one.measure): one.share for one in own if one.mechanism == NONE}
+    own = [figure for figure in published if sorted(figure.datasets) == sorted(datasets) and figure.measure in measures]
+    clean = {(figure.paper, figure.table, figure.measure): figure.share for figure in own if figure.mechanism == NONE}
     found = []
 
     def key(one: Literature) -> tuple[str, str, str, str]:
@@ -136,7 +136,7 @@ def beside(
 
     for (mechanism, strategy, source, _), members in groupby(sorted(own, key=key), key=key):
         some = list(members)
-        at = {one.epsilon: one.share for one in some if one.epsilon in epsilons}
+        at = {figure.epsilon: figure.share for figure in some if figure.epsilon in epsilons}
         if (mechanism, strategy) in wanted and at:
             first = some[0]
             found.append(
@@ -147,5 +147,5 @@ def beside(
 
 def groups(published: Iterable[Literature], measures: Sequence[str], datasets: Sequence[str]) -> list[tuple[str, ...]]:
     """The sets of several data sets over which a measure is printed as one average, of those that are all there."""
-    named = {one.datasets for one in published if one.measure in measures and len(one.datasets) > 1}
+    named = {figure.datasets for figure in published if figure.measure in measures and len(figure.datasets) > 1}
     return sorted(group for group in named if set(group) <= set(datasets))

@@ -38,5 +38,5 @@ def series_data(name: str, label: str, x: str, y: str, series: Sequence[Series])
     Args:
         label, x, y: what the columns are called.
     """
-    rows = [(one.label, *point) for one in series for point in zip(one.x, one.y, strict=True)]
+    rows = [(line.label, *point) for line in series for point in zip(line.x, line.y, strict=True)]
     return data(name, [label, x, y], rows)

@@ -54,9 +54,9 @@ class PlanTotals:
 
 def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> float:
     """Mean budget over all texts, rounded so that the order of additions does not show."""
-    own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
-    n_texts = sum(one.n_texts for one in own)
-    return round(sum(one.budget * one.n_texts for one in own) / n_texts, 9) if n_texts else 0.0
+    own = [plan for plan in totals if (plan.strategy, plan.epsilon) == (strategy, epsilon)]
+    n_texts = sum(plan.n_texts for plan in own)
+    return round(sum(plan.budget * plan.n_texts for plan in own) / n_texts, 9) if n_texts else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ def require_same_words(measured: Sequence[MechanismDeniability]) -> None:
         CheckFailed: if they are not, and so cannot be compared.
     """
     first: dict[str, MechanismDeniability] = {}
-    for one in measured:
-        known = first.setdefault(one.segmentation, one)
-        if known.record["word_rows"] != one.record["word_rows"]:
+    for record in measured:
+        known = first.setdefault(record.segmentation, record)
+        if known.record["word_rows"] != record.record["word_rows"]:
             raise CheckFailed(
-                f"{known.file} and {one.file} are of different words, so they cannot be compared. Run "
+                f"{known.file} and {record.file} are of different words, so they cannot be compared. Run "
                 "`dvc repro --force measure_deniability`"
             )
 

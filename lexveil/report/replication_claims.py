@@ -50,7 +50,7 @@ class Comparison:
     @property
     def spread(self) -> float | None:
         """Standard error of the gap, as if both sides were independent; None if neither has one."""
-        errors = [one.error for one in (self.lesser, self.greater) if one.error is not None]
+        errors = [side.error for side in (self.lesser, self.greater) if side.error is not None]
         return math.hypot(*errors) if errors else None
 
     @property
@@ -85,12 +85,12 @@ class ReplicationClaim:
     @property
     def n_within(self) -> int:
         """Comparisons against it by less than the spread."""
-        return sum(one.is_against and not one.is_beyond for one in self.comparisons)
+        return sum(comparison.is_against and not comparison.is_beyond for comparison in self.comparisons)
 
     @property
     def n_beyond(self) -> int:
         """Comparisons against it by the spread or more."""
-        return sum(one.is_beyond for one in self.comparisons)
+        return sum(comparison.is_beyond for comparison in self.comparisons)
 
     @property
     def verdict(self) -> Verdict:
@@ -171,7 +171,7 @@ def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def tem_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """TEM against MADLIB at the same ε, in the paper's setting: learnt from rewritten texts, asked about clean ones."""
+    """TEM against MADLIB at the same ε, in the paper's setting: trained on rewritten texts, evaluated on clean ones."""
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
@@ -234,7 +234,7 @@ def fewer_words_come_out(measured: Sequence[MechanismDeniability]) -> Replicatio
 
 
 def static_is_weaker(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Who learns from rewritten texts attacks rewritten texts better than who learns from clean ones."""
+    """An attacker trained on rewritten texts is better on rewritten texts than one trained on clean texts."""
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
@@ -265,8 +265,16 @@ def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
             Column("evidence", "Nearest to contradicting it"),
         ],
         [
-            (one.claim, one.source, one.verdict, len(one.comparisons), one.n_within, one.n_beyond, one.evidence)
-            for one in claims
+            (
+                claim.claim,
+                claim.source,
+                claim.verdict,
+                len(claim.comparisons),
+                claim.n_within,
+                claim.n_beyond,
+                claim.evidence,
+            )
+            for claim in claims
         ],
         "Spread: the standard errors of both sides together. That of a score comes from its trainings and from the "
         "number of documents asked about, that of a cosine from its texts, that of N_w and S_w from their quartiles "
@@ -293,7 +301,7 @@ def _rising(where: str, line: Mapping[float, MeanSd], sign: int = 1) -> list[Com
         sign: -1 if it is to fall.
     """
     epsilons = sorted(line)
-    if len({one.mean for one in line.values()}) < 2:
+    if len({value.mean for value in line.values()}) < 2:
         return []
     pairs = dict.fromkeys([*itertools.pairwise(epsilons), (epsilons[0], epsilons[-1])])
     ordered = [pair[::sign] for pair in pairs]
@@ -302,15 +310,15 @@ def _rising(where: str, line: Mapping[float, MeanSd], sign: int = 1) -> list[Com
 
 def _deniability(measured: Iterable[MechanismDeniability], statistic: str, *, rises: bool) -> list[Comparison]:
     comparisons = []
-    for one in measured:
+    for record in measured:
         line = {
             float(row["epsilon"]): MeanSd(
                 row[statistic]["mean"],
                 None,
                 (row[statistic]["q75"] - row[statistic]["q25"]) / IQR_PER_SD / math.sqrt(row["n_words"]),
             )
-            for row in one.rows
+            for row in record.rows
             if row[statistic] is not None
         }
-        comparisons += _rising(f"{one.mechanism}, {one.segmentation}", line, 1 if rises else -1)
+        comparisons += _rising(f"{record.mechanism}, {record.segmentation}", line, 1 if rises else -1)
     return comparisons

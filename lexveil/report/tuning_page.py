@@ -26,7 +26,7 @@ class Frontier:
     Attributes:
         epsilon: (n,) in 1 / units of the mechanism's metric.
         loss, error: (n,) means, shares of 1.
-        loss_sd, error_sd: (n,) standard deviations over runs; 0 where the law is known or there was one run.
+        loss_sd, error_sd: (n,) standard deviations over runs; 0 where the distribution is known or there was one run.
     """
 
     label: str
@@ -95,7 +95,7 @@ def error_over_epsilon(name: str, title: str, lines: Sequence[Frontier], *, unit
         )  # fmt: skip
 
     def frame(axes: Axes) -> None:
-        epsilon_axis(axes, sorted({x for one in lines for x in one.epsilon}))
+        epsilon_axis(axes, sorted({x for line in lines for x in line.epsilon}))
 
     return _figure(name, title, f"ε of a word ({unit}, log)", lines, draw, frame, "")
 
@@ -112,13 +112,13 @@ def _figure(
     description = (
         f"{ERROR} over {x_label}. "
         + " ".join(
-            f"{one.label}: "
+            f"{line.label}: "
             + ", ".join(
                 f"error {error:.3f} at loss {loss:.3f} and ε {formatting.epsilon(epsilon)}"
-                for epsilon, loss, error in zip(one.epsilon, one.loss, one.error, strict=True)
+                for epsilon, loss, error in zip(line.epsilon, line.loss, line.error, strict=True)
             )
             + "."
-            for one in lines
+            for line in lines
         )
         + said
     )
@@ -127,10 +127,10 @@ def _figure(
     with drawing(name) as figure:
         figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
         axes = new_panel(figure, x_label, ERROR, top=40 + extra)
-        for place, one in enumerate(lines):
+        for place, line in enumerate(lines):
             colour, marker, dashes = STYLES[place]
-            draw(axes, place, one)
-            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.6, label=one.label)
+            draw(axes, place, line)
+            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.6, label=line.label)
         frame(axes)
         axes.set_ylim(0, 1)
         add_legend(axes, columns)

@@ -112,7 +112,7 @@ def measure_all(
     """
     found: dict[str, list[Row]] = {}
     for name, family in made.items():
-        kernels = [one.kernel for one in family]
+        kernels = [candidate.kernel for candidate in family]
         found[name] = []
         for epsilon in row_of[name]:
             rng = stream(seed, "tune", name, repr(epsilon))
@@ -128,7 +128,7 @@ def rows_of(name: str, found: dict[str, list[Row]]) -> list[Row]:
 
 def choose(rows: Sequence[Row], max_loss: float) -> tuple[Row | None, str | None]:
     """What Algorithm 2 chooses of one mechanism's rows, and if it is nothing, why."""
-    by_t = {(one.t or 0.0, tradeoff.epsilon): (one, tradeoff) for one, tradeoff in rows}
+    by_t = {(row.t or 0.0, tradeoff.epsilon): (row, tradeoff) for row, tradeoff in rows}
     epsilons = sorted({epsilon for _, epsilon in by_t})
     grid = sorted({t for t, _ in by_t} - {0.0})
     try:

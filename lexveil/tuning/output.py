@@ -46,19 +46,19 @@ def as_row(candidate: Candidate, tradeoff: Tradeoff) -> dict[str, Any]:
 
 def _shown(found: dict[str, list[Row]], chosen: Sequence[Row]) -> list[Candidate]:
     """What a figure has room for: of many t a few, and those that were chosen."""
-    every = list({id(one): one for rows in found.values() for one, _ in rows}.values())
+    every = list({id(row): row for rows in found.values() for row, _ in rows}.values())
     if len(every) <= SHOWN:
         return every
-    wanted = {id(one) for one, _ in chosen}
-    few = [one for one in every if id(one) in wanted or one.t is None or one.t in _FEW_T]
-    spare = [one for one in few if id(one) not in wanted]
-    return [one for one in few if id(one) in wanted or one in spare[: SHOWN - len(wanted)]]
+    wanted = {id(candidate) for candidate, _ in chosen}
+    few = [candidate for candidate in every if id(candidate) in wanted or candidate.t is None or candidate.t in _FEW_T]
+    spare = [candidate for candidate in few if id(candidate) not in wanted]
+    return [candidate for candidate in few if id(candidate) in wanted or candidate in spare[: SHOWN - len(wanted)]]
 
 
 def _lines(found: dict[str, list[Row]], candidates: Sequence[Candidate]) -> list[Frontier]:
     lines = []
     for candidate in candidates:
-        own = [tradeoff for rows in found.values() for one, tradeoff in rows if one is candidate]
+        own = [tradeoff for rows in found.values() for row, tradeoff in rows if row is candidate]
         columns = zip(
             *(
                 (

@@ -1,7 +1,7 @@
 """Which runs of the grid keep a limit: what `lexveil recommend` calls. No stage of the graph.
 
 Reads what stage `evaluate` wrote. Utility and attack are macro F1, the attack that of the adaptive attacker. Each has
-two errors: of the trainings (standard deviation over shuffles), and of the number of documents that are asked about.
+two errors: of the trainings (standard deviation over shuffles), and of the number of evaluated documents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Score:
 
     Attributes:
         each: of every training, in [0, 1].
-        n_test: documents that were asked about.
+        n_test: evaluated documents.
         majority: what is scored without looking at a text.
     """
 
@@ -150,15 +150,15 @@ def of_dataset(
         scored: runs with their utility and attack, the clean baseline among them if it is there.
 
     Returns:
-        ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of who looks at no text;
+        ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of the majority-class baseline;
         ``n_test``; ``runs``: every run with its scores and its standing; ``fitting``: names of the runs that are on the
         frontier and keep the limits, the best first; ``sure``: those of them that keep the limits with their margins;
         ``alike``: for each of ``fitting`` the runs that keep the limits and cannot be told apart from it;
         ``recommended``; ``nearest`` and ``shortfall``: if none keeps the limits, what comes nearest, and by how much it
         misses them; ``extremes``: the runs of the highest utility and of the lowest attack.
     """
-    runs = [one for one in scored if one[0]["mechanism"] != "none"]
-    clean = next((one for one in scored if one[0]["mechanism"] == "none"), None)
+    runs = [run for run in scored if run[0]["mechanism"] != "none"]
+    clean = next((run for run in scored if run[0]["mechanism"] == "none"), None)
     points = [Point(name(record), utility.estimate, attack.estimate) for record, utility, attack in runs]
     standing = dict(zip((point.label for point in points), standings(points), strict=True))
     on_frontier = [point for point in points if standing[point.label] == "frontier"]

@@ -137,10 +137,10 @@ def tune(request: TuningRequest) -> dict[str, Any]:
         "seed": seed,
         "parameters": {name: params.mechanisms.model_dump().get(name, {}) for name in made},
         "no_guarantee": {name: family[-1].kernel.no_guarantee for name, family in made.items()},
-        "frontier": [as_row(*one) for rows in found.values() for one in rows],
+        "frontier": [as_row(*row) for rows in found.values() for row in rows],
         "chosen": {
-            name: {"none": why} if one is None else {**as_row(*one), "none": None}
-            for name, (one, why) in chosen.items()
+            name: {"none": why} if candidate is None else {**as_row(*candidate), "none": None}
+            for name, (candidate, why) in chosen.items()
         },
         "of_largest_error": {
             name: None if best is None else as_row(*best)
@@ -149,7 +149,7 @@ def tune(request: TuningRequest) -> dict[str, Any]:
         },
     }
     if request.out is not None:
-        write(result, found, [one for one, _ in chosen.values() if one is not None], request.out)
+        write(result, found, [candidate for candidate, _ in chosen.values() if candidate is not None], request.out)
     return result
 
 
@@ -164,11 +164,11 @@ def _check(request: TuningRequest) -> None:
         raise RequestError("--max-loss: give the largest utility loss, a share of 1, or --compare mechanisms without")
     if max_loss is not None and not 0 < max_loss < 1:
         raise RequestError(f"--max-loss {max_loss:g}: must lie between 0 and 1")
-    if any(not 0 < one < math.inf for one in epsilons):
+    if any(not 0 < base < math.inf for base in epsilons):
         raise RequestError("--epsilons: each must be finite and greater than 0")
     if list(epsilons) != sorted(set(epsilons)):
         raise RequestError("--epsilons: must rise")
-    if any(not 0 <= one <= 1 for one in t):
+    if any(not 0 <= value <= 1 for value in t):
         raise RequestError("--t: each must lie between 0 and 1")
     if t and "vickrey" not in names:
         raise RequestError(f"--t: of {', '.join(names)} none has a t; vickrey has")

@@ -1,4 +1,4 @@
-"""What a classifier predicts of documents: the ground of utility and attack."""
+"""Classification of documents: the base of utility and attack."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class PredictionMetric(Metric):
         return note
 
     def standard_error(self, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:
-        """Trainings and the number of documents that are asked about both make a score uncertain."""
+        """Trainings and the number of evaluated documents both make a score uncertain."""
         return math.hypot(sd or 0.0, math.sqrt(mean * (1 - mean) / entry["n_test"]))
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:

@@ -29,15 +29,15 @@ def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: 
     Raises:
         CheckFailed: if two strategies were given different budgets for the same texts.
     """
-    epsilons = sorted({one.epsilon for one in totals})
+    epsilons = sorted({plan.epsilon for plan in totals})
     found: dict[tuple[str, float], PlanTotals] = {}
-    for one in totals:
-        known = found.setdefault((one.dataset, one.epsilon), one)
-        if abs(known.budget - one.budget) > TOLERANCE * max(1.0, known.budget) or known.n_words != one.n_words:
+    for plan in totals:
+        known = found.setdefault((plan.dataset, plan.epsilon), plan)
+        if abs(known.budget - plan.budget) > TOLERANCE * max(1.0, known.budget) or known.n_words != plan.n_words:
             raise CheckFailed(
-                f"report: {known.strategy} and {one.strategy} plan data set {one.dataset} at base epsilon "
-                f"{one.epsilon} with budgets {known.budget:g} and {one.budget:g} for {known.n_words:,} and "
-                f"{one.n_words:,} words; it must be one. Run `dvc repro --force plan_budgets`"
+                f"report: {known.strategy} and {plan.strategy} plan data set {plan.dataset} at base epsilon "
+                f"{plan.epsilon} with budgets {known.budget:g} and {plan.budget:g} for {known.n_words:,} and "
+                f"{plan.n_words:,} words; it must be one. Run `dvc repro --force plan_budgets`"
             )
     datasets = sorted({dataset for dataset, _ in found})
     rows: list[tuple[object, ...]] = []
@@ -46,7 +46,9 @@ def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: 
         first = found[dataset, epsilons[0]]
         budgets = [found[dataset, epsilon].budget for epsilon in epsilons]
         rows.append((dataset, "this project", first.n_texts, first.words_per_text, *budgets))
-        printed = (one.value for one in published if (one.dataset, one.measure) == (dataset, "words_per_text"))
+        printed = (
+            figure.value for figure in published if (figure.dataset, figure.measure) == (dataset, "words_per_text")
+        )
         words = next(printed, None)
         for row in beside(published, [dataset], ["document_budget"], [(ANY, ANY)], epsilons):
             quiet.add(len(rows))
@@ -61,7 +63,7 @@ def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: 
             Column("figures", "Figures of"),
             Column("n_texts", "Texts", formatting.count),
             Column("words_per_text", "Avg. words / text", formatting.two),
-            *(_at(f"budget_{one}", one, "Document budget B at base ε") for one in epsilons),
+            *(_at(f"budget_{base}", base, "Document budget B at base ε") for base in epsilons),
         ],
         rows,
         "The form of the paper's Table 8. Each text of a data set has the same budget. Punctuation marks are not "
@@ -77,8 +79,8 @@ def datasets_table(totals: Sequence[PlanTotals], classes: Mapping[str, Mapping[s
         classes: numbers of classes and documents by data set, under the names of the columns; None where unknown.
     """
     known: dict[str, dict[str, PlanTotals]] = {}
-    for one in totals:
-        known.setdefault(one.dataset, {}).setdefault(SEGMENTATION_OF[one.strategy], one)
+    for plan in totals:
+        known.setdefault(plan.dataset, {}).setdefault(SEGMENTATION_OF[plan.strategy], plan)
     segmentations = sorted({name for by_name in known.values() for name in by_name}, key=SEGMENTATIONS.index)
     of_classes = {
         "n_labels": ("Classes", "Label"),
@@ -164,14 +166,14 @@ def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float], mech
         mechanisms: whose guarantee this is; their distance is Euclidean.
         nearest: median distance of a token to its nearest neighbour, by strategy.
     """
-    epsilons = sorted({one.epsilon for one in totals})
+    epsilons = sorted({plan.epsilon for plan in totals})
     rows = []
-    for strategy in sorted({one.strategy for one in totals}):
+    for strategy in sorted({plan.strategy for plan in totals}):
         means = []
         for epsilon in epsilons:
-            own = [one for one in totals if (one.strategy, one.epsilon) == (strategy, epsilon)]
-            n_perturbed = sum(one.n_perturbed for one in own)
-            spent = sum(one.epsilon_planned for one in own)
+            own = [plan for plan in totals if (plan.strategy, plan.epsilon) == (strategy, epsilon)]
+            n_perturbed = sum(plan.n_perturbed for plan in own)
+            spent = sum(plan.epsilon_planned for plan in own)
             means.append(spent / n_perturbed * nearest[strategy] if n_perturbed else None)
         rows.append((strategy, nearest[strategy], *means))
     return Table(
@@ -182,9 +184,12 @@ def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float], mech
             Column("nearest", "Median distance d", formatting.three),
             *(
                 Column(
-                    f"log_factor_{one}", formatting.epsilon(one), formatting.factor, "Largest factor exp(ε·d) at base ε"
+                    f"log_factor_{base}",
+                    formatting.epsilon(base),
+                    formatting.factor,
+                    "Largest factor exp(ε·d) at base ε",
                 )
-                for one in epsilons
+                for base in epsilons
             ),
         ],
         rows,
@@ -206,15 +211,15 @@ def _by_strategy(
     *,
     share: bool = False,
 ) -> Table:
-    epsilons = sorted({one.epsilon for one in totals})
-    by_key = {(one.strategy, one.dataset, one.epsilon): one for one in totals}
+    epsilons = sorted({plan.epsilon for plan in totals})
+    by_key = {(plan.strategy, plan.dataset, plan.epsilon): plan for plan in totals}
     rows = []
     for strategy, dataset in sorted({key[:2] for key in by_key}):
         plans = [by_key[strategy, dataset, epsilon] for epsilon in epsilons]
         first = plans[0]
         extra = first.spent / first.budget if first.budget else None
         lead = (extra,) if share else (first.n_perturbed / first.n_texts,)
-        rows.append((strategy, dataset, *lead, *(value(one) for one in plans)))
+        rows.append((strategy, dataset, *lead, *(value(plan) for plan in plans)))
     head = (
         Column("share_of_budget", "Share of B spent", formatting.share)
         if share
@@ -227,7 +232,7 @@ def _by_strategy(
             Column("strategy", "Strategy"),
             Column("dataset", "Data set"),
             head,
-            *(_at(f"{name}_{one}", one, group) for one in epsilons),
+            *(_at(f"{name}_{base}", base, group) for base in epsilons),
         ],
         rows,
         note,

@@ -30,14 +30,14 @@ def checks_table(checks: Sequence[Check]) -> Table:
     rows: dict[str, list[int]] = {}
     for check in checks:
         expectations = check.record["expectations"]
-        unexpected = sum(one["unexpected"] for one in expectations)
+        unexpected = sum(expectation["unexpected"] for expectation in expectations)
         if check.record["success"] is not True or unexpected:
             raise CheckFailed(f"{check.file}: {unexpected:,} values are not as expected; run `dvc repro` to see which")
         suite = check.record["suite"]
         name = suite.rpartition("/")[0] if suite.startswith("plans/") else suite
         row = rows.setdefault(name, [0, len(expectations), 0])
         row[0] += 1
-        row[2] += sum(one["checked"] for one in expectations)
+        row[2] += sum(expectation["checked"] for expectation in expectations)
     return Table(
         "checks",
         "Every suite and what it said",

@@ -122,21 +122,25 @@ def collocation_series(histogram: Sequence[tuple[str, float, int]]) -> list[Seri
 def pmi_histogram(name: str, title: str, series: Sequence[Series], bin_bits: float) -> Markup:
     """Numbers of collocations by PMI. ``x`` of a series is the lower edge of each of its bins, in bits."""
     description = " ".join(
-        f"{one.label}: {sum(one.y):,} collocations"
-        + (f", most of them around {one.x[max(range(len(one.y)), key=lambda i: one.y[i])]:g} bits." if one.y else ".")
-        for one in series
+        f"{line.label}: {sum(line.y):,} collocations"
+        + (
+            f", most of them around {line.x[max(range(len(line.y)), key=lambda i: line.y[i])]:g} bits."
+            if line.y
+            else "."
+        )
+        for line in series
     )
     with drawing(name) as figure:
         axes = new_panel(figure, "PMI (bits)", f"collocations per {bin_bits:g} bits")
-        for place, one in enumerate(series):
+        for place, line in enumerate(series):
             colour, _, dashes = STYLES[place % len(STYLES)]
-            heights = dict(zip(one.x, one.y, strict=True))
+            heights = dict(zip(line.x, line.y, strict=True))
             if heights:
-                n_bins = round((one.x[-1] - one.x[0]) / bin_bits) + 1
-                edges = [one.x[0] + bin_bits * i for i in range(n_bins + 1)]
+                n_bins = round((line.x[-1] - line.x[0]) / bin_bits) + 1
+                edges = [line.x[0] + bin_bits * i for i in range(n_bins + 1)]
                 axes.stairs(
                     [heights.get(edge, 0) for edge in edges[:-1]], edges, color=colour, linestyle=dashes, linewidth=2,
-                    label=one.label, zorder=3,
+                    label=line.label, zorder=3,
                 )  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))

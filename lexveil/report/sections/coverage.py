@@ -15,9 +15,9 @@ from lexveil.report.table import Column, Table
 def coverage_table(coverage: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
     """How much of each data set each vocabulary knows."""
     rows = [
-        (dataset, segmentation, *(one[name] for name in ("n_texts", "n_words", "n_covered", "n_oov", "coverage")))
+        (dataset, segmentation, *(counts[name] for name in ("n_texts", "n_words", "n_covered", "n_oov", "coverage")))
         for dataset, by_segmentation in sorted(coverage.items())
-        for segmentation, one in sorted(by_segmentation.items(), key=lambda item: SEGMENTATIONS.index(item[0]))
+        for segmentation, counts in sorted(by_segmentation.items(), key=lambda item: SEGMENTATIONS.index(item[0]))
     ]
     return Table(
         "coverage",

@@ -56,13 +56,13 @@ def spread_series(
         computed: its expectation, "n_w_exact" or "s_w_expected".
     """
     lines = []
-    for one in measured:
-        if one.segmentation != segmentation:
+    for record in measured:
+        if record.segmentation != segmentation:
             continue
-        rows = [row for row in one.rows if row[statistic] is not None]
+        rows = [row for row in record.rows if row[statistic] is not None]
         lines.append(
             SpreadSeries(
-                one.mechanism,
+                record.mechanism,
                 [row["epsilon"] for row in rows],
                 [row[statistic]["mean"] for row in rows],
                 [row[statistic]["q25"] for row in rows],
@@ -76,9 +76,9 @@ def spread_series(
 def spread_data(name: str, label: str, x: str, y: str, series: Sequence[SpreadSeries]) -> Table:
     """The points of some lines with their lower and upper ends, and what they estimate where that is known."""
     rows = [
-        (one.label, *point, one.exact[place] if one.exact else None)
-        for one in series
-        for place, point in enumerate(zip(one.x, one.y, one.low, one.high, strict=True))
+        (line.label, *point, line.exact[place] if line.exact else None)
+        for line in series
+        for place, point in enumerate(zip(line.x, line.y, line.low, line.high, strict=True))
     ]
     return data(name, [label, x, f"{y}_mean", f"{y}_q25", f"{y}_q75", f"{y}_computed"], rows)
 
@@ -96,13 +96,13 @@ def spread_over_epsilon(
 
     Points of the same epsilon stand side by side, in the order of ``series``, so that no bar hides another.
     """
-    epsilons = sorted({x for one in series for x in one.x})
+    epsilons = sorted({x for line in series for x in line.x})
     description = f"{y_label}, one line per mechanism. " + " ".join(
-        f"{one.label}: "
-        + ", ".join(f"{y:.1f} at ε {formatting.epsilon(x)}" for x, y in zip(one.x, one.y, strict=True))
+        f"{line.label}: "
+        + ", ".join(f"{y:.1f} at ε {formatting.epsilon(x)}" for x, y in zip(line.x, line.y, strict=True))
         + "."
-        for one in series
-        if one.x
+        for line in series
+        if line.x
     )
     columns = 2 if len(series) > 2 else max(len(series), 1)
     extra = 18 * (-(-len(series) // columns) - 1)  # pixels of the legend's further lines
@@ -111,17 +111,17 @@ def spread_over_epsilon(
         axes = new_panel(figure, f"ε of a word ({unit}, log)", y_label, top=40 + extra)
         epsilon_axis(axes, epsilons)
         shifts = side_by_side(len(series), epsilons, WIDTH * 0.82)
-        for place, (one, shift) in enumerate(zip(series, shifts, strict=True)):
+        for place, (line, shift) in enumerate(zip(series, shifts, strict=True)):
             colour, marker, dashes = STYLES[place % len(STYLES)]
-            x = [epsilon * shift for epsilon in one.x]
-            axes.vlines(x, one.low, one.high, color=colour, linewidth=3, alpha=0.45, clip_on=False, zorder=2)
+            x = [epsilon * shift for epsilon in line.x]
+            axes.vlines(x, line.low, line.high, color=colour, linewidth=3, alpha=0.45, clip_on=False, zorder=2)
             axes.plot(
-                x, one.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.6, markersize=7,
-                markeredgecolor=PAPER, markeredgewidth=0.8, label=one.label, clip_on=False, zorder=3,
+                x, line.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.6, markersize=7,
+                markeredgecolor=PAPER, markeredgewidth=0.8, label=line.label, clip_on=False, zorder=3,
             )  # fmt: skip
-            if one.exact:
+            if line.exact:
                 axes.plot(
-                    x, one.exact, color=INK, marker="o", linestyle="none", markersize=11, markerfacecolor="none",
+                    x, line.exact, color=INK, marker="o", linestyle="none", markersize=11, markerfacecolor="none",
                     markeredgewidth=1.1, clip_on=False, zorder=4,
                 )  # fmt: skip
         axes.set_ylim(*y_limits)
@@ -143,7 +143,7 @@ def deniability_figures(
         )
         return Panel(title, svg, spread_data(name, "mechanism", "epsilon", statistic, series))
 
-    first = {one.segmentation: one for one in reversed(measured)}
+    first = {record.segmentation: record for record in reversed(measured)}
     return [
         (
             heading(first[name], grid.strategies),
@@ -200,17 +200,17 @@ def deniability_table(measured: Sequence[MechanismDeniability], n_draws: int) ->
         ],
         [
             (
-                one.mechanism,
-                one.segmentation,
+                record.mechanism,
+                record.segmentation,
                 row["epsilon"],
                 *of(row, "n_w", ("mean", *QUARTILES)),
                 *of(row, "n_w_exact", ("mean",)),
                 *of(row, "s_w", ("mean", *QUARTILES)),
                 *of(row, "s_w_expected", ("mean",)),
-                epsilon_units.unit(one.mechanism),
+                epsilon_units.unit(record.mechanism),
             )
-            for one in measured
-            for row in one.rows
+            for record in measured
+            for row in record.rows
         ],
         "Means and quartiles are over the words. Exact and expected are means too, computed from the law of the "
         "mechanism for the same words; mechanisms whose law has no closed form have none.",
@@ -220,11 +220,11 @@ def deniability_table(measured: Sequence[MechanismDeniability], n_draws: int) ->
 def refusals(measured: Sequence[MechanismDeniability]) -> list[tuple[str, str]]:
     """Which epsilons were refused, and what the mechanism says, once per mechanism and segmentation."""
     said = []
-    for one in measured:
-        refused = [row for row in one.rows if row["refused"] is not None]
+    for record in measured:
+        refused = [row for row in record.rows if row["refused"] is not None]
         if refused:
             at = formatting.listed([formatting.epsilon(row["epsilon"]) for row in refused])
-            said.append((f"{one.mechanism}, {one.segmentation}, ε {at}", str(refused[0]["refused"])))
+            said.append((f"{record.mechanism}, {record.segmentation}, ε {at}", str(refused[0]["refused"])))
     return said
 
 

@@ -31,7 +31,12 @@ def strategy_series(of: Values, score: Score, mechanism: str) -> list[Series]:
         if own:
             points = [of[score.name, key] for key in own]
             lines.append(
-                Series(strategy, [key[2] for key in own], [one.mean for one in points], [one.error for one in points])
+                Series(
+                    strategy,
+                    [key[2] for key in own],
+                    [point.mean for point in points],
+                    [point.error for point in points],
+                )
             )
     return lines
 
@@ -46,14 +51,14 @@ def tradeoff_series(of: Values, mechanism: str) -> list[Series]:
             if name == UTILITY.name and key[:2] == (mechanism, strategy) and (ADAPTIVE.name, key) in of
         )
         if own:
-            x, y = ([of[one.name, key] for key in own] for one in (ADAPTIVE, UTILITY))
+            x, y = ([of[score.name, key] for key in own] for score in (ADAPTIVE, UTILITY))
             lines.append(
                 Series(
                     strategy,
-                    [one.mean for one in x],
-                    [one.mean for one in y],
-                    [one.error for one in y],
-                    [one.error for one in x],
+                    [mean.mean for mean in x],
+                    [mean.mean for mean in y],
+                    [mean.error for mean in y],
+                    [mean.error for mean in x],
                 )
             )
     return lines
@@ -61,15 +66,15 @@ def tradeoff_series(of: Values, mechanism: str) -> list[Series]:
 
 def figure_data(name: str, of: Values, measures: Sequence[Score], mechanism: str) -> Table:
     """What a figure is drawn of: one row per run, and mean, deviation and standard error of each measure."""
-    own = sorted({key for known, key in of if key[0] == mechanism and any(known == one.name for one in measures)})
+    own = sorted({key for known, key in of if key[0] == mechanism and any(known == score.name for score in measures)})
     rows = []
     for key in (*own, CLEAN):
-        found = [of.get((one.name, key)) for one in measures]
-        if any(one is not None for one in found):
-            numbers_of = [(None,) * 3 if one is None else (one.mean, one.sd, one.error) for one in found]
+        found = [of.get((score.name, key)) for score in measures]
+        if any(mean is not None for mean in found):
+            numbers_of = [(None,) * 3 if mean is None else (mean.mean, mean.sd, mean.error) for mean in found]
             rows.append((*key, *(number for three in numbers_of for number in three)))
     columns = [Column(head, head) for head in ("mechanism", "strategy", "epsilon")]
-    columns += [Column(f"{one.name}_{end}", end) for one in measures for end in ("mean", "sd", "standard_error")]
+    columns += [Column(f"{score.name}_{end}", end) for score in measures for end in ("mean", "sd", "standard_error")]
     return Table(name, name, columns, rows)
 
 
@@ -86,15 +91,15 @@ def tradeoff(
     Args:
         series: points by rising epsilon, drawn larger and larger.
         clean: where the clean texts stand.
-        majority: attack and utility of who looks at no text, drawn as lines.
+        majority: attack and utility of the majority-class baseline, drawn as lines.
     """
     description = (
         "Utility over attack (macro F1), one line per strategy, from the smallest epsilon to the largest. "
         + " ".join(
-            f"{one.label}: "
-            + ", ".join(f"utility {y:.3f} at attack {x:.3f}" for x, y in zip(one.x, one.y, strict=True))
+            f"{line.label}: "
+            + ", ".join(f"utility {y:.3f} at attack {x:.3f}" for x, y in zip(line.x, line.y, strict=True))
             + "."
-            for one in series
+            for line in series
         )
         + f" Clean texts: utility {clean[1]:.3f} at attack {clean[0]:.3f}."
     )
@@ -102,16 +107,16 @@ def tradeoff(
         axes = new_panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
         axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
-        for place, one in enumerate(series):
-            colour, marker, dashes = STYLES[place_of(one.label, place) % len(STYLES)]
-            draw_bars(axes, one.x, one, colour)
-            axes.plot(one.x, one.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
-            for step, at in enumerate(zip(one.x, one.y, strict=True)):
+        for place, line in enumerate(series):
+            colour, marker, dashes = STYLES[place_of(line.label, place) % len(STYLES)]
+            draw_bars(axes, line.x, line, colour)
+            axes.plot(line.x, line.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
+            for step, at in enumerate(zip(line.x, line.y, strict=True)):
                 axes.plot(
-                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(one.x),
+                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(line.x),
                     markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
                 )  # fmt: skip
-            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=one.label)
+            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=line.label)
         axes.plot(
             *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
         )
@@ -151,8 +156,8 @@ def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> 
         )
         panels.append(Panel(title, svg, figure_data(name, of, [figure.score], mechanism)))
     lines = tradeoff_series(of, mechanism)
-    ends = [[of.get((one.name, key)) for one in (ADAPTIVE, UTILITY)] for key in (CLEAN, MAJORITY)]
-    if lines and all(one is not None for end in ends for one in end):
+    ends = [[of.get((score.name, key)) for score in (ADAPTIVE, UTILITY)] for key in (CLEAN, MAJORITY)]
+    if lines and all(mean is not None for end in ends for mean in end):
         clean, majority = ((x.mean, y.mean) for x, y in ends if x is not None and y is not None)
         title, own = f"{dataset}, {mechanism}: utility over attack", f"tradeoff-{place}-{mechanism}"
         svg = tradeoff(own, title, lines, clean=clean, majority=majority)

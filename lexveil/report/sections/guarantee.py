@@ -1,4 +1,4 @@
-"""What the runs promise, and what is protected of their texts."""
+"""The guarantee of the runs, and which tokens are protected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Promise:
 
 
 def exposure_table(runs: Sequence[RunResult]) -> Table:
-    """What is protected and what leaves in clear, by class of token: the same at every epsilon of a strategy."""
+    """Protected and unprotected tokens by class: the same at every epsilon of a strategy."""
     kinds = list(CLASS_IN_WORDS)
     rows = []
     for (mechanism, strategy), (epsilons, by_class) in _exposures(runs).items():
@@ -124,10 +124,10 @@ def outcome_shares(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
     shares = {}
     for strategy, by_mechanism in found.items():
         first = next(iter(by_mechanism.values()))
-        if len(by_mechanism) == n_mechanisms and all(one == first for one in by_mechanism.values()):
+        if len(by_mechanism) == n_mechanisms and all(value == first for value in by_mechanism.values()):
             shares[strategy] = first
         else:
-            shares |= {f"{mechanism} {strategy}": one for mechanism, one in by_mechanism.items()}
+            shares |= {f"{mechanism} {strategy}": of_mechanism for mechanism, of_mechanism in by_mechanism.items()}
     return shares
 
 
@@ -149,7 +149,7 @@ def outcomes_figure(name: str, title: str, rows: Mapping[str, Mapping[str, float
         shown = [
             (kind, *style)
             for kind, style in zip(kinds, hatches, strict=True)
-            if any(one[kind] for one in rows.values())
+            if any(row[kind] for row in rows.values())
         ]
         for kind, hatch, colour in shown:
             axes.barh(

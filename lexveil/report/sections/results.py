@@ -1,4 +1,4 @@
-"""What the runs gave: tokens that come back unchanged, how near replacements are, and what is spent."""
+"""Results per run: unchanged tokens, similarity of replacements, and spent budget."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def result_figures(all_runs: Sequence[RunResult], mechanisms: Sequence[str]) -> 
     drawn = []
     for mechanism in mechanisms:
         unchanged, cosine = (series(all_runs, mechanism, name) for name in ("share_unchanged", "mean_cosine"))
-        lowest = min((y for one in cosine for y in one.y), default=0.0)
+        lowest = min((y for line in cosine for y in line.y), default=0.0)
         names = [f"unchanged-{mechanism}", f"cosine-{mechanism}"]
         panels = [
             Panel(
