@@ -54,7 +54,7 @@ def repair(repo: Repo, say: Say) -> None:
             # Every run is also in DVC's run cache, so without the file stages are restored and not run again.
             kept = STATE / "dvc.lock.damaged"
             os.replace(LOCKFILE, kept)
-            say(f"dvc.lock was cut short or is not valid; moved to {kept}, its entries are made again")
+            say(f"dvc.lock was truncated or is not valid; moved to {kept}, its entries are made again")
 
 
 def _mend_cache(repo: Repo, say: Say) -> None:
@@ -87,7 +87,7 @@ def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
         infos = [*held.get("write", {}).values(), *(info for infos in held.get("read", {}).values() for info in infos)]
         entries = [(int(info["pid"]), str(info["cmd"])) for info in infos]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return  # absent, or cut short by SIGKILL
+        return  # absent, or truncated by SIGKILL
     for pid, command in entries:
         try:
             # The number of a dead process is given again: only a process that is DVC counts.

@@ -22,7 +22,7 @@ def statement(record: PrivacyRecord) -> list[str]:
         lines += [
             f"{counts.n_texts:,} texts, {counts.n_tokens_in:,} tokens: {counts.n_perturbed:,} perturbed{unchanged}, "
             f"{counts.n_sampled:,} replaced by random words, {counts.n_dropped:,} dropped, "
-            f"{counts.n_kept:,} left in clear",
+            f"{counts.n_kept:,} unprotected",
             f"budget of each text: {budgets} (1 / {record.metric})",
             *(f"CAUTION: {caution}" for caution in _cautions(counts)),
         ]
@@ -40,7 +40,7 @@ def _cautions(counts: Counts) -> Iterator[str]:
     """What a guarantee does not say and a person would want to know."""
     unprotected = counts.n_kept / counts.n_tokens_in if counts.n_tokens_in else 0.0
     if unprotected > MUCH_UNPROTECTED:
-        yield f"{unprotected:.0%} of all tokens leave in clear, which no epsilon protects (see the conditions below)"
+        yield f"{unprotected:.0%} of all tokens are unprotected, whatever epsilon is (see the conditions below)"
     if (counts.share_unchanged or 0.0) > MUCH_UNCHANGED:
         yield (
             f"{counts.share_unchanged:.0%} of the perturbed tokens came out unchanged: this epsilon is so large "

@@ -32,7 +32,7 @@ def release_suite(
 
     Args:
         min_coverage: least share of the words that the vocabulary knows.
-        max_unprotected: largest share of tokens that are kept in clear.
+        max_unprotected: largest share of tokens that are unprotected.
         max_length_ratio: words of a document's output, per word of its source.
         personal: whether outputs are searched for what looks like personal data.
     """
@@ -86,8 +86,8 @@ def release_suite(
         rules.append(
             between(
                 "unprotected_share",
-                "Not too many tokens are kept in clear",
-                "{worst:.1%} of the tokens are kept in clear, the limit is {limit:.1%} (params.yaml: "
+                "Not too many tokens are unprotected",
+                "{worst:.1%} of the tokens are unprotected, the limit is {limit:.1%} (params.yaml: "
                 "release.gate.max_unprotected)",
                 f"{WITHDRAWN}. Let policy perturb more, choose another strategy, or raise the limit",
                 high=max_unprotected,

@@ -19,7 +19,7 @@ def inspect(
     strategy: StrategyOption | None = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
     show_examples: Annotated[
-        bool, option("name the most frequent words that would leave in clear, and unknown ones: they are source text")
+        bool, option("name the most frequent words that would be unprotected, and unknown ones: they are source text")
     ] = False,
     json: Json = False,
 ) -> int:

@@ -68,14 +68,14 @@ def read_model(path: Path, max_words: int | None = None) -> Model:
 
     Raises:
         RequestError: naming the line (binary: the word) of the first fault: another number of dimensions, a number
-            that is not finite, cut short, more or fewer words than the header says; or no usable word at all.
+            that is not finite, truncated, more or fewer words than the header says; or no usable word at all.
     """
     with _opened(path) as stream:
         try:
             form, size, dimensions, rows = _rows(stream, path)
             return _collect(path, form, size, dimensions, rows, max_words)
         except (EOFError, OSError, zlib.error):
-            raise RequestError(f"{shown(path)}: damaged or cut short; fetch it again") from None
+            raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
 
 
 @contextmanager
@@ -248,7 +248,7 @@ def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensi
             position += 1
         end = kept.find(b" ", position, position + WORD_LIMIT)
         if end < 0 or len(kept) < end + 1 + width:
-            what = "cut short" if end >= 0 or len(kept) - position < WORD_LIMIT else "no end of the word is found"
+            what = "truncated" if end >= 0 or len(kept) - position < WORD_LIMIT else "no end of the word is found"
             raise RequestError(f"{_at(path, 'word2vec binary', number)} of {size:,}: {what}; fetch the file again")
         vector = np.frombuffer(kept, dtype="<f4", count=dimensions, offset=end + 1)
         yield number, kept[position:end], vector

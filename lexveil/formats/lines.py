@@ -97,7 +97,7 @@ def read_lines(stream: IO[bytes], source: Source) -> Iterator[str]:
 def _damage(error: Exception, compression: str, number: int) -> str:
     """What is wrong with a file of which line ``number`` could not be read."""
     if isinstance(error, EOFError) or (compression and "Truncated" in str(error)):
-        return f"the .{compression} file is cut short after line {number - 1}; copy it again"
+        return f"the .{compression} file is truncated after line {number - 1}; copy it again"
     if isinstance(error, gzip.BadGzipFile | zlib.error) or (compression and error.errno is None):  # type: ignore[attr-defined]
         after = f"damaged after line {number - 1}" if number > 1 else f"not a .{compression} file, or a damaged one"
         return f"{after}; copy it again, or drop .{compression} from the name of a plain file"

@@ -122,7 +122,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last one from names that are no UTF-8
         if stream.seek(0, io.SEEK_END) == 0:
             raise no_documents(where) from None
-        raise RequestError(f"{where}: not a Parquet file, cut short or damaged; copy or write it again") from None
+        raise RequestError(f"{where}: not a Parquet file, truncated or damaged; copy or write it again") from None
     expanded_size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
     size = stream.seek(0, io.SEEK_END)
     if is_implausible(size, expanded_size):

@@ -356,11 +356,11 @@ def _claim(path: Path) -> _Claim:
 def _record(path: Path, claim: _Claim, known: dict[str, _Known], heads: Iterable[str], problems: _Problems) -> None:
     where, release = str(path), known.get(claim.id)
     if claim.head not in heads:
-        problems.add(where, "its head is not in the chain: the ledger was cut short or replaced since")
+        problems.add(where, "its head is not in the chain: the ledger was truncated or replaced since")
     elif release is None or release.reserved_hash != claim.head:
         problems.add(where, "its head is of another release than it says")
     elif release.state != "committed":
-        problems.add(where, f"its release is {release.state}, not committed: the ledger was cut short since")
+        problems.add(where, f"its release is {release.state}, not committed: the ledger was truncated since")
     elif release.files is not None and claim.sha256 not in {file.get("sha256") for file in release.files}:
         problems.add(
             where,

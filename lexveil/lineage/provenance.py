@@ -67,7 +67,7 @@ def stamp(content: object) -> str:
 
 
 def lock_entries(text: str) -> dict[str, LockEntry]:
-    """Return the stages of a dvc.lock by name; none where it is cut short."""
+    """Return the stages of a dvc.lock by name; none where it is truncated."""
     try:
         return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get("stages") or {}
     except (yaml.YAMLError, AttributeError):

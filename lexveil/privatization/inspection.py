@@ -255,12 +255,13 @@ def as_text(result: Inspection) -> list[str]:
         f"{result.rows:,} rows{files} ({size(result.bytes)}), {result.texts:,} texts, {tokens:,} tokens",
         f"the vocabulary knows {_percent(result.coverage)} of the words",
         "",
-        f"{'class':<12}" + "".join(f"{action:>14}" for action in ("perturbed", "random word", "dropped", "IN CLEAR")),
+        f"{'class':<12}"
+        + "".join(f"{action:>14}" for action in ("perturbed", "random word", "dropped", "UNPROTECTED")),
     ]
     for kind, actions in result.by_class:
         cells = (actions.perturbed, actions.sampled, actions.dropped, actions.kept)
         lines.append(f"{kind:<12}" + "".join(f"{count:>14,}" for count in cells))
-    lines.append(f"{_percent(result.in_clear_share)} of all tokens would leave in clear")
+    lines.append(f"{_percent(result.in_clear_share)} of all tokens would be unprotected")
     for name, words in (result.examples or {}).items():
         lines.append(f"most frequent {name}: " + ", ".join(f"{word} ({count:,})" for word, count in words))
     lines += ["", *_budget_lines(budget)]

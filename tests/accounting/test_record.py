@@ -74,7 +74,7 @@ def test_conditions_name_what_is_not_protected(strategy: str, policy: Policy, ke
 def test_the_statement_says_what_matters(mode: str) -> None:
     made = recorded("madlib", mode, COUNTS, {})
     text = "\n".join(statement(made))
-    assert "6 perturbed (50.0% came out unchanged)" in text and "3 left in clear" in text
+    assert "6 perturbed (50.0% came out unchanged)" in text and "3 unprotected" in text
     assert ("guarantee: none" in text) is (mode == "experiment")
     assert "seed" not in made.to_dict()
 
@@ -83,7 +83,7 @@ def test_the_statement_says_what_matters(mode: str) -> None:
     ("changed", "said"),
     [
         ({}, None),
-        ({"n_kept": 4}, "40% of all tokens leave in clear"),
+        ({"n_kept": 4}, "40% of all tokens are unprotected"),
         ({"share_unchanged": 0.9}, "90% of the perturbed tokens"),
     ],
 )

@@ -82,7 +82,7 @@ def test_a_sound_release_passes(frame, docs: DataDocs) -> None:
             "1 tokens of the ledger belong to no",
         ),
         ({}, {"min_coverage": 0.81}, r"knows 80\.0% of the words, the limit is 81\.0%"),
-        ({}, {"max_unprotected": 0.1}, r"16\.7% of the tokens are kept in clear, the limit is 10\.0%"),
+        ({}, {"max_unprotected": 0.1}, r"16\.7% of the tokens are unprotected, the limit is 10\.0%"),
         ({}, {"max_length_ratio": 0.9}, r"2 of 2 documents become longer than the limit \(up to 1\.00 words"),
     ],
 )

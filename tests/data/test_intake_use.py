@@ -171,7 +171,7 @@ BOTH: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "not UTF-8 csv": ("f.csv", b"text\nok\nZanzibar \xe9\n", ("line 3", "not UTF-8")),
     "not UTF-8 txt": ("f.txt", b"ok\nZanzibar \xff\n", ("line 2", "not UTF-8")),
     "UTF-16": ("f.txt", SECRET.encode("utf-16"), ("line 1", "not UTF-8")),
-    "a cut gzip": ("f.jsonl.gz", gzip.compress(lines(*[GOOD] * 50))[:-12], (".gz file", "cut short")),
+    "a cut gzip": ("f.jsonl.gz", gzip.compress(lines(*[GOOD] * 50))[:-12], (".gz file", "truncated")),
     "a damaged gzip": ("f.jsonl.gz", gzip.compress(lines(GOOD))[:-8] + bytes(8), ("damaged",)),
     "not a gzip": ("f.jsonl.gz", lines(GOOD), ("not a .gz",)),
     "a gzip by another name": ("f.jsonl", gzip.compress(lines(GOOD)), (".gz",)),

@@ -323,7 +323,7 @@ def test_a_fault_of_the_program_is_not_hidden() -> None:
 
 
 FAULTS: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "cut short": (packed(SHARDS[0])[:-300], (".gz file is cut short after line",)),
+    "truncated": (packed(SHARDS[0])[:-300], (".gz file is truncated after line",)),
     "damaged": (packed(SHARDS[0])[:-8] + bytes(8), ("damaged",)),
     "no gzip": (b"<html>", ("not a .gz file",)),
     "another column": (gzip.compress(b'{"body": "Zanzibar"}\n'), ("`text`", "`body`")),

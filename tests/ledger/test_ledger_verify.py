@@ -145,7 +145,7 @@ def test_records_find_what_was_cut_short(used: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert places(used) == []
     assert places(used, record) == [str(record)]
-    assert "cut short" in verify(used, [record]).problems[0].what
+    assert "truncated" in verify(used, [record]).problems[0].what
 
 
 def test_a_release_that_was_made_to_never_have_ended(used: Path, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> Non
     ("gate", "text", "says"),
     [
         ({"min_coverage": 1.0}, WORDS, "the vocabulary knows"),
-        ({"max_unprotected": 0.0, "min_coverage": None}, f"{WORDS}, then", "kept in clear"),
+        ({"max_unprotected": 0.0, "min_coverage": None}, f"{WORDS}, then", "tokens are unprotected"),
         ({"max_length_ratio": 0.01}, WORDS, "become longer than the limit"),
     ],
 )

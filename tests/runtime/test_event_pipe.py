@@ -47,7 +47,7 @@ def test_events_arrive_as_they_were(pipe: EventPipe) -> None:
 def test_lines_that_are_no_events_are_skipped(pipe: EventPipe) -> None:
     with pipe.path.open("w") as other:
         other.write('{"event": "progress"}\nnonsense\n[1]\n{"event": "new", "x": 1}\n{"event": ')
-    send(EVENT)  # behind what was cut short
+    send(EVENT)  # behind what was truncated
     send(EVENT)
     assert list(pipe.read()) == [EVENT]
 
