@@ -1,4 +1,4 @@
-"""Strategies: how a text's budget is spread over its tokens (CLMLDP section 5.2, Table 8), and what is perturbed."""
+"""Strategies: how a text's budget is divided among its tokens (CLMLDP section 5.2, Table 8), and what is perturbed."""
 
 from __future__ import annotations
 

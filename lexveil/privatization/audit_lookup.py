@@ -1,4 +1,4 @@
-"""Which audit a release can point at: the last one of its mechanism and strategy, made with its parameters."""
+"""Find the audit that a record relies on: the last one of its mechanism and strategy, with the same parameters."""
 
 from __future__ import annotations
 

@@ -28,35 +28,35 @@ from lexveil.types import Flags
 
 
 class Charge(Protocol):
-    """What a release does about its cost, in this order; leaving without ``publish`` or ``commit`` withdraws it."""
+    """The steps of charging an output, in this order; leaving without ``publish`` or ``commit`` aborts the charge."""
 
     def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
-        """Ask for the rows of a chunk, each at a share of the document budget."""
+        """Request the rows of a chunk, each at a share of the document budget."""
 
     def reserve(self, budget: float) -> None:
-        """Set aside what all rows cost that their subjects can still pay for."""
+        """Reserve the cost of all rows whose subjects have budget left."""
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Which rows, counted from 0 in the order asked for, must not go out."""
+        """Which rows, counted from 0 in the order requested, are withheld."""
 
     def entry(self) -> LedgerEntry | None:
         """What the record says of it."""
 
     def publish(self, outputs: Outputs) -> None:
-        """Let the outputs appear, paid."""
+        """Charge the ledger and let the outputs appear."""
 
     def commit(self) -> None:
-        """Pay before the first byte goes to a stream, which cannot be called back."""
+        """Charge the ledger before the first byte goes to a stream, which cannot be withdrawn."""
 
 
 class NoCharge:
-    """An experiment, or a copy: nothing is released, so nothing is owed."""
+    """An experiment or a copy: nothing is released, so nothing is charged."""
 
     def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
-        """Nothing is asked for."""
+        """Nothing is requested."""
 
     def reserve(self, budget: float) -> None:
-        """Nothing is set aside."""
+        """Nothing is reserved."""
 
     def withheld(self, start: int, stop: int) -> Flags:
         """No row is."""
@@ -71,12 +71,12 @@ class NoCharge:
         outputs.publish()
 
     def commit(self) -> None:
-        """There is nothing to pay."""
+        """Nothing is charged."""
 
 
 @dataclass(slots=True)
 class LedgerCharge:
-    """A release that the ledger pays for."""
+    """A release, charged to the ledger."""
 
     release: Transaction
     params: ReleaseParams
@@ -85,18 +85,18 @@ class LedgerCharge:
     reserved: Reservation | None = None
 
     def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
-        """Ask for the rows of a chunk."""
+        """Request the rows of a chunk."""
         self.release.request(subjects_of(chunk), shares)
 
     def reserve(self, budget: float) -> None:
-        """Set aside what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
+        """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
         partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
         self.reserved = self.release.reserve(
             budget or 1.0, self.params.cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
         )
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Which rows must not go out."""
+        """Which rows are withheld."""
         assert self.reserved is not None
         return self.reserved.withheld(start, stop)
 
@@ -120,12 +120,12 @@ class LedgerCharge:
         """Let the outputs appear. After ``written``, recovery rolls the transaction forward."""
         files = [(partial.absolute(), final.absolute(), outputs.sha256(final)) for partial, final in outputs.settle()]
         self.release.written(files)
-        # They are the ledger's now: if a rename fails, who comes next needs the hidden files.
+        # The ledger owns them now: if a rename fails, recovery needs the hidden files.
         outputs.forget()
         self.release.publish()
 
     def commit(self) -> None:
-        """Pay now."""
+        """Charge the ledger now."""
         self.release.commit()
 
 
@@ -171,7 +171,7 @@ def paying(
 
 
 def subjects_of(chunk: Chunk) -> list[str]:
-    """Whom each row is about, as the ledger's keys: where no column says so, each text is its own subject, known again
+    """The subject of each row, as the ledger's keys: without a subject column each text is its own subject, recognized
     by its content. The two kinds of key never meet: no value of a column holds a NUL.
     """
     if chunk.subjects is not None:

@@ -53,18 +53,18 @@ def plan_tokens(encoded: Encoded, number: Ids, policy: Policy, document_of: Ids 
 def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
     """The first token of the same document that is the same word or collocation; of all others, the token itself."""
     leader = np.arange(len(known))
-    changed = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
-    token = encoded.rows[changed].copy()
+    replaced = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
+    token = encoded.rows[replaced].copy()
     # What has no row of the embedding is known by its form; such a token is always a single word.
     forms: dict[str, int] = {}
     for i in np.flatnonzero(token < 0).tolist():
-        form = encoded.words[int(encoded.first_word[changed[i]])]
+        form = encoded.words[int(encoded.first_word[replaced[i]])]
         token[i] = -1 - forms.setdefault(form, len(forms))
-    document = document_of[encoded.text_of[changed]]
-    order = np.lexsort((changed, token, document))
+    document = document_of[encoded.text_of[replaced]]
+    order = np.lexsort((replaced, token, document))
     same = (np.diff(token[order]) == 0) & (np.diff(document[order]) == 0)
     starts = np.flatnonzero(np.concatenate([[True], ~same]))[: len(order)]
-    leader[changed[order]] = np.repeat(changed[order][starts], np.diff(np.append(starts, len(order))))
+    leader[replaced[order]] = np.repeat(replaced[order][starts], np.diff(np.append(starts, len(order))))
     return leader
 
 

@@ -1,7 +1,7 @@
 """Rewrite files, folders or standard input in bounded memory; what `lexveil privatize` calls.
 
-The input is gone through twice: once to count what the budget is spread over and what each subject spends, once to
-rewrite. Between the two a release pays, in the ledger. All outputs then appear together, or none does.
+The input is read in two passes: one counts what the budget is divided by and what each subject spends, one rewrites.
+Between them a release is charged to the ledger. All outputs then appear together, or none does.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _hashes(request: Request, outputs: Outputs) -> dict[str, Any]:
 
 
 class _Sinks:
-    """The writer of each output file, one open at a time: files come one after the other."""
+    """The writer of each output file, one open at a time: files are written one after the other."""
 
     def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
         self.jobs, self.outputs, self.request = {job.name: job for job in request.jobs}, outputs, request

@@ -1,4 +1,4 @@
-"""What would happen to a file, said before anything does: what `lexveil inspect` calls. Nothing is written or paid."""
+"""Preview what rewriting a file would do, for `lexveil inspect`. Nothing is written or charged."""
 
 from __future__ import annotations
 

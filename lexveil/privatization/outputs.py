@@ -1,4 +1,4 @@
-"""Which files a request reads and writes, and how they appear: all of them whole, or none."""
+"""The files that a request reads and writes. Outputs appear together and complete, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents of a release spent, as a distribution in a memory that does not grow."""
+"""The distribution of epsilon over the documents of an output, in constant memory."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ from lexveil.types import Int64
 
 
 class ExactSum:
-    """The sum of finite float64 numbers without rounding, in a memory that does not grow: in whatever parts and order
-    they come, the same sum.
-    """
+    """The sum of finite float64 numbers without rounding, in constant memory: the same in any parts and order."""
 
     EXPONENT = 1074  # the smallest positive float64 is 2 ** -1074
 

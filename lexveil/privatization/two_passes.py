@@ -1,4 +1,4 @@
-"""One run over an input that can be gone through twice: count, pay, rewrite, and give account."""
+"""One run in two passes over its input: count, charge, rewrite, record."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TwoPassRun:
         return {"mechanism": self.settings.mechanism, "strategy": self.settings.strategy, "metric": metric}
 
     def count(self, payment: Charge) -> None:
-        """Go through the input a first time: what it holds, and what its subjects are to pay; set that aside."""
+        """First pass: count the tokens, and reserve what the rows cost their subjects."""
         progress = progress_on_stderr("count", 0, "rows")
         for selected, counted in self.engine.count(batches_of(self.chunks(False)), self.workers, progress):
             self.survey.add(counted)
@@ -68,10 +68,10 @@ class TwoPassRun:
         payment.reserve(self.budget)
 
     def rewrite(self, payment: Charge) -> Iterator[tuple[SelectedChunk, RewrittenChunk]]:
-        """Go through it a second time: rewrite what was paid for.
+        """Second pass: rewrite the rows that were charged.
 
         Raises:
-            LexveilError: if it is not what was counted; after what was the same.
+            LexveilError: if the input is not what was counted; rows before the change were given already.
         """
         again = _Fingerprint()
 
@@ -131,7 +131,7 @@ def _changed() -> LexveilError:
 
 
 class _Fingerprint:
-    """Tells two ways through an input apart. Keyed, so that it is good for nothing else."""
+    """Tells whether two passes read the same. Keyed with a random key, so that it identifies no text elsewhere."""
 
     KEY = secrets.token_bytes(32)
 
