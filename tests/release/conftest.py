@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from publish_inbox import Inbox
+from toy_inbox import Inbox
 
 
 @pytest.fixture

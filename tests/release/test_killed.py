@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from publish_inbox import WORDS, Inbox, files
+from toy_inbox import WORDS, Inbox, files
 
 from lexveil.errors import RequestError
 from lexveil.ledger.verification import verify

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from publish_inbox import SECRET, WORDS, Inbox
+from toy_inbox import SECRET, WORDS, Inbox
 
 from lexveil.cli import main
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from publish_inbox import SECRET, WORDS, Inbox, files
+from toy_inbox import SECRET, WORDS, Inbox, files
 
 from lexveil.errors import CheckFailed, RequestError
 from lexveil.ledger.verification import verify
