@@ -14,7 +14,8 @@ from pathlib import Path
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.release.archive import CURRENT, INDEX, WITHDRAWN
-from lexveil.release.inbox import ReleaseReport, publish
+from lexveil.release.inbox import release_inbox
+from lexveil.release.report import ReleaseReport
 from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.events import ResultEvent, send, send_error
 
@@ -23,29 +24,29 @@ def release(dry_run: bool = False) -> ReleaseReport:
     """Release what is new and have DVC track it; the caller holds the build lock.
 
     Raises:
-        LexveilError: as ``lexveil.release.inbox.publish``, or if DVC cannot take what was published.
+        LexveilError: as ``lexveil.release.inbox.release_inbox``, or if DVC cannot take what was archived.
     """
     with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
-        report = publish(dry_run)
+        report = release_inbox(dry_run)
         if not dry_run:
             track(Path(load_params().release.archive))
     return report
 
 
 def track(folder: Path) -> list[str]:
-    """Have DVC take what is in a folder of releases and not yet, or no longer, as it has it; return what that was.
+    """Have DVC track what is new or changed in a folder of releases; return what that was.
 
     Raises:
         LexveilError: if DVC cannot; the next run tries again.
     """
     if not folder.is_dir():
         return []
-    made = [path.parent for path in sorted(folder.glob("*/documents.parquet"))]
-    made += [folder / name for name in (CURRENT, INDEX, WITHDRAWN) if (folder / name).exists()]
+    outputs = [path.parent for path in sorted(folder.glob("*/documents.parquet"))]
+    outputs += [folder / name for name in (CURRENT, INDEX, WITHDRAWN) if (folder / name).exists()]
     with open_repo() as repo:
         from dvc.exceptions import DvcException
 
-        pointers = {str(path.with_name(f"{path.name}.dvc")): str(path) for path in made}
+        pointers = {str(path.with_name(f"{path.name}.dvc")): str(path) for path in outputs}
         known = [pointer for pointer in pointers if Path(pointer).exists()]
         try:
             changed = set(repo.status(targets=known)) if known else set()
@@ -54,7 +55,7 @@ def track(folder: Path) -> list[str]:
                 repo.add(wanted)
         except DvcException as error:
             raise LexveilError(
-                f"the release is published, but `dvc add` failed: {' '.join(str(error).split())[:200]}; put that right "
+                f"the release is archived, but `dvc add` failed: {' '.join(str(error).split())[:200]}; put that right "
                 "and run `lexveil release` again, which does it"
             ) from None
     return wanted

@@ -15,7 +15,7 @@ from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
 from lexveil.config import load_params
-from lexveil.release.inbox import ReleaseReport
+from lexveil.release.report import ReleaseReport
 from lexveil.runtime.project import find_root, prepare
 
 

@@ -1,8 +1,7 @@
-"""The folder of published releases: what is remembered of them, and what is made of all of them together.
+"""The archive of releases: what is remembered of each, and the index and newest versions of all of them.
 
 A release is a folder whose documents.parquet has its name, which the ledger gives it when it is paid for. Everything
-else is made again from the releases and the list of withdrawn ids, so that a process that is killed anywhere leaves
-nothing that the next one does not put right.
+else is derived from the releases and the list of withdrawn ids, so that the next run completes what a killed one began.
 """
 
 from __future__ import annotations
@@ -68,8 +67,7 @@ class Archive:
 
     def releases(self) -> list[Path]:
         """The folders of all releases, oldest first."""
-        found = (path.parent for path in self.folder.glob(f"*/{RECORD}"))
-        return sorted(found, key=lambda path: path.name)
+        return sorted((path.parent for path in self.folder.glob(f"*/{RECORD}")), key=lambda path: path.name)
 
     def check(self, paid: Iterable[str]) -> None:
         """See that every release that was paid for is there, whole, and remembered under the ledger's salt.
@@ -80,15 +78,15 @@ class Archive:
         Raises:
             RequestError: naming what is missing: without its memory documents would be paid for once more.
         """
-        there = self.releases()
-        for name in sorted(set(paid) - {release.name for release in there}):
+        releases = self.releases()
+        for name in sorted(set(paid) - {release.name for release in releases}):
             raise RequestError(
                 f"{shown(self.folder / name)} is not there, or not whole, but the ledger has paid for it: without it "
                 "its documents would be paid for again. Bring it back by `dvc checkout "
                 f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says whether it could not be "
                 "completed; to begin anew on purpose, choose another folder in params.yaml: release.archive"
             )
-        for release in there:
+        for release in releases:
             for file in (DOCUMENTS, TOKENS, IDS):
                 if not (release / file).is_file():
                     raise RequestError(
@@ -111,7 +109,7 @@ class Archive:
 
     @contextmanager
     def known(self, gone: set[bytes]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A database session with ``ids``, ``gone`` and ``marks``: what was released, and what is to be seen of it."""
+        """A database session with ``ids`` of all released versions, their states as ``marks``, and ``gone``."""
         with duckdb_session.session(self.machine) as con:
             files = [release / IDS for release in self.releases()]
             con.register("gone_ids", pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA))
@@ -125,25 +123,25 @@ class Archive:
             yield con
 
     def settle(self) -> int:
-        """Take out of every release what was withdrawn, and make anew what is made of all: index and newest versions.
+        """Take withdrawn documents out of every release, and write index and newest versions anew.
 
         Returns:
             How many documents current.parquet has.
         """
         gone = self.withdrawn()
         with self.known(gone) as con:
-            counted = con.execute(
+            withdrawn = con.execute(
                 "select release, list(row) filter (state = 'withdrawn') from marks group by release order by release"
             ).fetchall()
-            for name, rows in counted:
+            for name, rows in withdrawn:
                 self._take_out(self.folder / name, rows or [], gone)
-            if not counted:
+            if not withdrawn:
                 return 0
             with atomic_file(self.folder / INDEX) as partial:
                 con.execute(f"copy (select * from marks order by release, row) to '{partial}' (format parquet)")
             files = duckdb_session.file_list(release / DOCUMENTS for release in self.releases())
             con.execute(
-                f"create temp view published as select * from read_parquet({files}, union_by_name = true, "
+                f"create temp view archived as select * from read_parquet({files}, union_by_name = true, "
                 "filename = true, file_row_number = true)"
             )
             n_current = duckdb_session.materialize(con, "release/current", self.folder / CURRENT, group_rows=BATCH)
@@ -163,15 +161,15 @@ class Archive:
         if not (release / AS_RELEASED).exists():
             with atomic_file(release / AS_RELEASED) as partial:
                 shutil.copyfile(release / RECORD, partial)
-        id_column, taken = record["publication"]["id_column"], pa.array(rows, pa.int64())
+        id_column, taken_out = record["publication"]["id_column"], pa.array(rows, pa.int64())
         _filter(release / DOCUMENTS, lambda batch: self._stays(batch.column(id_column), gone))
-        _filter(release / TOKENS, lambda batch: pc.invert(pc.is_in(batch.column("row"), taken)))
+        _filter(release / TOKENS, lambda batch: pc.invert(pc.is_in(batch.column("row"), taken_out)))
         hashes = {"sha256": sha256(release / DOCUMENTS), "tokens_sha256": sha256(release / TOKENS)}
         changed = {"withdrawn": len(rows), "output": record["output"] | hashes}
         write_json(record | changed, release / RECORD)
 
     def _stays(self, ids: pa.Array, gone: set[bytes]) -> pa.Array:
-        return pa.array([document_hash(self.hasher, one) not in gone for one in ids.to_pylist()], pa.bool_())
+        return pa.array([document_hash(self.hasher, document) not in gone for document in ids.to_pylist()], pa.bool_())
 
     def clear(self) -> None:
         """Remove the folders of releases that never appeared; what the ledger had to complete is complete by now."""

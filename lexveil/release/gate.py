@@ -1,4 +1,4 @@
-"""The gate of a release: judges the hidden output by a suite, and puts its memory and the result beside it."""
+"""The gate of a release: validates the hidden output, and writes result and remembered ids beside it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from lexveil.runtime.tables import write_json, write_table
 
 
 class NothingToRelease(Exception):
-    """Every document is withheld: an empty release would be no news."""
+    """Every document is withheld."""
 
 
 @dataclass(slots=True)
 class DataDocsCapture:
-    """Data Docs as they always are, and the page of this result to put beside the release."""
+    """Data Docs, and the page of this result to put beside the release."""
 
     docs: DataDocs
     page: str = ""
@@ -47,8 +47,8 @@ class Gate:
     Attributes:
         release: the folder of the release.
         source: the private file that is rewritten.
-        ids: memory of its rows, in their order: what is withheld is left out.
-        publication: what the record is to say of this release.
+        ids: hashes of its rows, in their order; withheld rows are left out.
+        publication: what the record says of this release.
         n_withheld: documents that were, once it was called.
     """
 
@@ -66,7 +66,7 @@ class Gate:
         """Judge the outputs.
 
         Returns:
-            The record that is published.
+            The record that is archived.
 
         Raises:
             CheckFailed: if an expectation does not hold.
@@ -100,7 +100,7 @@ class Gate:
         return record.model_copy(update={"publication": self.publication, "withdrawn": 0})
 
     def _forget_withheld(self, outputs: Outputs, record: PrivacyRecord) -> PrivacyRecord:
-        """The list of withheld rows names their subjects; it is not published."""
+        """The list of withheld rows names their subjects; it is not archived."""
         partial = outputs.begun.pop(outputs.companion("withheld.csv"), None)
         if partial is None:
             return record

@@ -1,9 +1,9 @@
-"""Reading what there is to release, once, into a private file: an inbox of files, or whatever DuckDB reads."""
+"""Reads the source of a release once, into a private file: an inbox of files, or whatever DuckDB reads."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Each once, in the order in which they are published."""
+        """Each once, in the order in which they are archived."""
         return list(dict.fromkeys([self.id, self.subject, *self.texts, *self.others]))
 
     def inner(self, column: str) -> str:
@@ -94,27 +94,27 @@ def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
 
 
 def _files(folder: Path) -> list[Source]:
-    """The files of an inbox; none is no fault there."""
-    there = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != WITHDRAWN_IDS]
-    return [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS] if there else []
+    """The files of an inbox, which may be empty."""
+    files = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != WITHDRAWN_IDS]
+    return [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS] if files else []
 
 
 def _rows(source: Source, columns: Columns) -> Iterator[dict[str, Any]]:
     with open_table(source, None, {*columns.names, WITHDRAWN}) as table:
-        _know(table.columns, columns, shown(source.path))
+        _require(table.columns, columns, source.shown)
         for row in table.rows:
             where = source.location(row.line)
             is_withdrawn = _is_true(row.values.get(WITHDRAWN), where)
-            found = {"place": where, "is_withdrawn": is_withdrawn}
+            values = {"place": where, "is_withdrawn": is_withdrawn}
             for column in columns.names:
                 value = row.values.get(column)
                 if column in columns.texts:
                     if column not in row.values and not is_withdrawn:
                         raise RequestError(f"{where}: it has no {name(column)}; every row must have its text, or null")
-                    found[columns.inner(column)] = text_value(value, column, where)
+                    values[columns.inner(column)] = text_value(value, column, where)
                 else:
-                    found[columns.inner(column)] = plain_value(value, column, where)
-            yield found
+                    values[columns.inner(column)] = plain_value(value, column, where)
+            yield values
 
 
 def _is_true(value: object, where: str) -> bool:
@@ -137,7 +137,7 @@ def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnecti
     try:
         described = con.execute(f"describe select * from ({query}) as source").fetchall()
         kinds = {str(row[0]): str(row[1]) for row in described}
-        _know(kinds, columns, f"params.yaml: {key}")
+        _require(kinds, columns, f"params.yaml: {key}")
         for column in columns.texts:
             if kinds[column] != "VARCHAR":
                 raise RequestError(f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not text; cast it")
@@ -188,12 +188,11 @@ def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
         ) from None
 
 
-def _know(found: Iterator[str] | Mapping[str, str] | list[str], columns: Columns, where: str) -> None:
-    there = list(found)
+def _require(known: Collection[str], columns: Columns, where: str) -> None:
     for column in columns.names:
-        if column not in there:
+        if column not in known:
             raise RequestError(
-                f"{where}: there is no column {name(column)}; the columns are {names(there)}; see params.yaml: "
+                f"{where}: there is no column {name(column)}; the columns are {names(known)}; see params.yaml: "
                 "release.id_column, text_columns, subject_column, columns"
             )
 
@@ -203,8 +202,8 @@ def quoted(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def read_place(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
-    """Where a row of the private file was read."""
+def read_location(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
+    """Where a row of the private file was read from."""
     row = con.execute(
         f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number = true) "
         "where file_row_number = ?",

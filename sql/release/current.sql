@@ -1,11 +1,11 @@
 -- The newest version of every document that was released and not withdrawn.
 --
--- reads    published (every column of the releases' files, filename, file_row_number)
+-- reads    archived (every column of the releases' files, filename, file_row_number)
 --          marks (release, place, state): of sql/release/index.sql
 -- key      the documents' id
 -- ordered  by release and place
-select published.* exclude (filename, file_row_number)
-from published
-join marks on marks.release = parse_path(published.filename)[-2] and marks.place = published.file_row_number
+select archived.* exclude (filename, file_row_number)
+from archived
+join marks on marks.release = parse_path(archived.filename)[-2] and marks.place = archived.file_row_number
 where marks.state = 'current'
 order by marks.release, marks.place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from toy_inbox import SECRET, WORDS, Inbox, files
 
 from lexveil.errors import CheckFailed, RequestError
 from lexveil.ledger.verification import verify
+from lexveil.release.inbox import release_name
 from lexveil.runtime.hashes import sha256
 
 
@@ -59,15 +61,15 @@ def test_a_row_that_is_there_twice_is_released_once(inbox: Inbox) -> None:
 def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.run()
-    spent, text = inbox.spent(), pq.read_table(inbox.published / "current.parquet")
+    spent, text = inbox.spent(), pq.read_table(inbox.archive / "current.parquet")
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
     report = inbox.run()
     assert (report.new, report.changed, report.duplicate, report.current) == (0, 1, 1, 2)
     assert inbox.spent() == pytest.approx(spent + 40.0)
-    index = pq.read_table(inbox.published / "index.parquet").to_pylist()
+    index = pq.read_table(inbox.archive / "index.parquet").to_pylist()
     assert [(row["version"], row["state"]) for row in index] == [(1, "current"), (1, "superseded"), (2, "current")]
     newest = pq.read_table(inbox.releases()[1] / "documents.parquet").to_pylist()
-    assert pq.read_table(inbox.published / "current.parquet").to_pylist() == [text.to_pylist()[0], *newest]
+    assert pq.read_table(inbox.archive / "current.parquet").to_pylist() == [text.to_pylist()[0], *newest]
     # Back to what it was is another change: what the reader then sees is drawn anew.
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     assert inbox.run().changed == 1
@@ -129,7 +131,7 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> Non
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     report = inbox.run(dry_run=True)
     assert (report.new, report.released, report.budget) == (2, 0, 40.0)
-    assert not inbox.published.exists() and not Path(".lexveil/ledger").exists()
+    assert not inbox.archive.exists() and not Path(".lexveil/ledger").exists()
     assert inbox.run().epsilon == pytest.approx(report.epsilon)
 
 
@@ -196,7 +198,7 @@ def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> 
     inbox.put("b.jsonl", {"id": 3, "title": None, "text": WORDS, "label": 7})
     report = inbox.run()
     assert (report.new, report.withdrawn, report.released) == (2, 1, 2)
-    rows = pq.read_table(inbox.published / "current.parquet").to_pylist()
+    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
     assert [(row["id"], row["label"], row["title"] is None) for row in rows] == [("1", "x", False), ("3", "7", True)]
     assert report.epsilon == pytest.approx(inbox.spent())
 
@@ -204,7 +206,7 @@ def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> 
 def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("id-of-mine", WORDS))
     inbox.run()
-    everything = [*files(inbox.published), *files(Path("artifacts/data_docs")), *files(Path(".lexveil"))]
+    everything = [*files(inbox.archive), *files(Path("artifacts/data_docs")), *files(Path(".lexveil"))]
     assert len(everything) > 8
     for file in everything:
         content = file.read_bytes()
@@ -223,7 +225,7 @@ def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
         pq.write_table(table, inbox.folder / f"{number}.parquet")
     inbox.configure(source="inbox/*.parquet", id_column="key", text_columns=["body"], columns=["label"])
     assert inbox.run().released == 2
-    rows = pq.read_table(inbox.published / "current.parquet").to_pylist()
+    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
     assert [(row["key"], row["label"]) for row in rows] == [("1", "x"), ("2", "y")]
     assert set(rows[0]) == {"key", "body", "label"}  # nothing that params.yaml does not name
 
@@ -271,3 +273,10 @@ def test_what_cannot_be_released_is_one_line(inbox: Inbox, values: dict[str, obj
 
 def test_an_empty_inbox_is_no_fault(inbox: Inbox) -> None:
     assert inbox.run().rows == 0
+
+
+def test_names_sort_as_releases_were_made_within_a_second_too() -> None:
+    moments = [datetime(2026, 1, 2, 3, 4, 5, microsecond, UTC) for microsecond in range(0, 10**6, 9_973)]
+    names = [release_name(moment) for moment in moments]
+    assert names == sorted(names)
+    assert names[0] > "20260102T030404Z-ffffffff" and names[-1] < "20260102T030406Z-00000000"  # of earlier versions

@@ -48,8 +48,8 @@ def arms(does):
 replace(module, name, dies)
 if after:
     replace("lexveil.ledger.transaction", after, arms)
-from lexveil.release.inbox import publish
-publish()
+from lexveil.release.inbox import release_inbox
+release_inbox()
 """
 
 
@@ -63,7 +63,7 @@ def killed(inbox: Inbox, module: str, name: str, call: int, after: str = "") -> 
 
 def sound(inbox: Inbox) -> None:
     """Nothing is left that is half written, and the ledger holds."""
-    for folder in (inbox.published, inbox.root / ".lexveil/work"):
+    for folder in (inbox.archive, inbox.root / ".lexveil/work"):
         assert not [file for file in files(folder) if "partial" in file.name]
     assert not (inbox.root / ".lexveil/work/release").exists()
     records = [
@@ -76,7 +76,7 @@ def sound(inbox: Inbox) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "call", "after", "was_paid"),
     [
-        ("lexveil.release.inbox", "_hash", 1, "", False),
+        ("lexveil.release.selection", "register_hashes", 1, "", False),
         ("lexveil.release.gate", "Gate._open", 1, "", False),  # reserved, outputs hidden
         (
             "lexveil.privatization.budget_charge",
@@ -95,7 +95,7 @@ def test_a_release_is_there_and_paid_or_neither(
 ) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     killed(inbox, module, name, call, after)
-    assert not (inbox.published / "current.parquet").exists()
+    assert not (inbox.archive / "current.parquet").exists()
     report = inbox.run()
     assert (report.new, report.duplicate) == ((0, 2) if was_paid else (2, 0))
     assert inbox.ids() == ["1", "2"] and len(inbox.releases()) == 1

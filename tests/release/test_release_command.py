@@ -40,16 +40,16 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys: pytest.CaptureFixt
     assert main.main(["release", "--dry-run"]) == 0
     out, _ = capsys.readouterr()
     assert out.splitlines()[0] == "2 rows: 2 new, 0 changed, 0 known or repeated, 0 withdrawn"
-    assert out.splitlines()[-1] == "dry run: nothing was done" and not tracked.published.exists()
+    assert out.splitlines()[-1] == "dry run: nothing was done" and not tracked.archive.exists()
     assert main.main(["release", "--json"]) == 0
     out, err = capsys.readouterr()
     report = json.loads(out)
     assert (report["released"], report["current"]) == (2, 2)
     assert SECRET not in out + err
     (release,) = tracked.releases()
-    pointers = sorted(path.name for path in tracked.published.glob("*.dvc"))
+    pointers = sorted(path.name for path in tracked.archive.glob("*.dvc"))
     assert pointers == sorted([f"{release.name}.dvc", "current.parquet.dvc", "index.parquet.dvc"])
-    assert not (tracked.published / ".gitignore").exists()
+    assert not (tracked.archive / ".gitignore").exists()
     assert json.loads(dvc(tracked, "status", "--json")) == {}
     ignored = subprocess.run(
         ["git", "status", "--short", "--untracked-files=all", "releases"],
@@ -58,15 +58,15 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys: pytest.CaptureFixt
     assert sorted(line.split("/")[1] for line in ignored.splitlines()) == pointers
 
     # A withdrawal changes the release's own pointer; DVC is told, and told by the next run if this one is killed.
-    before = (tracked.published / f"{release.name}.dvc").read_text()
+    before = (tracked.archive / f"{release.name}.dvc").read_text()
     (tracked.folder / "withdrawn.txt").write_text("2\n")
     tracked.run()
     assert dvc(tracked, "status", "--json").strip() != "{}"
     assert main.main(["release"]) == 0
-    assert "published now: 1 documents" in capsys.readouterr().out
+    assert "archived now: 1 documents" in capsys.readouterr().out
     assert json.loads(dvc(tracked, "status", "--json")) == {}
-    assert (tracked.published / f"{release.name}.dvc").read_text() != before
-    assert (tracked.published / "withdrawn.parquet.dvc").exists()
+    assert (tracked.archive / f"{release.name}.dvc").read_text() != before
+    assert (tracked.archive / "withdrawn.parquet.dvc").exists()
 
     # What is lost comes back, and nothing is paid for again meanwhile.
     shutil.rmtree(release)
@@ -84,4 +84,4 @@ def test_a_closed_gate_is_exit_code_one(tracked: Inbox, capsys: pytest.CaptureFi
     out, err = capsys.readouterr()
     (last,) = (line for line in err.splitlines() if line.startswith("lexveil release: "))
     assert out == "" and "releases/" in last and "the vocabulary knows" in last and SECRET not in err
-    assert list(tracked.published.iterdir()) == []
+    assert list(tracked.archive.iterdir()) == []

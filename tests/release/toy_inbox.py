@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from lexveil.ledger.ledger import Ledger
-from lexveil.release.inbox import ReleaseReport, publish
+from lexveil.release.inbox import release_inbox
+from lexveil.release.report import ReleaseReport
 
 SECRET = "zorblaxia"  # stands in every text and must not come out anywhere
 WORDS = "the government said the fire services in new south wales were there"
@@ -22,7 +23,7 @@ class Inbox:
     """An inbox, and what comes of it."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.folder, self.published = root, root / "inbox", root / "releases"
+        self.root, self.folder, self.archive = root, root / "inbox", root / "releases"
         self.folder.mkdir()
         self.configure(source="inbox", document_budget=40.0, gate={"min_coverage": 0.1, "max_length_ratio": None})
 
@@ -38,14 +39,14 @@ class Inbox:
         (self.folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def run(self, dry_run: bool = False) -> ReleaseReport:
-        return publish(dry_run)
+        return release_inbox(dry_run)
 
     def ids(self, file: Path | None = None) -> list[str]:
-        found: list[str] = pq.read_table(file or self.published / "current.parquet").column("id").to_pylist()
+        found: list[str] = pq.read_table(file or self.archive / "current.parquet").column("id").to_pylist()
         return found
 
     def releases(self) -> list[Path]:
-        return sorted(path for path in self.published.glob("*") if path.is_dir())
+        return sorted(path for path in self.archive.glob("*") if path.is_dir())
 
     def record(self, number: int = -1) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.releases()[number] / "documents.parquet.record.json").read_text())
@@ -62,8 +63,8 @@ class Inbox:
             return [state for (state,) in ledger.database.rows("select state from releases order by number")]
 
     def tree(self) -> dict[str, bytes]:
-        """Everything that is published."""
-        return {str(path.relative_to(self.root)): path.read_bytes() for path in files(self.published)}
+        """Everything that is archived."""
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in files(self.archive)}
 
 
 def files(folder: Path) -> Iterable[Path]:
