@@ -80,11 +80,12 @@ def index_page(results: Sequence[Mapping[str, Any]]) -> str:
         results: what each results.json holds.
     """
     rows = "".join(
-        f'<tr><td><i class="fas {"fa-check-circle" if one["success"] else "fa-times"}"></i></td>'
-        f'<td><a href="{escape(one["name"])}/index.html">{escape(one["name"])}</a></td>'
-        f"<td>{one['statistics']['successful_expectations']} of {one['statistics']['evaluated_expectations']}</td>"
-        f"<td>{escape(one['run_time'][:19])}</td></tr>"
-        for one in results
+        f'<tr><td><i class="fas {"fa-check-circle" if result["success"] else "fa-times"}"></i></td>'
+        f'<td><a href="{escape(result["name"])}/index.html">{escape(result["name"])}</a></td>'
+        f"<td>{result['statistics']['successful_expectations']} of "
+        f"{result['statistics']['evaluated_expectations']}</td>"
+        f"<td>{escape(result['run_time'][:19])}</td></tr>"
+        for result in results
     )
     head = "<tr><th>Status</th><th>Validation</th><th>Expectations that hold</th><th>Time (UTC)</th></tr>"
     return _page("Data Docs", "<p>Every validation of this project</p>", f"<table>{head}{rows}</table>")

@@ -15,7 +15,7 @@ PERSONAL = {
     "handles": r"(^|[^\w.+-])@\w{2,}",
     "urls": r"(?i)\b(https?|ftp) ?: ?/ ?/|\bwww ?\. ?[\w-]+ ?\.",
 }
-SAID = {
+DESCRIPTIONS = {
     "emails": "an e-mail address",
     "phones": "a telephone number",
     "numbers": "6 digits or more in a row",
@@ -48,8 +48,8 @@ def release_suite(
         none_of("n_stray", "There is no document that was not asked for", "{worst:,.0f} documents are stray", ours),
         none_of(
             "n_stray_tokens",
-            "Every token of the ledger belongs to a document",
-            "{worst:,.0f} tokens of the ledger belong to no document",
+            "Every token of the token log belongs to a document",
+            "{worst:,.0f} tokens of the token log belong to no document",
             ours,
         ),
         between(
@@ -64,13 +64,34 @@ def release_suite(
     rules += [
         between(
             column,
-            f"The {what} that the record says was spent is that of the ledger",
-            f"the record says another {what} of epsilon spent than the ledger ({{column}} {{worst:.3g}})",
+            f"The {what} that the record says was spent is that of the token log",
+            f"the record says another {what} of epsilon spent than the token log ({{column}} {{worst:.3g}})",
             ours,
             high=TOLERANCE,
         )
         for column, what in (("most_gap", "most"), ("mean_gap", "mean"))
     ]
+    rules += _limits(min_coverage, max_unprotected, max_length_ratio)
+    if personal:
+        rules += [
+            none_of(
+                f"n_{kind}",
+                f"No output holds what looks like {description}",
+                f"{{unexpected:,}} of {{checked:,}} documents hold what looks like {description} (up to {{worst:.0f}} "
+                "times)",
+                f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of the vocabulary: see "
+                "to policy.oov and the corpus, or set release.gate.pii: false",
+            )
+            for kind, description in DESCRIPTIONS.items()
+        ]
+    return suite_of("release", "documents", rules, ours)
+
+
+def _limits(
+    min_coverage: float | None, max_unprotected: float | None, max_length_ratio: float | None
+) -> list[Expectation]:
+    """The expectations that params.yaml: release.gate sets limits of."""
+    rules: list[Expectation] = []
     if min_coverage is not None:
         rules.append(
             between(
@@ -104,15 +125,4 @@ def release_suite(
                 high=max_length_ratio,
             )
         )
-    if personal:
-        rules += [
-            none_of(
-                f"n_{kind}",
-                f"No output holds what looks like {said}",
-                f"{{unexpected:,}} of {{checked:,}} documents hold what looks like {said} (up to {{worst:.0f}} times)",
-                f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of the vocabulary: see "
-                "to policy.oov and the corpus, or set release.gate.pii: false",
-            )
-            for kind, said in SAID.items()
-        ]
-    return suite_of("release", "documents", rules, ours)
+    return rules

@@ -1,11 +1,11 @@
-"""Run one suite over one frame in a real Great Expectations context: a record for DVC, pages for people, or a stop."""
+"""Runs a suite over a frame in a Great Expectations context: a record for DVC and Data Docs, or a failed check."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from os import fspath
@@ -52,20 +52,39 @@ class Docs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectationResult:
+    """One expectation that holds.
+
+    Attributes:
+        column: that it is about, several joined by commas; None for one about the whole table.
+        limits: min and max, as far as there are any.
+        checked: values or rows.
+        unexpected: how many of them were not as expected.
+    """
+
+    type: str
+    column: str | None
+    limits: dict[str, float]
+    checked: int
+    unexpected: int
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one suite said of one frame; it exists only if all of it held.
+    """The result of one suite on one frame; it exists only if all expectations hold.
 
     Attributes:
         name: of the validation, e.g. "plans/S1/1.0".
-        expectations: type, column, limits, checked and unexpected of each, in the order of the suite.
+        expectations: in the order of the suite.
     """
 
     name: str
-    expectations: list[dict[str, Any]]
+    expectations: list[ExpectationResult]
 
     def record(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """What DVC keeps: the same numbers give the same bytes, so no time, no run id and no path."""
-        return {"success": True, "suite": self.name, "expectations": self.expectations, "summary": dict(summary)}
+        expectations = [asdict(expectation) for expectation in self.expectations]
+        return {"success": True, "suite": self.name, "expectations": expectations, "summary": dict(summary)}
 
 
 def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: Docs) -> Verdict:
@@ -87,23 +106,22 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
     rules: list[Expectation] = list(suite.expectations)
     frame = with_missing(frame, rules)
     result = _checkpoint(name, suite, frame)
-    by_rule = {_identity(one): one for one in result.results}
+    by_rule = {_identity(outcome): outcome for outcome in result.results}
     results = [by_rule[_identity_of(rule)] for rule in rules]
     docs.put(name, _pages(name, suite, result, results), index_page)
-    broken = [(rule, one) for rule, one in zip(rules, results, strict=True) if not one.success]
+    broken = [(rule, outcome) for rule, outcome in zip(rules, results, strict=True) if not outcome.success]
     if broken:
         raise CheckFailed(_message(name, broken, frame, all_judged(rules), docs))
-    return Verdict(name, [_entry(rule, one) for rule, one in zip(rules, results, strict=True)])
+    return Verdict(name, [_entry(rule, outcome) for rule, outcome in zip(rules, results, strict=True)])
 
 
 def merge(name: str, verdicts: list[Verdict]) -> Verdict:
     """One verdict over several frames of the same kind: the numbers checked are added up, rule by rule."""
-    total: dict[tuple[str, str], dict[str, Any]] = {}
-    for entry in (entry for verdict in verdicts for entry in verdict.expectations):
-        key = (entry["type"], str(entry["column"]))
-        known = total.setdefault(key, {**entry, "checked": 0, "unexpected": 0})
-        known["checked"] += entry["checked"]
-        known["unexpected"] += entry["unexpected"]
+    total: dict[tuple[str, str | None], ExpectationResult] = {}
+    for result in (result for verdict in verdicts for result in verdict.expectations):
+        known = total.get((result.type, result.column), replace(result, checked=0, unexpected=0))
+        checked, unexpected = known.checked + result.checked, known.unexpected + result.unexpected
+        total[result.type, result.column] = replace(known, checked=checked, unexpected=unexpected)
     return Verdict(name, list(total.values()))
 
 
@@ -151,21 +169,14 @@ def _limits(rule: Expectation) -> dict[str, float]:
 
 def _counts(result: ExpectationValidationResult) -> tuple[int, int]:
     """How many were checked, and how many of them were not as expected."""
-    found = result.result
-    if "element_count" in found:
-        return int(found["element_count"]), int(found["unexpected_count"])
-    return int(found.get("observed_value") or 0), int(not result.success)
+    numbers = result.result
+    if "element_count" in numbers:
+        return int(numbers["element_count"]), int(numbers["unexpected_count"])
+    return int(numbers.get("observed_value") or 0), int(not result.success)
 
 
-def _entry(rule: Expectation, result: ExpectationValidationResult) -> dict[str, Any]:
-    checked, unexpected = _counts(result)
-    return {
-        "type": rule.expectation_type,
-        "column": ", ".join(judged(rule)) or None,
-        "limits": _limits(rule),
-        "checked": checked,
-        "unexpected": unexpected,
-    }
+def _entry(rule: Expectation, result: ExpectationValidationResult) -> ExpectationResult:
+    return ExpectationResult(rule.expectation_type, ", ".join(judged(rule)) or None, _limits(rule), *_counts(result))
 
 
 def _message(
@@ -195,11 +206,11 @@ def _message(
 def _has_raised(result: ExpectationValidationResult) -> bool:
     # One report for the expectation, or one for each number it needed.
     info = result.exception_info or {}
-    return any(one.get("raised_exception") for one in (info, *info.values()) if isinstance(one, dict))
+    return any(report.get("raised_exception") for report in (info, *info.values()) if isinstance(report, dict))
 
 
 def _furthest(rule: Expectation, frame: pd.DataFrame) -> dict[str, Any]:
-    """The row that breaks a limit most, with the value and the limit it breaks; empty for rules without limits."""
+    """The row that is furthest beyond a limit, with its value and the limit; empty for rules without limits."""
     limits, columns = _limits(rule), judged(rule)
     if not limits or len(columns) != 1 or frame.empty:
         return {}
@@ -208,8 +219,8 @@ def _furthest(rule: Expectation, frame: pd.DataFrame) -> dict[str, Any]:
     if excess.isna().all(axis=None):
         return {}
     end = excess.max().idxmax()
-    at = excess[end].idxmax()
-    return {str(key): value for key, value in frame.loc[at].items()} | {"worst": values.loc[at], "limit": limits[end]}
+    row = excess[end].idxmax()
+    return {str(key): value for key, value in frame.loc[row].items()} | {"worst": values.loc[row], "limit": limits[end]}
 
 
 @cache
@@ -243,8 +254,8 @@ def _plain(
 ) -> dict[str, Any]:
     """The checkpoint's result without tracebacks and without anything that could hold a value of the frame."""
     entries = []
-    for one in results:
-        known = cast(dict[str, Any], one.to_json_dict())
+    for outcome in results:
+        known = cast(dict[str, Any], outcome.to_json_dict())
         config = known["expectation_config"]
         kwargs = {key: value for key, value in config["kwargs"].items() if key != "batch_id"}
         entries.append(

@@ -73,13 +73,13 @@ def test_a_sound_release_passes(frame, docs: DataDocs) -> None:
     ("given", "limits", "says"),
     [
         ({"budget": 9.0}, {}, r"1 of 2 documents spend more than the budget \(epsilon_overrun up to 0\.111"),
-        ({"spent_most": 9.0}, {}, "another most of epsilon spent than the ledger"),
-        ({"spent_mean": 7.0}, {}, "another mean of epsilon spent than the ledger"),
+        ({"spent_most": 9.0}, {}, "another most of epsilon spent than the token log"),
+        ({"spent_mean": 7.0}, {}, "another mean of epsilon spent than the token log"),
         ({"outputs": [*OUTPUTS, ("z", "seis")]}, {}, "1 documents are stray"),
         (
             {"tokens": [*TOKENS, (7, "word", 0.0, "kept")]},
             {"max_unprotected": 0.9},
-            "1 tokens of the ledger belong to no",
+            "1 tokens of the token log belong to no",
         ),
         ({}, {"min_coverage": 0.81}, r"knows 80\.0% of the words, the limit is 81\.0%"),
         ({}, {"max_unprotected": 0.1}, r"16\.7% of the tokens are unprotected, the limit is 10\.0%"),

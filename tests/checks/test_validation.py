@@ -185,8 +185,8 @@ def test_verdicts_of_several_frames_add_up(docs):
     verdicts = [validate(name, suite(), frame(), docs) for name in ("a", "b")]
     merged = merge("both", verdicts)
     assert merged.name == "both"
-    assert [one["checked"] for one in merged.expectations] == [6] * 5
-    assert [one["checked"] for one in verdicts[0].expectations] == [3] * 5
+    assert [one.checked for one in merged.expectations] == [6] * 5
+    assert [one.checked for one in verdicts[0].expectations] == [3] * 5
 
 
 def test_nothing_is_sent_anywhere(docs, monkeypatch):
