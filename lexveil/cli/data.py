@@ -97,7 +97,7 @@ def use(
     json: Json = False,
     wait: Wait = False,
 ) -> int:
-    """Your own files: json.gz, jsonl, csv, tsv, parquet or txt, files or folders."""
+    """Your own files or folders: {formats}."""
     sources = sources_of(corpus)
     document_files = [path.absolute() for path in documents]
     root = in_project()

@@ -43,7 +43,7 @@ def text_of(app: App, chain: Sequence[str], defaults: Parameter | None) -> str:
     places = [each for each in arguments if not each.name.startswith("-")]
     options = [each for each in arguments if each.name.startswith("-")]
     usage = " ".join([usage, *(each.name if each.required else f"[{each.name}]" for each in places), "[OPTIONS]"])
-    blocks = [usage, inspect.getdoc(command) or ""]
+    blocks = [usage, _filled(inspect.getdoc(command) or "")]
     if places:
         blocks.append(_table("arguments", [(each.name, _about(each)) for each in places]))
     titles = dict.fromkeys(["options", *map(_title, options)])
@@ -59,7 +59,20 @@ HELP = ("-h, --help", "print this and exit")
 def _summary(app: App) -> str:
     """The first line of a command's help, without its full stop."""
     about = inspect.getdoc(app.default_command) if app.default_command else app.help
-    return (about or "").partition("\n")[0].rstrip(".")
+    return _filled((about or "").partition("\n")[0].rstrip("."))
+
+
+def _filled(text: str) -> str:
+    """Replace {formats} and {mechanisms} by their names; registries are loaded only where a help text asks."""
+    if "{formats}" in text:
+        from lexveil.formats.registry import known_names
+
+        text = text.replace("{formats}", known_names())
+    if "{mechanisms}" in text:
+        from lexveil.mechanisms import mechanism_names
+
+        text = text.replace("{mechanisms}", ", ".join(mechanism_names()))
+    return text
 
 
 def _title(argument: Argument) -> str:
@@ -81,11 +94,7 @@ def _value(argument: Argument) -> str:
 
 
 def _about(argument: Argument) -> str:
-    text = argument.parameter.help or ""
-    if "{mechanisms}" in text:  # asked only here: the registry loads NumPy
-        from lexveil.mechanisms import mechanism_names
-
-        text = text.replace("{mechanisms}", ", ".join(mechanism_names()))
+    text = _filled(argument.parameter.help or "")
     if argument.required and argument.name.startswith("-"):
         return f"{text} (required)"
     default = argument.field_info.default

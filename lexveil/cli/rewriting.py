@@ -84,7 +84,7 @@ class Rewriting:
     ] = None
     format: Annotated[
         str | None,
-        option("how standard input is written: jsonl (the default), csv, tsv, txt, csv.gz, …", "F", group="input"),
+        option("the format of standard input: {formats} (default: jsonl)", "F", group="input"),
     ] = None
     workers: Annotated[
         int | None,

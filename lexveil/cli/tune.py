@@ -26,7 +26,7 @@ def tune(
     words: Annotated[
         Path | None,
         option(
-            "csv, tsv, jsonl or parquet with columns word (or text) and label (default: a document set of such words)",
+            "a table with columns word (or text) and label (default: a document set of such words)",
             "FILE",
         ),
     ] = None,

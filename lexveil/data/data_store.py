@@ -165,7 +165,7 @@ def _notes(summary: dict[str, Any], corpus: Mapping[str, dict[str, Any]]) -> Ite
         if facts["skipped_blank"]:
             yield f"{where}: {facts['skipped_blank']:,} rows without text were skipped"
         if facts.get("skipped_unusable"):
-            yield f"{where}: {facts['skipped_unusable']:,} texts with NUL or half a surrogate pair were skipped"
+            yield f"{where}: {facts['skipped_unusable']:,} texts with NUL or an unpaired surrogate were skipped"
         if facts["dropped_columns"]:
             yield f"{where}: columns dropped: {names(facts['dropped_columns'])}"
     for dataset, facts in (summary["documents"] or {}).items():

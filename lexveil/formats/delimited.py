@@ -62,7 +62,7 @@ class Delimited(LineFormat):
                     "example by iconv -f UTF-16 -t UTF-8"
                 )
             if header.count(column) > 1:
-                raise RequestError(f"{where}, line 1: the column {name(column)} stands there twice; rename one")
+                raise RequestError(f"{where}, line 1: duplicate column {name(column)}; rename one")
         return Table(source, header, _rows(records, header, where), end)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102

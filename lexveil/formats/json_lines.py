@@ -94,7 +94,7 @@ def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) ->
             number = columns.index(key)
             if number in order:
                 where = source.location(line_number)
-                raise RequestError(f"{where}: {name(key)} is there twice in the object; remove one")
+                raise RequestError(f"{where}: duplicate key {name(key)} in the object; remove one")
             pieces.append(line[done:position])
             order.append(number)
             done = end

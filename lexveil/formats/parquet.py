@@ -132,7 +132,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
         )
     for column in columns:
         if columns.count(column) > 1:
-            raise RequestError(f"{where}: the column {name(column)} is there twice; rename one")
+            raise RequestError(f"{where}: duplicate column {name(column)}; rename one")
     return file
 
 

@@ -28,7 +28,7 @@ def text_value(value: object, column: str, where: str) -> str | None:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise RequestError(f"{where}: {name(column)} holds half a surrogate pair; remove it") from None
+        raise RequestError(f"{where}: {name(column)} holds an unpaired surrogate; remove it") from None
     return value
 
 

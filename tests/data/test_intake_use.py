@@ -190,11 +190,11 @@ BOTH: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "not UTF-8 parquet": ("f.parquet", b"latin1", ("row 3", "not UTF-8")),
     "a NUL character": ("f.jsonl", lines(GOOD, {"text": f"{SECRET}\0"}), ("line 2", "NUL")),
     "a NUL byte": ("f.txt", b"ok\nZanzibar\0\n", ("line 2", "NUL")),
-    "half a surrogate pair": ("f.jsonl", lines(GOOD, {"text": f"{SECRET}\ud800"}), ("line 2", "surrogate")),
+    "an unpaired surrogate": ("f.jsonl", lines(GOOD, {"text": f"{SECRET}\ud800"}), ("line 2", "surrogate")),
     "too many fields": ("f.csv", b"text,label\na,1\nZanzibar,b,1\n", ("line 3", "3 fields", "2")),
     "too few fields": ("f.csv", b'text,label\n"a\nb",1\nZanzibar\n', ("line 4", "1 fields")),
     "an open quote": ("f.csv", b'text\nok\n"Zanzibar\n', ("line 3", "not valid CSV")),
-    "a column twice": ("f.csv", b"text,text\na,b\n", ("`text`", "twice")),
+    "a column twice": ("f.csv", b"text,text\na,b\n", ("`text`", "duplicate")),
     "another ending": ("f.docx", b"PK", ("known are",)),
 }
 DOCUMENTS: dict[str, tuple[str, bytes, tuple[str, ...]]] = {

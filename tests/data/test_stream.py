@@ -352,7 +352,7 @@ def test_texts_that_nothing_can_carry_are_left_out_and_counted(root: Path) -> No
     summary = use(root)
     assert list(corpus(root).values()) == [["a", "e"]]
     assert (summary["corpus"]["skipped_unusable"], summary["corpus"]["skipped_blank"]) == (2, 1)
-    assert "corpus: 2 texts with NUL or half a surrogate pair were skipped" in summary["notes"]
+    assert "corpus: 2 texts with NUL or an unpaired surrogate were skipped" in summary["notes"]
 
 
 def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:

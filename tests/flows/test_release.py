@@ -14,7 +14,7 @@ from scratch_project import ROOT, Project
 
 from flows import release as release_flow
 from lexveil.config import load_params
-from lexveil.release.inbox import ReleaseReport
+from lexveil.release.report import ReleaseReport
 
 pytestmark = pytest.mark.slow
 

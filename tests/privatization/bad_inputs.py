@@ -104,8 +104,8 @@ BAD: dict[str, Bad] = {
     "a NUL byte, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "Zanzibar\0"}\n'),
     "a NUL character, JSON": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET}\0"})),
     "a NUL character, Parquet": Bad("f.parquet", parquet(texts("ok", f"{SECRET}\0"))),
-    "half a surrogate pair": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET}\ud800"})),
-    "half a surrogate pair in another column": Bad(
+    "an unpaired surrogate": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET}\ud800"})),
+    "an unpaired surrogate in another column": Bad(
         "f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT
     ),
     "surrogates as bytes": Bad("f.txt", b"ok\nZanzibar \xed\xa0\x80\n"),

@@ -386,7 +386,7 @@ def test_the_python_call_on_a_relation(ready: Path) -> None:
         (["a", 5], {}, "text 2: `values` holds a number, not text"),
         (["a", b"Zanzibar"], {}, "text 2: `values` holds bytes, not text"),
         (["a", "Zanzibar\0"], {}, "text 2: `values` holds a NUL character"),
-        (["a", "Zanzibar\ud800"], {}, "text 2: `values` holds half a surrogate pair"),
+        (["a", "Zanzibar\ud800"], {}, "text 2: `values` holds an unpaired surrogate"),
         (["a"], {"subjects": ["x", "y"]}, "subjects: 2 for 1 texts"),
         (["a"], {"subjects": [None]}, "text 1: its subject is empty"),
         ("Zanzibar", {}, "values: a str; give a list"),
