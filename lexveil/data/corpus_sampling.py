@@ -139,20 +139,20 @@ def announce(plans: Sequence[Plan], root: Path) -> None:
     kept = 0.0
     for plan in plans:
         total = sum(shard.size for shard in plan.shards)
-        there = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
+        done = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
         kept += plan.share * total
         line = f"corpus: {plan.remote.address}: {len(plan.shards):,} of {len(plan.remote.shards):,} shards"
-        line += f", {size(total - there)} to read" + (f" ({size(there)} were read before)" if there else "")
+        line += f", {size(total - done)} to read" + (f" ({size(done)} were read before)" if done else "")
         line += f"; a share of {plan.share:g} of the documents is kept"
         if plan.n_expected is not None:
             line += f", about {round(plan.share * plan.n_expected):,} of {plan.n_expected:,}"
         print(f"{line}, about {size(plan.share * total)}", file=sys.stderr, flush=True)
     free = shutil.disk_usage(root).free
     # Once in data/, once in DVC's cache, where the disk cannot link the two.
-    said = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
+    disk = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
     if free < kept:
-        raise RequestError(f"{said}. Free some, or take less by --max-documents, --share or --shards")
-    print(f"caution: {said}" if free < 2 * kept else said, file=sys.stderr, flush=True)
+        raise RequestError(f"{disk}. Free some, or take less by --max-documents, --share or --shards")
+    print(f"caution: {disk}" if free < 2 * kept else disk, file=sys.stderr, flush=True)
 
 
 def stream_corpus(plan: Plan, folder: Path, root: Path) -> dict[str, Any]:
@@ -298,8 +298,8 @@ def finished(plan: Plan, shard: Shard, root: Path) -> dict[str, Any] | None:
     # The path before the name has the commit in it, and most commits leave the shards as they were.
     known = Path(facts["name"]).name, facts["size"], facts["etag"]
     same = known == (Path(shard.name).name, shard.size, shard.etag)
-    there = not facts["documents"] or _packed(folder, shard).exists()
-    return facts if same and there else None
+    is_there = not facts["documents"] or _packed(folder, shard).exists()
+    return facts if same and is_there else None
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:

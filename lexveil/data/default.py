@@ -91,7 +91,7 @@ def stored_gzip(content: bytes) -> bytes:
     Any gzip reads it, and no compressor has a say in its bytes: zlib and zlib-ng, of which a Python may have either,
     compress the same text to different bytes, and the hash in data.dvc would hold on some machines only.
     """
-    blocks = [content[at : at + 65_535] for at in range(0, len(content), 65_535)] or [b""]
+    blocks = [content[start : start + 65_535] for start in range(0, len(content), 65_535)] or [b""]
     out = [b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"]  # deflate; no flags, no time, no file name; system unknown
     for number, block in enumerate(blocks, 1):
         size = len(block)

@@ -1,4 +1,4 @@
-"""Corpora that lie elsewhere: addresses that fsspec opens, their shards, and reading that outlives a bad connection.
+"""Remote corpora: addresses that fsspec opens, their shards, and reading that survives a broken connection.
 
 Nothing is kept of what is read. What an error says of itself is not repeated: it may hold an address with a key in it.
 """
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Refused(RequestError):
-    """What was asked for is not to be had there, however often one asks."""
+    """A request that fails however often it is repeated."""
 
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
@@ -47,7 +47,7 @@ TRANSIENT = {
     "ConnectionError", "TimeoutError", "Timeout", "TransportError", "ChunkedEncodingError", "ClientConnectionError",
     "ClientPayloadError", "IncompleteRead", "ProtocolError",
 }  # fmt: skip
-# What a server says in passing: it was too slow, too much was asked of it, or it is not well (5xx).
+# Temporary states of a server: too slow, too many requests; and 5xx.
 TRANSIENT_STATUS = {408, 425, 429}
 
 
@@ -155,14 +155,14 @@ def find_remote(address: str) -> Remote:
 def _hub_url(address: str) -> tuple[str, str | None]:
     """The address of a data set of the hub as its file system wants it, at its present commit; and that commit."""
     where = shown_address(address)
-    found = HUB.fullmatch(address)
-    if found is None or found["repo"].split("/")[0] in ("datasets", "spaces", "models", "buckets"):
+    parts = HUB.fullmatch(address)
+    if parts is None or parts["repo"].split("/")[0] in ("datasets", "spaces", "models", "buckets"):
         raise RequestError(f"{where}: not of the form hf://[datasets/]ORG/NAME[@REVISION]/PATH")
-    commit = persistent(where, lambda: hub_commit(found["repo"], found["revision"]))
+    commit = persistent(where, lambda: hub_commit(parts["repo"], parts["revision"]))
     # A revision with a slash is one of the hub's own refs, which its file system takes as they are.
-    revision = commit or found["revision"]
-    at = f"@{revision}" if revision else ""
-    return f"hf://datasets/{found['repo']}{at}/{found['path'] or ''}", commit
+    revision = commit or parts["revision"]
+    suffix = f"@{revision}" if revision else ""
+    return f"hf://datasets/{parts['repo']}{suffix}/{parts['path'] or ''}", commit
 
 
 def hub_commit(repo: str, revision: str | None) -> str | None:

@@ -29,7 +29,7 @@ from lexveil.formats.messages import shown
 from lexveil.text.tokenize import normal_form, sentences
 from lexveil.types import Vectors
 
-Row = tuple[int, bytes, npt.NDArray[np.float32]]  # place (a line, or a word of a binary file), word, vector
+Row = tuple[int, bytes, npt.NDArray[np.float32]]  # number (of a line, or a word of a binary file), word, vector
 Form = Literal["glove text", "word2vec text", "word2vec binary"]
 
 LINE_LIMIT = 2**20  # bytes
@@ -99,9 +99,9 @@ def _collect(
     blocks: list[Vectors] = []
     block = np.empty((CHUNK, dimensions), dtype=np.float32)
     n_read, whole = 0, True
-    for place, word, vector in rows:
+    for number, word, vector in rows:
         if not np.isfinite(vector).all():
-            raise RequestError(f"{_at(path, form, place)}: a number is not finite")
+            raise RequestError(f"{_location(path, form, number)}: a number is not finite")
         n_read += 1
         reason = "repeated" if word in surfaces else _unusable(word)
         surfaces.add(word)
@@ -111,10 +111,10 @@ def _collect(
             left_out[reason] += 1
             continue
         taken.add(token)
-        at = len(tokens) % CHUNK
-        if at == 0 and tokens:
+        row = len(tokens) % CHUNK
+        if row == 0 and tokens:
             blocks.append(block.copy())
-        block[at] = vector
+        block[row] = vector
         tokens.append(token)
         if len(tokens) == max_words:
             whole = False
@@ -140,8 +140,8 @@ def _unusable(word: bytes) -> str | None:
     return None if sentences(text) == [[normal_form(text)]] else "no_token"
 
 
-def _at(path: Path, form: Form, place: int) -> str:
-    return f"{shown(path)}, {'word' if form == 'word2vec binary' else 'line'} {place:,}"
+def _location(path: Path, form: Form, number: int) -> str:
+    return f"{shown(path)}, {'word' if form == 'word2vec binary' else 'line'} {number:,}"
 
 
 def _rows(stream: IO[bytes], path: Path) -> tuple[Form, int | None, int, Iterator[Row]]:
@@ -176,13 +176,13 @@ def _check_dimensions(path: Path, dimensions: int) -> None:
 def _text_rows(line: bytes, number: int, stream: IO[bytes], path: Path, form: Form, dimensions: int) -> Iterator[Row]:
     while line:
         if len(line) == LINE_LIMIT:
-            raise RequestError(f"{_at(path, form, number)}: longer than a word and its numbers can be")
+            raise RequestError(f"{_location(path, form, number)}: longer than a word and its numbers can be")
         word, vector = _split(line, dimensions)
         if vector is None:
             if line.strip():
-                raise RequestError(f"{_at(path, form, number)}: {_fault(line, dimensions)}")
+                raise RequestError(f"{_location(path, form, number)}: {_fault(line, dimensions)}")
             if stream.read(1):
-                raise RequestError(f"{_at(path, form, number)}: an empty line")
+                raise RequestError(f"{_location(path, form, number)}: an empty line")
             return
         yield number, word, vector
         line = stream.readline(LINE_LIMIT)
@@ -249,7 +249,8 @@ def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensi
         end = kept.find(b" ", position, position + WORD_LIMIT)
         if end < 0 or len(kept) < end + 1 + width:
             what = "truncated" if end >= 0 or len(kept) - position < WORD_LIMIT else "no end of the word is found"
-            raise RequestError(f"{_at(path, 'word2vec binary', number)} of {size:,}: {what}; fetch the file again")
+            where = _location(path, "word2vec binary", number)
+            raise RequestError(f"{where} of {size:,}: {what}; fetch the file again")
         vector = np.frombuffer(kept, dtype="<f4", count=dimensions, offset=end + 1)
         yield number, kept[position:end], vector
         position = end + 1 + width

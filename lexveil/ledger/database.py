@@ -104,7 +104,7 @@ class Database:
         self.con.close()
 
     def _patiently(self, action: Callable[[], T]) -> T:
-        end, said = time.monotonic() + self._patience, False
+        end, is_waiting = time.monotonic() + self._patience, False
         while True:
             try:
                 return action()
@@ -116,17 +116,17 @@ class Database:
                         f"{self.file}: another process has held the ledger for more than {self._patience:g} s; "
                         "try again when it has ended"
                     ) from None
-                if not said:
+                if not is_waiting:
                     print(f"waiting for another process that uses the ledger {self.file}", file=sys.stderr, flush=True)
-                    said = True
+                    is_waiting = True
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Say in words what SQLite reports."""
+        """Turn what SQLite reports into words."""
         try:
             yield
         except sqlite3.Error as error:
-            raise RequestError(f"{self.file}: {_said(error)}") from None
+            raise RequestError(f"{self.file}: {_reason(error)}") from None
 
 
 def durable(con: sqlite3.Connection) -> None:
@@ -140,7 +140,7 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _said(error: sqlite3.Error) -> str:
+def _reason(error: sqlite3.Error) -> str:
     code = _code(error)
     if code == sqlite3.SQLITE_FULL:
         return "the disk is full; nothing was changed. Free some space and try again"

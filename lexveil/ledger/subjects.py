@@ -58,7 +58,7 @@ def as_keys(hashes: Iterable[bytes]) -> Keys:
 def as_bytes(keys: Keys) -> list[bytes]:
     """Hashes as bytes."""
     joined = keys.astype(">u8").tobytes()
-    return [joined[at : at + HASH_BYTES] for at in range(0, len(joined), HASH_BYTES)]
+    return [joined[start : start + HASH_BYTES] for start in range(0, len(joined), HASH_BYTES)]
 
 
 def fingerprint(salt: bytes) -> str:
