@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar, Literal, NamedTuple, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
 from lexveil.formats.messages import name, names, shown
 from lexveil.formats.values import plain_value, text_value
+
+if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help that lists formats comes at once
+    from lexveil.types import Flags
 
 Formulas = Literal["keep", "quote", "refuse"]  # what becomes of a rewritten cell that a spreadsheet would compute
 
@@ -159,7 +159,7 @@ class Writer(ABC):
         self.files.__exit__(*failure)  # type: ignore[arg-type]
 
     @abstractmethod
-    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+    def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
         """Write the rows of a chunk for which ``keep`` is true, with other texts."""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS = 2_000  # of a chunk, at most
 CHARACTERS = 2**19  # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
@@ -67,10 +68,14 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column of an Arrow type holds texts."""
+    import pyarrow as pa
+
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def rewritten_type(kind: pa.DataType) -> pa.DataType:
     """The type of rewritten texts: that of the texts. A dictionary gets room, because equal texts become different."""
+    import pyarrow as pa
+
     return pa.dictionary(pa.int32(), kind.value_type) if pa.types.is_dictionary(kind) else kind

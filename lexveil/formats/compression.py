@@ -10,8 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-import pyarrow as pa
-
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 
@@ -66,12 +64,16 @@ class Zstandard(Compression):
     magic = b"\x28\xb5\x2f\xfd"
 
     def reader(self, stream: Any) -> Any:  # noqa: D102
+        import pyarrow as pa
+
         return pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
 
     def read(self, reader: Any, buffer: Any) -> int:  # noqa: D102
         return int(reader.readinto(buffer))
 
     def writer(self, stream: IO[bytes]) -> Any:  # noqa: D102
+        import pyarrow as pa
+
         return pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(stream), mode="w"), "zstd")
 
 

@@ -8,15 +8,15 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import IO, TYPE_CHECKING, Any
 
 from lexveil.errors import RequestError
 from lexveil.formats.base import Format, Formulas, Source, Table, Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.compression import COMPRESSIONS, DAMAGE, compressed, expanded_head
+
+if TYPE_CHECKING:
+    from lexveil.types import Flags
 
 LINE_LIMIT = 16 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -54,9 +54,9 @@ class LineWriter(Writer):
         self.stream: Any = compressed(stream, table.source.compression, self.files)
         self.header = form.header(table)
 
-    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
+    def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
         """Write the chosen rows."""
-        content = self.format.encode(chunk, texts, np.flatnonzero(keep).tolist(), self)
+        content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
         self.stream.write((self.header + content).encode("utf-8"))
         self.header = ""
 

@@ -1,27 +1,14 @@
-"""Parquet: one document per row; every column keeps its type."""
+"""Parquet: one document per row; every column keeps its type. Arrow is imported once a file is opened."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from lexveil.errors import RequestError
-from lexveil.formats import chunks
-from lexveil.formats.base import Format, Formulas, Row, Source, Table, TableRequest, Writer
-from lexveil.formats.chunks import Chunk, ParsedRow, Texts, gather, is_text, rewritten_type
-from lexveil.formats.compression import RATIO_LIMIT, is_implausible
-from lexveil.formats.messages import name, no_documents
+from lexveil.formats.base import Format, Formulas, Source, Table, TableRequest, Writer
+from lexveil.formats.chunks import Chunk
 from lexveil.formats.registry import register
-
-BATCH_ROWS = 1024  # read at a time where nothing is written back
 
 
 @register
@@ -37,132 +24,21 @@ class Parquet(Format):
     is_streamable = False
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
-        file = _open(stream, source)
-        columns: list[str] = file.schema_arrow.names
-        chosen = None
-        if request.others is not None:
-            chosen = [column for column in columns if column in request.others or column in request.texts]
-        return Table(source, columns, _rows(file, chosen, source.shown), file)
+        from lexveil.formats.parquet_tables import open_parquet
+
+        return open_parquet(stream, source, request)
 
     def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: ARG002, D102
-        where, file = table.source.shown, table.layout
-        for column in request.texts:
-            kind = file.schema_arrow.field(column).type
-            if not is_text(kind):
-                raise RequestError(
-                    f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another --text-column"
-                )
-        chosen = [*dict.fromkeys([*request.texts, *([request.subject] if request.subject else [])])]
-        locate, parse = table.source.location, request.parse
-        number = 0
-        try:
-            for batch in file.iter_batches(batch_size=chunks.ROWS):
-                values = _python_rows(batch.select(chosen), number, where)
-                rows = (ParsedRow(line, *parse(row, locate(line)), None) for line, row in enumerate(values, number + 1))
-                start = 0
-                for chunk in gather(rows, request.subject is not None):
-                    yield replace(chunk, first=number + start + 1, rest=batch.slice(start, len(chunk)))
-                    start += len(chunk)
-                number += batch.num_rows
-        except (pa.ArrowException, OSError):
-            raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
+        from lexveil.formats.parquet_tables import parquet_chunks
+
+        return parquet_chunks(table, request)
 
     def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
-        try:
-            return float(pq.ParquetFile(stream).metadata.num_rows) / size
-        except pa.ArrowException:
-            raise RequestError(f"{source.shown}: not a Parquet file, or a damaged one") from None
+        from lexveil.formats.parquet_tables import count_rows
+
+        return count_rows(stream, source) / size
 
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
+        from lexveil.formats.parquet_tables import ParquetWriter
+
         return ParquetWriter(table, columns, out, formulas)
-
-
-class ParquetWriter(Writer):
-    """Writes Parquet with the source's schema, but for dictionaries of texts (``rewritten_type``)."""
-
-    def __init__(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
-        super().__init__(table, columns, formulas)
-        self.schema = table.layout.schema_arrow
-        for column in columns:
-            field = self.schema.field(column)
-            position = self.schema.get_field_index(column)
-            self.schema = self.schema.set(position, field.with_type(rewritten_type(field.type)))
-        self.writer = self.files.enter_context(pq.ParquetWriter(out, self.schema, compression="zstd"))
-
-    def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
-        """Write the chosen rows."""
-        batch: pa.RecordBatch = chunk.rest
-        for number, column in enumerate(self.columns):
-            position = batch.schema.get_field_index(column)
-            rewritten = pa.array([row[number] for row in texts], pa.large_string())
-            field = self.schema.field(position)
-            batch = batch.set_column(position, field, rewritten.cast(field.type))
-        # Runs of rows, because Arrow cannot filter every type (string_view).
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]))).tolist()
-        runs = [batch.slice(start, stop - start) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
-        if runs:
-            self.writer.write_table(pa.Table.from_batches(runs))
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """A type without the fields in it, whose names are the user's."""
-    return str(kind).partition("<")[0]
-
-
-def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
-    """Open a Parquet file.
-
-    Raises:
-        RequestError: if it is empty, damaged, or has a duplicate column.
-    """
-    where = source.shown
-    try:
-        file = pq.ParquetFile(stream)
-        columns = file.schema_arrow.names
-    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last one from names that are no UTF-8
-        if stream.seek(0, io.SEEK_END) == 0:
-            raise no_documents(where) from None
-        raise RequestError(f"{where}: not a Parquet file, truncated or damaged; copy or write it again") from None
-    expanded_size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
-    size = stream.seek(0, io.SEEK_END)
-    if is_implausible(size, expanded_size):
-        raise RequestError(
-            f"{where}: {expanded_size // 2**20} MiB would come out of {size // 2**10} KiB, more than "
-            f"{RATIO_LIMIT} times as much: not what packed text looks like. If it is, write it again uncompressed"
-        )
-    for column in columns:
-        if columns.count(column) > 1:
-            raise RequestError(f"{where}: duplicate column {name(column)}; rename one")
-    return file
-
-
-def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterator[Row]:
-    number = 0
-    try:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-            for values in _python_rows(batch, number, where):
-                number += 1
-                yield Row(number, number, values)
-    except (pa.ArrowException, OSError):
-        raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
-
-
-def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, Any]]:
-    """The rows of a batch as Python values, ``before`` rows being ahead of it.
-
-    Raises:
-        RequestError: naming file and row, if a value has no Python counterpart.
-    """
-    try:
-        rows: list[dict[str, Any]] = batch.to_pylist()
-        return rows
-    except (ValueError, OverflowError):  # among them UnicodeDecodeError; now find the row
-        pass
-    for row in range(batch.num_rows):
-        try:
-            batch.slice(row, 1).to_pylist()
-        except UnicodeDecodeError:
-            raise RequestError(f"{where}, row {before + row + 1}: not UTF-8; write the file again") from None
-        except (ValueError, OverflowError):
-            raise RequestError(f"{where}, row {before + row + 1}: a date or number out of range; correct it") from None
-    raise AssertionError("a batch cannot be converted although each of its rows can")

@@ -34,7 +34,8 @@ def register(kind: type[F]) -> type[F]:
 def formats() -> tuple[Format, ...]:
     """All formats, in the order in which lists name them."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        importlib.import_module(f"{__package__}.{module.name}")
+        if not module.name.endswith("_tables"):  # what a format needs once a file is opened
+            importlib.import_module(f"{__package__}.{module.name}")
     return tuple(sorted(_REGISTERED.values(), key=lambda form: (form.rank, form.name)))
 
 
