@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +107,7 @@ def use(
 
     with build_lock(wait):
         request = SampleRequest(max_documents, share, shards)
-        show(data_store.use(sources, document_files, text_column, root, request), json)
+        show(asdict(data_store.use(sources, document_files, text_column, root, request)), json)
     return 0
 
 
@@ -116,7 +117,7 @@ def status(*, json: Json = False) -> int:
     root = in_project()
     from lexveil.data import data_store
 
-    show(data_store.status(root), json)
+    show(asdict(data_store.status(root)), json)
     return 0
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lexveil.data.reading_progress import Meter
 from lexveil.errors import RequestError
@@ -56,11 +56,30 @@ class Shards:
         return self.folder / f"{shard:05d}.partial"
 
 
-def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "text") -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusReport:
+    """What was written of a corpus.
+
+    Attributes:
+        files: that were read.
+        shards: that were written.
+        json_bytes: before compression.
+        skipped_blank: rows without text.
+        dropped_columns: that the corpus has no use for.
+    """
+
+    files: int
+    shards: int
+    documents: int
+    skipped_blank: int
+    json_bytes: int
+    dropped_columns: list[str]
+
+
+def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "text") -> CorpusReport:
     """Write every document of ``sources`` into shards in ``folder``, in order; memory does not grow with the corpus.
 
-    Rows without text (null, empty or blank) are left out and counted. Returns files, documents, skipped_blank, shards,
-    json_bytes and dropped_columns.
+    Rows without text (null, empty or blank) are left out and counted.
 
     Raises:
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
@@ -93,11 +112,11 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
         count = shards.finish()
     finally:
         shards.close()
-    return {
-        "files": len(sources),
-        "documents": documents,
-        "skipped_blank": skipped,
-        "shards": count,
-        "json_bytes": json_bytes,
-        "dropped_columns": [column for column in dropped if column != text_column and column not in KEYS],
-    }
+    return CorpusReport(
+        files=len(sources),
+        shards=count,
+        documents=documents,
+        skipped_blank=skipped,
+        json_bytes=json_bytes,
+        dropped_columns=[column for column in dropped if column != text_column and column not in KEYS],
+    )

@@ -17,10 +17,11 @@ import shutil
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
+from lexveil.data.corpus import CorpusReport
 from lexveil.data.reading_progress import StreamMeter
 from lexveil.data.remote import Refused, Remote, RemoteFile, Shard
 from lexveil.errors import RequestError
@@ -37,7 +38,6 @@ ORIGIN = "origin.json"  # beside the shards: where they came from
 
 PROBE = 8 * 2**20  # bytes of the first shard that documents per byte are estimated from
 MARGIN = 1.1  # more documents than are wanted, because their number is an estimate
-COUNTS = ("read", "documents", "skipped_blank", "skipped_unusable", "json_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,37 @@ class Plan:
         """Where finished shards lie until all are there. Shards that are asked for later find the earlier ones."""
         key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
         return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class ShardReport:
+    """What was read and kept of a shard, beside what it was known by then."""
+
+    name: str
+    size: int
+    etag: str | None
+    read: int = 0
+    documents: int = 0
+    skipped_blank: int = 0
+    skipped_unusable: int = 0
+    json_bytes: int = 0
+    dropped_columns: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleReport(CorpusReport):
+    """What was kept of a remote corpus: the share of documents, and where they came from.
+
+    Attributes:
+        read: documents, of which ``documents`` are kept.
+        skipped_unusable: texts that no later step can carry.
+    """
+
+    read: int
+    skipped_unusable: int
+    share: float
+    address: str
+    commit: str | None
 
 
 def uniform(text: str, seed: int) -> float:
@@ -155,14 +186,11 @@ def announce(plans: Sequence[Plan], root: Path) -> None:
     print(f"caution: {disk}" if free < 2 * kept else disk, file=sys.stderr, flush=True)
 
 
-def stream_corpus(plan: Plan, folder: Path, root: Path) -> dict[str, Any]:
+def stream_corpus(plan: Plan, folder: Path, root: Path) -> SampleReport:
     """Write the documents that are kept into ``folder``, one shard for each that was read, and where they came from.
 
     A shard in which nothing is kept has no file. What an interrupted call finished is not read again, unless size or
     etag have changed. The finished shards stay in ``root`` until ``forget``.
-
-    Returns:
-        as ``write_corpus``, and read, skipped_unusable, share, address and commit.
 
     Raises:
         RequestError: naming shard and row of the first fault; if nothing is kept.
@@ -173,23 +201,22 @@ def stream_corpus(plan: Plan, folder: Path, root: Path) -> dict[str, Any]:
     pending = [shard for shard in plan.shards if finished(plan, shard, root) is None]
     meter = StreamMeter("corpus", len(pending), sum(shard.size for shard in pending))
     for shard in pending:
-        facts = keep_from(plan, shard, _packed(staged, shard), meter)
-        write_json(facts, _state(staged, shard))
+        write_json(asdict(keep_from(plan, shard, _packed(staged, shard), meter)), _state(staged, shard))
     meter.finish()
-    states = [cast(dict[str, Any], finished(plan, shard, root)) for shard in plan.shards]
-    total = {key: sum(state[key] for state in states) for key in COUNTS}
-    if not total["documents"]:
+    reports = [cast(ShardReport, finished(plan, shard, root)) for shard in plan.shards]
+    n_read, n_blank = sum(report.read for report in reports), sum(report.skipped_blank for report in reports)
+    if not any(report.documents for report in reports):
         why = (
             "take a larger --share"
-            if total["read"] > total["skipped_blank"]
+            if n_read > n_blank
             else f"every row of {name(plan.text_column)} is empty; choose another --text-column"
         )
-        raise RequestError(f"{plan.remote.address}: of {total['read']:,} documents none is kept; {why}")
+        raise RequestError(f"{plan.remote.address}: of {n_read:,} documents none is kept; {why}")
 
     folder.mkdir(parents=True)
     shards = 0
-    for shard, state in zip(plan.shards, states, strict=True):
-        if state["documents"]:
+    for shard, report in zip(plan.shards, reports, strict=True):
+        if report.documents:
             shards += 1
             numbered = f"corpus-train.{shard.number:05d}-of-{len(plan.remote.shards):05d}.json.gz"
             _link(_packed(staged, shard), folder / numbered)
@@ -198,30 +225,33 @@ def stream_corpus(plan: Plan, folder: Path, root: Path) -> dict[str, Any]:
         "commit": plan.remote.commit,
         "seed": plan.seed,
         "share": plan.share,
-        "shards": states,
+        "shards": [asdict(report) for report in reports],
         "text_column": plan.text_column,
     }
     write_json(origin, folder / ORIGIN)
-    dropped = dict.fromkeys(column for state in states for column in state["dropped_columns"])
-    return {
-        "files": len(plan.shards),
-        "shards": shards,
-        **total,
-        "dropped_columns": list(dropped),
-        "share": plan.share,
-        "address": plan.remote.address,
-        "commit": plan.remote.commit,
-    }
+    return SampleReport(
+        files=len(plan.shards),
+        shards=shards,
+        read=n_read,
+        documents=sum(report.documents for report in reports),
+        skipped_blank=n_blank,
+        skipped_unusable=sum(report.skipped_unusable for report in reports),
+        json_bytes=sum(report.json_bytes for report in reports),
+        dropped_columns=list(dict.fromkeys(column for report in reports for column in report.dropped_columns)),
+        share=plan.share,
+        address=plan.remote.address,
+        commit=plan.remote.commit,
+    )
 
 
-def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> dict[str, Any]:
-    """Read one shard and write what is kept of it to ``out``; return its facts.
+def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> ShardReport:
+    """Read one shard and write what is kept of it to ``out``.
 
     Raises:
         RequestError: naming shard and row of the first fault. ``out`` is then not there.
     """
     source = shard.source()
-    facts: dict[str, Any] = {"name": shard.name, "size": shard.size, "etag": shard.etag, **dict.fromkeys(COUNTS, 0)}
+    report = ShardReport(shard.name, shard.size, shard.etag)
     meter.begin(shard.size)
     file = plan.remote.open(shard)
     with (
@@ -231,33 +261,33 @@ def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> dict[s
         C4Shard(partial, "wb") as packed,
     ):
         others = (column for column in table.columns if column != plan.text_column and column not in KEYS)
-        facts["dropped_columns"] = list(others)
-        for line in lines_kept(plan, table, facts):
+        report.dropped_columns = list(others)
+        for line in lines_kept(plan, table, report):
             if line:
                 packed.write(line)
-            meter.show(facts["read"], facts["documents"], file.position)
-    if not facts["documents"]:
+            meter.show(report.read, report.documents, file.position)
+    if not report.documents:
         out.unlink()
-    meter.end(facts["read"], facts["documents"])
-    return facts
+    meter.end(report.read, report.documents)
+    return report
 
 
-def lines_kept(plan: Plan, table: Table, facts: dict[str, Any]) -> Iterator[bytes]:
-    """The line of each row, empty if it is not kept; counts them in ``facts``."""
+def lines_kept(plan: Plan, table: Table, report: ShardReport) -> Iterator[bytes]:
+    """The line of each row, empty if it is not kept; counts them in ``report``."""
     for row in table.rows:
-        facts["read"] += 1
+        report.read += 1
         text = row.values.get(plan.text_column)
         if not isinstance(text, str):
             text = text_value(text, plan.text_column, table.source.location(row.line))
         line = b""
         if text is None or not text.strip():
-            facts["skipped_blank"] += 1
+            report.skipped_blank += 1
         elif not _is_usable(text):
-            facts["skipped_unusable"] += 1
+            report.skipped_unusable += 1
         elif uniform(text, plan.seed) < plan.share:
             line = c4_row(text, row, table.source)
-            facts["documents"] += 1
-            facts["json_bytes"] += len(line)
+            report.documents += 1
+            report.json_bytes += len(line)
         yield line
 
 
@@ -288,18 +318,18 @@ def _faults_of(shard: Shard, file: RemoteFile) -> Iterator[None]:
         ) from None
 
 
-def finished(plan: Plan, shard: Shard, root: Path) -> dict[str, Any] | None:
-    """The facts of a shard that an earlier call finished; None if it did not, or the shard is another now."""
+def finished(plan: Plan, shard: Shard, root: Path) -> ShardReport | None:
+    """The report of a shard that an earlier call finished; None if it did not, or the shard is another now."""
     folder = plan.folder(root)
     try:
-        facts: dict[str, Any] = json.loads(_state(folder, shard).read_text(encoding="utf-8"))
+        report = ShardReport(**json.loads(_state(folder, shard).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     # The path before the name has the commit in it, and most commits leave the shards as they were.
-    known = Path(facts["name"]).name, facts["size"], facts["etag"]
+    known = Path(report.name).name, report.size, report.etag
     same = known == (Path(shard.name).name, shard.size, shard.etag)
-    is_there = not facts["documents"] or _packed(folder, shard).exists()
-    return facts if same and is_there else None
+    is_there = not report.documents or _packed(folder, shard).exists()
+    return report if same and is_there else None
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:

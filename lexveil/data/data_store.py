@@ -16,18 +16,27 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.config import load_params
-from lexveil.data.corpus import write_corpus
-from lexveil.data.corpus_sampling import ORIGIN, Plan, SampleRequest, announce, forget, make_plan, stream_corpus
+from lexveil.data.corpus import CorpusReport, write_corpus
+from lexveil.data.corpus_sampling import (
+    ORIGIN,
+    Plan,
+    SampleReport,
+    SampleRequest,
+    announce,
+    forget,
+    make_plan,
+    stream_corpus,
+)
 from lexveil.data.default import write_default_corpus, write_default_documents
-from lexveil.data.documents import write_documents
+from lexveil.data.documents import DocumentSetReport, write_documents
 from lexveil.data.remote import find_remote
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.input_files import find_sources
@@ -37,6 +46,56 @@ from lexveil.formats.messages import names, shown
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # of a source of the corpus or a model: a folder's, and stands in params.yaml
+
+
+@dataclass(frozen=True, slots=True)
+class DataReport:
+    """What `lexveil data use` wrote: the corpus, or each of its sources by name, document sets by name.
+
+    Attributes:
+        corpus, documents: None if none were given.
+        notes: lines for people.
+    """
+
+    corpus: CorpusReport | dict[str, CorpusReport] | None
+    documents: dict[str, DocumentSetReport] | None
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStatus:
+    """The corpus in data/: its sources by name, and the addresses that shards came from."""
+
+    files: int
+    documents: int
+    bytes: int
+    sources: list[str]
+    addresses: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSetStatus:
+    """One document set in data/; ``columns`` that hold anything, rows by split."""
+
+    files: int
+    rows: int
+    bytes: int
+    columns: list[str]
+    splits: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DataStatus:
+    """What is in data/.
+
+    Attributes:
+        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
+            describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
+    """
+
+    tracked: str
+    corpus: CorpusStatus | None
+    documents: dict[str, DocumentSetStatus]
 
 
 def materialize_default(root: Path) -> None:
@@ -51,7 +110,7 @@ def materialize_default(root: Path) -> None:
     shutil.rmtree(root / PREVIOUS, ignore_errors=True)
 
 
-def use_default(root: Path) -> dict[str, Any]:
+def use_default(root: Path) -> dict[str, bool]:
     """`lexveil data default`: write the embedded default and track it.
 
     Returns:
@@ -76,7 +135,7 @@ def use(
     text_column: str,
     root: Path,
     wanted: SampleRequest = SampleRequest(),  # noqa: B008 - frozen
-) -> dict[str, Any]:
+) -> DataReport:
     """`lexveil data use`: make users' files the project's corpus, its documents, or both.
 
     The side that is not given stays as it is; where there is none, the embedded default's is used.
@@ -88,10 +147,6 @@ def use(
         text_column: the column that holds the text, in all of these files (a .txt file has no columns).
         root: the project's folder; params.yaml there gives seed and sample.max_documents for addresses.
         wanted: how much of the addresses is taken.
-
-    Returns:
-        corpus: as ``write_corpus`` or ``stream_corpus``, of several by name, or None; documents: as
-            ``write_documents``, or None; notes: lines for people.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
@@ -119,12 +174,12 @@ def use(
         )
     plans = _plans(addresses, wanted, text_column, root)
     notes: list[str] = []
-    written: dict[str, dict[str, Any]] = {}
-    summary: dict[str, Any] = {"corpus": None, "documents": None, "notes": notes}
+    written: dict[str, CorpusReport] = {}
+    sets: dict[str, DocumentSetReport] | None = None
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
         if documents:
-            summary["documents"] = write_documents(document_files, partial / "documents", text_column)
+            sets = write_documents(document_files, partial / "documents", text_column)
         elif not keep(root / "data/documents", partial / "documents"):
             write_default_documents(partial / "documents")
             notes.append("documents: none were given and none were there, so the embedded default's are used")
@@ -135,15 +190,14 @@ def use(
                     written[name] = stream_corpus(plans[name], folder, root)
                 else:
                     written[name] = write_corpus(corpus_files[name], folder, text_column)
-            summary["corpus"] = written.get("", written)
         elif not keep(root / "data/corpus", partial / "corpus"):
             write_default_corpus(partial / "corpus")
             notes.append("corpus: none was given and none was there, so the embedded default's is used")
         keep(root / "data/embeddings", partial / "embeddings")
     if plans:
         forget(root)
-    notes += _notes(summary, written)
-    return summary
+    notes += _notes(sets or {}, written)
+    return DataReport(written.get("", written) if sources else None, sets, notes)
 
 
 def _plans(addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path) -> dict[str, Plan]:
@@ -159,52 +213,41 @@ def _plans(addresses: Mapping[str, str], wanted: SampleRequest, text_column: str
     return plans
 
 
-def _notes(summary: dict[str, Any], corpus: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    for source, facts in corpus.items():
+def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]) -> Iterator[str]:
+    for source, report in corpus.items():
         where = f"corpus/{source}" if source else "corpus"
-        if facts["skipped_blank"]:
-            yield f"{where}: {facts['skipped_blank']:,} rows without text were skipped"
-        if facts.get("skipped_unusable"):
-            yield f"{where}: {facts['skipped_unusable']:,} texts with NUL or an unpaired surrogate were skipped"
-        if facts["dropped_columns"]:
-            yield f"{where}: columns dropped: {names(facts['dropped_columns'])}"
-    for dataset, facts in (summary["documents"] or {}).items():
-        if facts["made_ids"]:
+        if report.skipped_blank:
+            yield f"{where}: {report.skipped_blank:,} rows without text were skipped"
+        if isinstance(report, SampleReport) and report.skipped_unusable:
+            yield f"{where}: {report.skipped_unusable:,} texts with NUL or an unpaired surrogate were skipped"
+        if report.dropped_columns:
+            yield f"{where}: columns dropped: {names(report.dropped_columns)}"
+    for dataset, written in documents.items():
+        if written.made_ids:
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
-        if facts["dropped_columns"]:
-            yield f"documents/{dataset}: columns dropped: {names(facts['dropped_columns'])}"
+        if written.dropped_columns:
+            yield f"documents/{dataset}: columns dropped: {names(written.dropped_columns)}"
 
 
-def status(root: Path) -> dict[str, Any]:
+def status(root: Path) -> DataStatus:
     """`lexveil data status`: what is in data/, and whether DVC has it.
-
-    Returns:
-        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
-            describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
-        corpus: files, documents, bytes, sources by name, and the addresses that shards came from, or None;
-        documents: by set, files, rows, bytes, columns, splits.
 
     Raises:
         RequestError: if a file in data/ is damaged.
     """
-    corpus = sorted((root / "data/corpus").rglob("*.json.gz"))
+    tracked, folder = _tracked(root), root / "data/corpus"
+    shards = sorted(folder.rglob("*.json.gz"))
+    corpus = CorpusStatus(
+        files=len(shards),
+        documents=sum(_count_lines(shard) for shard in shards),
+        bytes=sum(shard.stat().st_size for shard in shards),
+        sources=sorted({shard.parent.name for shard in shards if shard.parent != folder}),
+        addresses=[
+            json.loads(origin.read_text(encoding="utf-8"))["address"] for origin in sorted(folder.rglob(ORIGIN))
+        ],
+    )
     sets = sorted((root / "data/documents").glob("*.parquet"))
-    return {
-        "tracked": _tracked(root),
-        "corpus": {
-            "files": len(corpus),
-            "documents": sum(_count_lines(shard) for shard in corpus),
-            "bytes": sum(shard.stat().st_size for shard in corpus),
-            "sources": sorted({shard.parent.name for shard in corpus if shard.parent != root / "data/corpus"}),
-            "addresses": [
-                json.loads(origin.read_text(encoding="utf-8"))["address"]
-                for origin in sorted((root / "data/corpus").rglob(ORIGIN))
-            ],
-        }
-        if corpus
-        else None,
-        "documents": {path.stem: _describe(path) for path in sets},
-    }
+    return DataStatus(tracked, corpus if shards else None, {path.stem: _describe(path) for path in sets})
 
 
 def _count_lines(shard: Path) -> int:
@@ -219,7 +262,7 @@ def _count_lines(shard: Path) -> int:
     return count + (last != b"\n")
 
 
-def _describe(path: Path) -> dict[str, Any]:
+def _describe(path: Path) -> DocumentSetStatus:
     try:
         file = pq.ParquetFile(path)
         columns = file.schema_arrow.names
@@ -233,13 +276,7 @@ def _describe(path: Path) -> dict[str, Any]:
         ]  # fmt: skip
     except (pa.ArrowException, OSError):
         raise RequestError(f"{shown(path)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
-    return {
-        "files": 1,
-        "rows": file.metadata.num_rows,
-        "bytes": path.stat().st_size,
-        "columns": filled,
-        "splits": dict(sorted(splits.items())),
-    }
+    return DocumentSetStatus(1, file.metadata.num_rows, path.stat().st_size, filled, dict(sorted(splits.items())))
 
 
 def check_project(root: Path) -> None:

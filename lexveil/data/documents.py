@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +85,22 @@ class SetWriter:
             self.file.close()
 
 
-def write_documents(sources: Iterable[Source], folder: Path, text_column: str = "text") -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class DocumentSetReport:
+    """What was written of a document set; ``made_ids``: whether its ids are made from row numbers."""
+
+    rows: int
+    made_ids: bool
+    columns: list[str]
+    dropped_columns: list[str]
+
+
+def write_documents(sources: Iterable[Source], folder: Path, text_column: str = "text") -> dict[str, DocumentSetReport]:
     """Write each of ``sources`` as one document set in ``folder``; memory grows with the ids only.
 
     Rows stay in their order. An empty text is a document, a missing one (null) an error: its label would be lost
     without a word. Without a column ``doc_id`` ids are made from row numbers; without ``split`` it is "all".
-    Returns, per set: rows, made_ids, columns and dropped_columns.
+    Returns a report by set.
 
     Raises:
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
@@ -100,7 +111,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
     meter = Meter("documents")
     places: dict[str, tuple[Source, int]] = {}
     done = characters = 0
-    summary: dict[str, dict[str, Any]] = {}
+    reports: dict[str, DocumentSetReport] = {}
     for dataset, source in dataset_names(sources).items():
         with open_table(source, text_column, OTHERS) as table, SetWriter(folder / f"{dataset}.parquet") as out:
             seen = dict.fromkeys(table.columns)
@@ -121,13 +132,13 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
                 done += 1
                 characters += len(taken["text"] or "")
                 meter.show(done, characters)
-        summary[dataset] = {
-            "rows": done - before,
-            "made_ids": "doc_id" not in table.columns,
-            "columns": ["doc_id", "split", "text", *(column for column in SCHEMA.names[3:] if column in seen)],
-            "dropped_columns": [column for column in seen if column != text_column and column not in OTHERS],
-        }
-    return summary
+        reports[dataset] = DocumentSetReport(
+            rows=done - before,
+            made_ids="doc_id" not in table.columns,
+            columns=["doc_id", "split", "text", *(column for column in SCHEMA.names[3:] if column in seen)],
+            dropped_columns=[column for column in seen if column != text_column and column not in OTHERS],
+        )
+    return reports
 
 
 def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[str, str | None]:

@@ -35,26 +35,26 @@ def real(tmp_path: Path) -> Path:
 
 def test_default_use_status_and_a_clone(real: Path, tmp_path: Path) -> None:
     ignored = (real / ".gitignore").read_bytes()
-    assert data_store.status(real) == {"tracked": "no", "corpus": None, "documents": {}}
+    assert data_store.status(real) == data_store.DataStatus("no", None, {})
     assert data_store.use_default(real) == {"unchanged": False}
     pointer = (real / "data.dvc").read_bytes()
     assert data_store.use_default(real) == {"unchanged": True}
     described = data_store.status(real)
-    assert described["tracked"] == "yes"
-    assert described["corpus"]["documents"] == 350
-    assert described["documents"]["reviews"]["rows"] == 240
-    assert described["documents"]["reviews"]["splits"] == {"train": 192, "validation": 48}
-    assert described["documents"]["pang_lee"]["columns"] == ["doc_id", "split", "text", "label"]
+    assert described.tracked == "yes"
+    assert described.corpus.documents == 350
+    assert described.documents["reviews"].rows == 240
+    assert described.documents["reviews"].splits == {"train": 192, "validation": 48}
+    assert described.documents["pang_lee"].columns == ["doc_id", "split", "text", "label"]
 
     rows = [{"text": "a b"}, {"text": "c"}]
     summary = data_store.use(write(tmp_path / "c.csv", rows), [write(tmp_path / "d.jsonl", rows)], "text", real)
-    assert summary["corpus"]["documents"] == summary["documents"]["d"]["rows"] == 2
-    assert data_store.status(real)["tracked"] == "yes"
+    assert summary.corpus.documents == summary.documents["d"].rows == 2
+    assert data_store.status(real).tracked == "yes"
     assert (real / "data.dvc").read_bytes() != pointer
     assert (real / ".gitignore").read_bytes() == ignored
 
     (real / "data/documents/d.parquet").unlink()
-    assert data_store.status(real)["tracked"] == "changed"
+    assert data_store.status(real).tracked == "changed"
     with pytest.raises(RequestError, match="dvc add data"):
         data_store.use_default(real)
 
@@ -63,18 +63,18 @@ def test_a_corpus_of_several_sources(real: Path, tmp_path: Path) -> None:
     web = write(tmp_path / "web.csv", [{"text": "a b"}, {"text": "c"}, {"text": ""}])
     tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
     summary = data_store.use({"web": web, "tickets": tickets}, [], "text", real)
-    assert {name: facts["documents"] for name, facts in summary["corpus"].items()} == {"web": 2, "tickets": 1}
-    assert "corpus/web: 1 rows without text were skipped" in summary["notes"]
+    assert {name: facts.documents for name, facts in summary.corpus.items()} == {"web": 2, "tickets": 1}
+    assert "corpus/web: 1 rows without text were skipped" in summary.notes
     assert {path.parent.name for path in (real / "data/corpus").rglob("*.json.gz")} == {"web", "tickets"}
     described = data_store.status(real)
-    assert described["tracked"] == "yes"
-    assert described["corpus"]["documents"] == 3 and described["corpus"]["sources"] == ["tickets", "web"]
+    assert described.tracked == "yes"
+    assert described.corpus.documents == 3 and described.corpus.sources == ["tickets", "web"]
 
     summary = data_store.use(web, [], "text", real)
-    assert summary["corpus"]["documents"] == 2 and data_store.status(real)["corpus"]["sources"] == []
+    assert summary.corpus.documents == 2 and data_store.status(real).corpus.sources == []
     with pytest.raises(RequestError, match=r"--corpus \.\./x=…: no name for a source"):
         data_store.use({"../x": web}, [], "text", real)
-    assert data_store.status(real)["tracked"] == "yes"
+    assert data_store.status(real).tracked == "yes"
 
 
 def test_data_that_only_a_killed_use_knew_is_saved_before_it_is_replaced(real: Path, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_data_that_only_a_killed_use_knew_is_saved_before_it_is_replaced(real: P
     digest = hashlib.md5(new.read_bytes()).hexdigest()
     data_store.use(write(tmp_path / "c.csv", [{"text": "a"}]), [], "text", real)
     assert (real / ".dvc/cache/files/md5" / digest[:2] / digest[2:]).exists()
-    assert data_store.status(real)["tracked"] == "yes"
+    assert data_store.status(real).tracked == "yes"
     assert list((real / ".lexveil").iterdir()) == []
 
 

@@ -66,8 +66,8 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
         {"doc_id": "7", "split": "dev", "text": "a", "text_b": "b", "label": "1", "attribute": "f"},
         {"doc_id": "3", "split": "all", "text": "c", "text_b": None, "label": None, "attribute": "m"},
     ]
-    assert summary["documents"]["x"]["dropped_columns"] == ["stars"]
-    assert "documents/x: columns dropped: `stars`" in summary["notes"]
+    assert summary.documents["x"].dropped_columns == ["stars"]
+    assert "documents/x: columns dropped: `stars`" in summary.notes
 
 
 def test_labels_become_strings_without_a_trace_of_their_type() -> None:
@@ -88,8 +88,8 @@ def test_blank_rows_of_a_corpus_are_skipped_and_counted(root: Path, tmp_path: Pa
     rows: Rows = [{"text": "a"}, {"text": None}, {"text": ""}, {"text": " \t"}, {"other": 1}, {"text": "b"}]
     summary = data_store.use(write(tmp_path / "c.jsonl", rows), [], "text", root)
     assert [row["text"] for row in shards(root)] == ["a", "b"]
-    assert summary["corpus"]["skipped_blank"] == 4
-    assert "corpus: 4 rows without text were skipped" in summary["notes"]
+    assert summary.corpus.skipped_blank == 4
+    assert "corpus: 4 rows without text were skipped" in summary.notes
 
 
 def test_an_empty_document_is_a_document(root: Path, tmp_path: Path) -> None:
@@ -136,13 +136,13 @@ def test_made_ids_tell_nothing_about_the_text(root: Path, tmp_path: Path) -> Non
 
 def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> None:
     summary = data_store.use(None, [write(tmp_path / "a.jsonl", ROWS)], "text", root)
-    assert any(note.startswith("corpus: none was given") for note in summary["notes"])
+    assert any(note.startswith("corpus: none was given") for note in summary.notes)
     assert len(shards(root)) == 350
     kept = tree(root / "data/documents")
     summary = data_store.use(write(tmp_path / "c.jsonl", ROWS), [], "text", root)
     assert tree(root / "data/documents") == kept
     assert len(shards(root)) == 3
-    assert not any("none" in note for note in summary["notes"])
+    assert not any("none" in note for note in summary.notes)
     assert (root / "calls").read_text().count('["add", "--quiet", "data"]') == 2
 
 
@@ -358,8 +358,8 @@ def test_real_benchmarks_and_web_text(root: Path) -> None:
     """Real files as they are: no doc_id, labels as int8, columns beside ours."""
     sets = [SHARED / "benchmarks" / f"{name}.parquet" for name in ("mrpc", "rte", "trustpilot")]
     summary = data_store.use(SHARED / "corpus/corpus-validation.00000-of-00001.json.gz", sets, "text", root)
-    assert summary["corpus"]["documents"] == len(shards(root)) == 3000
-    assert "source" in summary["corpus"]["dropped_columns"]
+    assert summary.corpus.documents == len(shards(root)) == 3000
+    assert "source" in summary.corpus.dropped_columns
     for path in sets:
         given, taken = pq.read_table(path).to_pylist(), document_set(root, path.stem)
         assert [row["text"] for row in taken] == [row["text"] for row in given]

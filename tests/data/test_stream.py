@@ -61,7 +61,7 @@ def root(root: Path) -> Path:
     return root
 
 
-def use(root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL) -> dict[str, Any]:
+def use(root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL) -> data_store.DataReport:
     return data_store.use(address, [], "text", root, wanted)
 
 
@@ -83,7 +83,7 @@ def test_a_folder_of_c4_is_its_train_shards(root: Path, capsys: pytest.CaptureFi
     with gzip.open(root / "data/corpus/corpus-train.00000-of-00004.json.gz", "rb") as file:
         line = json.loads(file.readline())
     assert line == {"text": SHARDS[0][0], "timestamp": "2019-04-25T12:57:54Z", "url": "https://x.example/a"}
-    assert {key: summary["corpus"][key] for key in ("files", "shards", "read", "documents", "share")} == {
+    assert {key: getattr(summary.corpus, key) for key in ("files", "shards", "read", "documents", "share")} == {
         "files": 4, "shards": 4, "read": 600, "documents": 600, "share": 1.0,
     }  # fmt: skip
     record = origin(root)
@@ -91,7 +91,7 @@ def test_a_folder_of_c4_is_its_train_shards(root: Path, capsys: pytest.CaptureFi
     assert [(one["name"], one["size"], one["etag"], one["read"]) for one in record["shards"]] == [
         (path, len(Far.files[path]), str(n), 150) for n, path in enumerate(paths)
     ]
-    assert data_store.status(root)["corpus"]["addresses"] == ["far://c4/en"]
+    assert data_store.status(root).corpus.addresses == ["far://c4/en"]
     assert not (root / ".lexveil/stream").exists() or not any((root / ".lexveil/stream").iterdir())
     said = capsys.readouterr().err
     assert "4 of 4 shards" in said
@@ -121,7 +121,7 @@ def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_p
     put("c4/en", *SHARDS)
     use(root)
     shutil.copytree(root / "data/corpus", tmp_path / "whole")
-    kept = use(root, wanted=SampleRequest(share=0.3))["corpus"]["documents"]
+    kept = use(root, wanted=SampleRequest(share=0.3)).corpus.documents
     assert kept == sum(uniform(text, PARAMS.seed) < 0.3 for texts in SHARDS for text in texts)
     assert 120 < kept < 240
 
@@ -163,11 +163,11 @@ def test_a_second_call_gives_the_same_bytes(root: Path) -> None:
 def test_a_number_of_documents_becomes_a_share(root: Path) -> None:
     put("c4/en", *SHARDS)
     for n in (50, 200):
-        summary = use(root, wanted=SampleRequest(max_documents=n))["corpus"]
+        summary = use(root, wanted=SampleRequest(max_documents=n)).corpus
         # The documents are counted right here: the probe reads the whole first shard, and all are alike.
-        assert summary["share"] == pytest.approx(share_for(n, 600), rel=0.02)
-        assert n <= summary["documents"] < 2.5 * n
-    assert use(root, wanted=SampleRequest())["corpus"]["share"] == 1.0  # params.yaml asks for a million
+        assert summary.share == pytest.approx(share_for(n, 600), rel=0.02)
+        assert n <= summary.documents < 2.5 * n
+    assert use(root, wanted=SampleRequest()).corpus.share == 1.0  # params.yaml asks for a million
 
 
 def test_a_share_by_hand() -> None:
@@ -351,8 +351,8 @@ def test_texts_that_nothing_can_carry_are_left_out_and_counted(root: Path) -> No
     put("c4/en", ["a", "b\0c", "d\ud800", " ", "e"])
     summary = use(root)
     assert list(corpus(root).values()) == [["a", "e"]]
-    assert (summary["corpus"]["skipped_unusable"], summary["corpus"]["skipped_blank"]) == (2, 1)
-    assert "corpus: 2 texts with NUL or an unpaired surrogate were skipped" in summary["notes"]
+    assert (summary.corpus.skipped_unusable, summary.corpus.skipped_blank) == (2, 1)
+    assert "corpus: 2 texts with NUL or an unpaired surrogate were skipped" in summary.notes
 
 
 def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:
@@ -433,7 +433,7 @@ def test_c4_from_a_hub(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = put("datasets/allenai/c4@abc/en", *SHARDS)
     summary = use(root, "hf://allenai/c4/en", SampleRequest(share=1.0, shards=(1, 1)))
     assert list(corpus(root).values()) == [SHARDS[1]]
-    assert summary["corpus"]["commit"] == origin(root)["commit"] == "abc"
+    assert summary.corpus.commit == origin(root)["commit"] == "abc"
     assert [one["name"] for one in origin(root)["shards"]] == [paths[1]]
 
 
@@ -506,14 +506,14 @@ def test_parquet_shards(root: Path) -> None:
     Far.breaks[path] = [(len(Far.files[path]) // 2, ConnectionResetError())]
     summary = use(root, "far://p", SampleRequest(max_documents=1000))
     assert list(corpus(root).values()) == SHARDS[:2]
-    assert "corpus: columns dropped: `id`" in summary["notes"]
+    assert "corpus: columns dropped: `id`" in summary.notes
 
 
 def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
     summary = data_store.use({"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, [], "text", root, ALL)
-    assert set(summary["corpus"]) == {"web", "tickets"}
+    assert set(summary.corpus) == {"web", "tickets"}
     assert (root / "data/corpus/web/origin.json").exists()
     assert len(list((root / "data/corpus/web").glob("*.json.gz"))) == 4
     # The other side's documents can change without the corpus, and it stays with where it came from.
