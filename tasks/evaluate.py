@@ -10,7 +10,7 @@ from __future__ import annotations
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,17 +21,12 @@ import pyarrow.compute as pc
 
 from lexveil import paths
 from lexveil.artifacts.attackers import load_attackers
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.language_models import load_language_model
-from lexveil.config import CLEAN, EvaluationParams, Params, load_params
+from lexveil.artifacts.evaluation_models import load_models
+from lexveil.config import CLEAN, Params, load_params
 from lexveil.errors import RequestError
-from lexveil.evaluation.base import Encoder, LanguageModel
-from lexveil.evaluation.encoder import TfidfMean
-from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.membership import parts_of
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
-from lexveil.evaluation.registry import ENCODERS, LANGUAGE_MODELS
 from lexveil.evaluation.utility import LeftOut
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import stage_main
@@ -52,23 +47,6 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
     made_by = "baseline" if mechanism == "none" else f"privatize@{mechanism}-{strategy}-{epsilon}"
     file = paths.private(mechanism, strategy, epsilon) / "documents.parquet"
     return read_table(file, made_by, [*KEPT, "text", "text_b"])
-
-
-def load_encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
-    """What makes the encoder of a data set from clean texts of it."""
-    back_end = ENCODERS[settings.encoder]
-    if settings.encoder == TfidfMean.name:
-        space = load_embedding("word")
-        return lambda texts: back_end(space.tokens, space.vectors, texts)
-    encoder = back_end.maker(settings)()  # a model that was made elsewhere is the same for all
-    return lambda _: encoder
-
-
-def load_reader(settings: EvaluationParams) -> LanguageModel:
-    """The language model that perplexities are taken from."""
-    if settings.language_model == NgramModel.name:
-        return load_language_model()
-    return LANGUAGE_MODELS[settings.language_model].maker(settings)()
 
 
 def evaluate(clean: pa.Table, private: pa.Table, params: Params, models: Models) -> dict[str, dict[str, Entry]]:
@@ -127,7 +105,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     private = read_run(mechanism, strategy, epsilon)
     clean = private if mechanism == "none" else read_run(*CLEAN)
     settings = params.evaluation
-    models = Models(load_encoder(settings), load_reader(settings))
+    models = load_models(settings)
     record = {
         "mechanism": mechanism,
         "strategy": strategy,

@@ -22,6 +22,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.evaluation_models import load_models
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import prepare
 from lexveil.collocations import counting, sampling
@@ -29,7 +30,6 @@ from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
-from lexveil.evaluation.metrics.base import Models
 from lexveil.privatization import stage_adapter
 from lexveil.privatization.rewriter import Rewriter, TextBatch
 from lexveil.runtime import checkpoints
@@ -199,7 +199,7 @@ def test_scores(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.M
     run_stage("train_language_model")
     monkeypatch.setattr(evaluate, "LARGE", 1)
     params = load_params()
-    models = Models(evaluate.load_encoder(params.evaluation), evaluate.load_reader(params.evaluation))
+    models = load_models(params.evaluation)
     found = {}
     for who, machine in machines(tmp_path, used.workers).items():
         found[who] = evaluate.evaluate(clean, private, params.model_copy(update={"machine": machine}), models)
