@@ -24,7 +24,8 @@ import yaml
 from scratch_project import ROOT, Project
 from test_notify import Endpoint
 
-pytestmark = pytest.mark.slow
+# The life of one server, told in order: its runs, its end and its second start.
+pytestmark = [pytest.mark.slow, pytest.mark.random_order(disabled=True)]
 
 PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

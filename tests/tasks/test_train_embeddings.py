@@ -1,6 +1,7 @@
 """The stage: what it writes, and that a killed training goes on and ends with the same bytes."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -57,7 +58,8 @@ def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[
     # As DVC does before it runs a stage.
     for file in undisturbed:
         Path(file).unlink()
-    killed = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # with the same kernel of OpenBLAS as this process
+    killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (paths.METRICS / "embeddings/gst.json").exists()
     capsys.readouterr()
