@@ -16,7 +16,7 @@ from lexveil.types import Floats, Ids
 WORDS = 100
 DRAWS = 100
 BLOCK = 64  # words at a time
-LAWS = 8  # whole laws at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
+LAWS = 8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
 
 
 def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
@@ -110,7 +110,7 @@ class Statistics:
 def statistics(
     mechanism: Mechanism, ids: Ids, epsilon: float, rng: np.random.Generator, n_draws: int = DRAWS
 ) -> Statistics:
-    """Draw N_w and S_w, and compute them where the law has a closed form.
+    """Draw N_w and S_w, and compute them where the distribution has a closed form.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.

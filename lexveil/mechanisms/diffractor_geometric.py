@@ -34,15 +34,15 @@ class DiffractorGeometric(OnLists):
         super().__init__(orders)
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """The law on the indexes of one list, shape (n, W)."""
+        """The distribution over the indexes of one list, shape (n, W)."""
         if self.size == 1:
             return np.zeros((len(index), 1))
         steps = np.abs(np.arange(self.size) - index[:, None])
         inside = np.log(-np.expm1(-epsilon)) - np.log1p(np.exp(-epsilon))
-        law: Floats = inside[:, None] - epsilon[:, None] * steps
+        log_weight: Floats = inside[:, None] - epsilon[:, None] * steps
         for end in (0, self.size - 1):  # what would fall beyond an end falls on it
-            law[:, end] = -epsilon * steps[:, end] - np.log1p(np.exp(-epsilon))
-        return law
+            log_weight[:, end] = -epsilon * steps[:, end] - np.log1p(np.exp(-epsilon))
+        return log_weight
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
         """Add the noise and clip."""

@@ -47,7 +47,7 @@ class DiffractorTem(OnLists):
         super().__init__(orders)
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """The law on the indexes of one list, shape (n, W)."""
+        """The distribution over the indexes of one list, shape (n, W)."""
         steps = np.abs(np.arange(self.size) - index[:, None])
         gamma = truncation(epsilon, self.beta, self.size)
         log_weight: Floats = -epsilon[:, None] / 2 * np.minimum(steps, gamma[:, None])

@@ -1,4 +1,4 @@
-"""What every mechanism refuses."""
+"""Preconditions shared by the mechanisms."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class Tem(EuclideanMechanism):
     """Replace w by u with probability proportional to exp(-ε·min(d(w,u), γ)/2), γ = (2/ε)·ln((1-β)(V-1)/β).
 
     Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor taken from the data.
-    The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the two cases gives the law above, and any
-    exact sampler of it is the same mechanism.
+    The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the two cases gives the distribution
+    above; any exact sampler of it is the same mechanism.
 
     Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) moves by at most d(w,w')
     (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum.
@@ -111,7 +111,7 @@ class Tem(EuclideanMechanism):
         return draw_words(len(epsilon), KEY_WORDS, rng)
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw from the law with each token's own stream."""
+        """Draw from the distribution with each token's own stream."""
         from lexveil.mechanisms.kernels.tem import draw_by_sketch, draw_from_lists
 
         gamma = self.gamma(epsilon)

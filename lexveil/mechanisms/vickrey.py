@@ -115,6 +115,6 @@ class Vickrey(Madlib):
         score = -self.weights * distances
         weight = np.exp(score - score.max(axis=1, keepdims=True))
         summed = np.cumsum(weight, axis=1)
-        place = (uniform[:, None] * summed[:, -1:] >= summed[:, :-1]).sum(axis=1)
-        chosen: Ids = near[np.arange(len(near)), place]
+        rank = (uniform[:, None] * summed[:, -1:] >= summed[:, :-1]).sum(axis=1)
+        chosen: Ids = near[np.arange(len(near)), rank]
         return chosen

@@ -30,9 +30,9 @@ class OnListsParameters(Section):
 class OnLists(BaseMechanism):
     """A mechanism over word lists: it draws a list, and perturbs the position of the word in it.
 
-    One list is drawn uniformly, independent of the word, and the word is perturbed in it, once. That has the law of
-    "perturb in each list and publish one of the results at random". Pr[M(w)=y] is the mean over the lists, each of
-    which is private with respect to its own d_l(w,w') = |index_l(w) - index_l(w')|, so ε·max_l d_l holds.
+    One list is drawn uniformly, independent of the word, and the word is perturbed in it, once. This has the
+    distribution of "perturb in each list and publish one of the results at random". Pr[M(w)=y] is the mean over the
+    lists, each of which is private with respect to its own d_l(w,w') = |index_l(w) - index_l(w')|: ε·max_l d_l.
 
     Attributes:
         orders: (n_lists, W) int32, the word at each index of each list; all are permutations of the same W words.
@@ -72,7 +72,7 @@ class OnLists(BaseMechanism):
         return total
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """The same law on the indexes of one list, shape (n, W)."""
+        """The same distribution over the indexes of one list, shape (n, W)."""
         raise NotImplementedError
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:

@@ -1,8 +1,8 @@
-"""Random words: how many a token needs is not always known before, so a token may carry a key of its own.
+"""Random words for rejection sampling: each token has a ChaCha20 key of its own.
 
-A row of four words from the text's generator keys ChaCha20 (Bernstein 2008; RFC 8439), whose stream then serves that
-token alone, as many words as it takes. So results depend on no batch, and a release rests on the same cipher as its
-generator does.
+How many words a token consumes is not known in advance. Four words from the text's generator are the key of ChaCha20
+(Bernstein 2008; RFC 8439), whose stream serves that token alone, as many words as it takes. So results depend on no
+batch, and a release rests on the same cipher as its generator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where noise comes from: named streams of a known seed for experiments, the operating system for a release."""
+"""Random generators: named streams of a known seed for experiments, operating-system entropy for a release."""
 
 from __future__ import annotations
 
