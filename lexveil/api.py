@@ -158,7 +158,7 @@ def audit(
         RequestError: if the request is out of range.
         MissingArtifact: if the project has not run yet.
     """
-    return auditing.audit(
+    request = auditing.AuditRequest(
         mechanism,
         epsilon,
         words=words,
@@ -166,8 +166,8 @@ def audit(
         strategy=strategy,
         mode=mode,
         confidence=confidence,
-        project=_model(project),
     )
+    return auditing.audit(request, project=_model(project))
 
 
 def _model(project: Project) -> Path | Model | None:

@@ -246,23 +246,30 @@ class _Audit:
         ]
 
 
-def audit(
-    mechanism: str,
-    epsilon: float,
-    words: int = 300,
-    samples: int = 20_000,
-    strategy: str = "S1",
-    mode: str = "experiment",
-    confidence: float = CONFIDENCE,
-    out: Path | None = None,
-    project: Path | Model | None = None,
-) -> AuditResult:
-    """Audit one mechanism at one per-token (in texts: base) ε.
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """What to audit, and how thoroughly.
 
-    Args:
+    Attributes:
+        epsilon: per token; in texts the base ε.
         words: seeded words of the strategy's embedding; all of them if there are fewer.
         samples: draws per word or text, half of them to find what to test, half to test it.
         confidence: of the whole audit; a mechanism that keeps its claim is flagged with at most 1 - confidence.
+    """
+
+    mechanism: str
+    epsilon: float
+    words: int = 300
+    samples: int = 20_000
+    strategy: str = "S1"
+    mode: str = "experiment"
+    confidence: float = CONFIDENCE
+
+
+def audit(request: AuditRequest, out: Path | None = None, project: Path | Model | None = None) -> AuditResult:
+    """Audit one mechanism at one ε.
+
+    Args:
         out: where to write the result as JSON.
         project: the folder whose artifacts and parameters are used, or a model of it; None is the current folder.
 
@@ -271,6 +278,8 @@ def audit(
     """
     model = Model.load(project)
     params = model.params
+    mechanism, epsilon, strategy, mode = request.mechanism, request.epsilon, request.strategy, request.mode
+    words, samples, confidence = request.words, request.samples, request.confidence
     if mechanism not in MECHANISMS:
         raise RequestError(f"--mechanism {mechanism}: there is no such mechanism; there are {', '.join(MECHANISMS)}")
     if strategy not in STRATEGIES:

@@ -40,7 +40,7 @@ def audit(
     from lexveil.auditing import audit as auditing
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        result = auditing.audit(
+        request = auditing.AuditRequest(
             mechanism,
             epsilon,
             words=words,
@@ -48,7 +48,7 @@ def audit(
             strategy=strategy,
             mode=mode,
             confidence=confidence,
-            out=out,
         )
+        result = auditing.audit(request, out)
     show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
     return 1 if result.violation else 0

@@ -25,6 +25,10 @@ from tests.shared_trees import stand_beside
 SMALL = ["--mechanism", "madlib", "--epsilon", "10", "--words", "12", "--samples", "1000"]
 
 
+def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
+    return task.audit(task.AuditRequest(*arguments, **fields))
+
+
 @pytest.fixture
 def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project folder with the artifacts of the built one."""
@@ -61,8 +65,8 @@ def test_the_table_and_the_json_say_the_same(root: Path, capsys: pytest.CaptureF
 
 def test_an_experiment_is_repeatable_and_a_release_is_not(root: Path) -> None:
     how: dict[str, Any] = {"words": 12, "samples": 400}
-    assert task.audit("madlib", 10.0, **how) == task.audit("madlib", 10.0, **how)
-    first, second = (task.audit("madlib", 10.0, mode="release", **how) for _ in range(2))
+    assert audit("madlib", 10.0, **how) == audit("madlib", 10.0, **how)
+    first, second = (audit("madlib", 10.0, mode="release", **how) for _ in range(2))
     assert first != second
     assert first.seed is None and not first.violation and not second.violation
 
@@ -79,7 +83,7 @@ def test_a_violation_is_exit_code_1(
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"madlib", "truncated_gumbel", *ON_LISTS}))
 def test_mechanisms_on_the_built_vocabulary(root: Path, name: str) -> None:
     """On every toy, on the vocabulary and in texts, in any strategy's space; exact where the law is known."""
-    result = task.audit(name, 5.0, words=40, samples=400, strategy="S3")
+    result = audit(name, 5.0, words=40, samples=400, strategy="S3")
     assert not result.violation
     assert [row.method for row in result.audits].count("exact") == (4 if hasattr(MECHANISMS[name], "log_pmf") else 0)
 
@@ -92,9 +96,9 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
     space = load_embedding("word")
     vectors = Vocabulary.of(space.tokens, space.vectors, Policy("keep", "keep", "keep")).vectors
     with pytest.raises(ParameterError, match="the theorem has no noise"):
-        task.audit("truncated_gumbel", 1.0, words=40, samples=400)
+        audit("truncated_gumbel", 1.0, words=40, samples=400)
     epsilon = 1.01 * TruncatedGumbel(vectors).smallest_epsilon
-    result = task.audit("truncated_gumbel", epsilon, words=40, samples=400)
+    result = audit("truncated_gumbel", epsilon, words=40, samples=400)
     (bound,) = [row for row in result.audits if row.place.startswith(f"vocabulary: 40 of {len(vectors):,}")]
     assert bound.method == "bounds" and bound.violation and bound.evidence.audited > 2 * epsilon
     assert result.violation
@@ -110,7 +114,7 @@ def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
     orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
     write_word_orders(WordLists(words, orders), {}, paths.word_orders("word", "L0"))
     for name in ON_LISTS:
-        result = task.audit(name, 0.5, words=40, samples=400)
+        result = audit(name, 0.5, words=40, samples=400)
         assert not result.violation
         exact = [row for row in result.audits if row.method == "exact"]
         assert len(exact) == 4
@@ -146,4 +150,4 @@ def test_an_epsilon_that_is_none(epsilon: str, capsys: pytest.CaptureFixture[str
 def test_no_artifacts_yet(root: Path) -> None:
     shutil.rmtree(root / "artifacts")
     with pytest.raises(RequestError, match="lexveil run"):
-        task.audit("madlib", 1.0)
+        audit("madlib", 1.0)
