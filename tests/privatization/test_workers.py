@@ -25,6 +25,7 @@ from worker_toys import Chosen, Meeting, OneGenerator
 
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
+from lexveil.accounting.record import Counts
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
@@ -147,12 +148,12 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
             rows = [[text] for text in texts[first : first + size]]
             yield Batch(rows, [(str(first + i),) for i in range(len(rows))], first + 1)
 
-    def whole(parts: list[RewrittenChunk]) -> tuple[list[str | None], pa.Table, dict[str, Any]]:
+    def whole(parts: list[RewrittenChunk]) -> tuple[list[str | None], pa.Table, Counts]:
         tally = Tally()
         for part in parts:
             tally.merge(part.tally)
         ledger = pa.concat_tables([part.tokens for part in parts]).combine_chunks()
-        return [text for part in parts for (text,) in part.texts], ledger, tally.metrics()
+        return [text for part in parts for (text,) in part.texts], ledger, tally.counts()
 
     cells = [(name, size) for name in names for size in BATCHES]
     calls = [(cell, (cell[0], item)) for cell in cells for item in items(cell[1])]
