@@ -93,6 +93,10 @@ class Params(Section):
         return self
 
 
+# A file without one of the other sections has most likely been truncated, so it does not run with their defaults.
+MAY_BE_ABSENT = ("operation", "release")
+
+
 def load_params(path: Path = paths.PARAMS) -> Params:
     """Read and validate ``path``.
 
@@ -109,7 +113,11 @@ def load_params(path: Path = paths.PARAMS) -> Params:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise ParameterError(f"{path}{line}: not valid YAML in UTF-8") from None
-    return parse_params(raw, str(path))
+    params = parse_params(raw, str(path))
+    for name in Params.model_fields:
+        if name not in params.model_fields_set and name not in MAY_BE_ABSENT:
+            raise ParameterError(f"{path}: {name} is missing; was the file truncated? Bring its last version back")
+    return params
 
 
 def parse_params(raw: object, source: str = "params") -> Params:
