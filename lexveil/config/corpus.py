@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
 
 from lexveil.association import MEASURES
 from lexveil.association.measure import AssociationMeasure
@@ -20,12 +20,16 @@ Measure = Annotated[str, OneOf(lambda: [measure.name for measure in MEASURES])]
 Search = Literal["exact", "pynndescent"]
 
 
-def _check_model(name: str, allowed: str) -> None:
+def _check_model(name: str, allowed: str = "own, gst, mst") -> str:
     if not re.fullmatch(MODEL, name) or (name in ("gst", "mst") and name not in allowed):
         raise refused(
             f"it must be {allowed}, or NAME@HASH as `lexveil embeddings list` shows it (the hash stands for the "
             "content, so that DVC sees when it changes)"
         )
+    return name
+
+
+ListModel = Annotated[str, AfterValidator(_check_model)]
 
 
 class SampleParams(Section):
@@ -106,8 +110,7 @@ class EmbeddingParams(Section):
     @field_validator("word_model")
     @classmethod
     def _known(cls, name: str) -> str:
-        _check_model(name, "own")
-        return name
+        return _check_model(name, "own")
 
 
 class NeighborhoodParams(Section):
@@ -120,17 +123,10 @@ class NeighborhoodParams(Section):
 class WordOrderParams(Section):
     """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all its models know."""
 
-    models: Several[str] = Field(
+    models: Several[ListModel] = Field(
         ["own"], description="own (of each segmentation); in S1 also gst, mst (their single words) and NAME@HASH"
     )
     sets: Several[Literal["L0", "L1", "L2"]] = Field(
         ["L0", "L1", "L2"], description="one list per model; two per model; one list of the first model"
     )
     search: Search = Field("exact", description="or pynndescent: approximate, for more than about 60,000 words")
-
-    @field_validator("models")
-    @classmethod
-    def _known(cls, names: list[str]) -> list[str]:
-        for name in names:
-            _check_model(name, "own, gst, mst")
-        return names
