@@ -14,6 +14,8 @@ from lexveil.mechanisms.mahalanobis import Mahalanobis
 from lexveil.mechanisms.noise.streams import stream
 from tests.mechanisms.toys import FALSE_ALARM
 
+pytestmark = pytest.mark.slow
+
 P = 300
 EPSILON = 2.5
 BLOCKS, BLOCK = 5, 8_000  # 40,000 draws, some 20 MB at a time

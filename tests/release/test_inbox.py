@@ -18,6 +18,8 @@ from lexveil.ledger.verification import verify
 from lexveil.release.inbox import release_name
 from lexveil.runtime.hashes import sha256
 
+pytestmark = pytest.mark.slow
+
 
 def test_new_documents_are_released_once(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))

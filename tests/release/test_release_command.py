@@ -16,6 +16,8 @@ from toy_inbox import SECRET, WORDS, Inbox
 
 from lexveil.cli import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -35,7 +35,7 @@ HERE = MachineParams(memory_limit="1GB", threads=1, workers=3, executor="dask")
 
 
 @pytest.fixture(scope="module")
-def there() -> Iterator[MachineParams]:
+def started() -> Iterator[Any]:
     """Three workers behind a scheduler that somebody else has started."""
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -49,7 +49,15 @@ def there() -> Iterator[MachineParams]:
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
     ):
         patch.setattr(cluster, "WORKERS", 30.0)
-        yield HERE.model_copy(update={"workers": 1, "dask_scheduler": made.scheduler_address})
+        yield made
+
+
+@pytest.fixture
+def there(started: Any) -> MachineParams:
+    """Where to work; those of its workers that the test before has killed are back."""
+    with distributed.Client(started, set_as_default=False) as client:
+        client.wait_for_workers(3, timeout=60)
+    return HERE.model_copy(update={"workers": 1, "dask_scheduler": started.scheduler_address})
 
 
 def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
