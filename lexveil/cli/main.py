@@ -6,6 +6,7 @@ Nothing heavy is imported up here or by the modules of the verbs: `lexveil --hel
 from __future__ import annotations
 
 import contextlib
+import difflib
 import inspect
 import os
 import sys
@@ -13,7 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
-from cyclopts.exceptions import CoercionError, MissingArgumentError, UnusedCliTokensError, ValidationError
+from cyclopts.exceptions import (
+    CoercionError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnusedCliTokensError,
+    ValidationError,
+)
 
 from lexveil.cli import help as help_text
 from lexveil.errors import LexveilError, advised
@@ -111,6 +118,10 @@ def _message(error: CycloptsError) -> str:
     if isinstance(error, CoercionError) and error.token is not None and error.msg is not None:
         name = error.token.keyword or (error.argument.name if error.argument else "")
         return f"argument {name}: {error.msg}"
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        word = error.unused_tokens[0]
+        near = difflib.get_close_matches(word, VERBS, n=1)
+        return f"there is no command {word!r}" + (f"; did you mean {near[0]}?" if near else "")
     if isinstance(error, UnusedCliTokensError):
         return f"unrecognized arguments: {' '.join(error.unused_tokens or ())}"
     return str(error).strip().rstrip(".")

@@ -31,7 +31,9 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / "dvc.yaml").is_file():
             return folder
-    raise RequestError(f"no dvc.yaml in {start} or above it; change into the folder of a Lexveil project")
+    raise RequestError(
+        f"no dvc.yaml in {start} or above it; change into the folder of a project, or make one by `lexveil init DIR`"
+    )
 
 
 def prepare(root: Path) -> None:
