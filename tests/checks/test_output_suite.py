@@ -14,6 +14,8 @@ from lexveil.errors import MissingArtifact
 from tasks import check_outputs
 from tests.checks.conftest import SECRET
 
+pytestmark = pytest.mark.slow
+
 STRING, INT = pa.string(), pa.int64()
 INPUTS = pa.schema([(name, STRING) for name in ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")])
 DOCUMENTS = pa.schema(

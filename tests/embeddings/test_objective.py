@@ -7,6 +7,8 @@ import pytest
 
 from lexveil.embeddings.training_loss import Probe, ProbeShape, draw_probe
 
+pytestmark = pytest.mark.slow
+
 
 def sigmoid(x: float) -> float:
     return 1 / (1 + np.exp(-x))

@@ -18,6 +18,8 @@ from lexveil.runtime.events import PIPE, EventPipe, ProgressEvent
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.stage import Progress
 
+pytestmark = pytest.mark.slow
+
 
 def progress(done: int, total: int, label: str = "count") -> ProgressEvent:
     return ProgressEvent(label, done, total, "tokens", f"{label}: {done} of {total:,} tokens")

@@ -29,6 +29,8 @@ from lexveil.runtime.stage import stage_main
 from tasks import report
 from tests.shared_trees import share
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SECRET = "zyxomatic"  # stands in every document, and may stand nowhere else
 STRATEGIES = {"S1": "word", "S2": "gst"}

@@ -15,6 +15,8 @@ from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding
 from tests.conftest import ROOT, run_stage
 
+pytestmark = pytest.mark.slow
+
 # Dies as if the machine were taken away, right after the checkpoint of an epoch.
 DIE_AFTER = """
 import os, signal, sys
