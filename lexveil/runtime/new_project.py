@@ -22,7 +22,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.hashes import sha256
 
 CODE = Path("code.json")
-# What a project consists of; the wheel has it in lexveil/_project (pyproject.toml: force-include).
+# What a project consists of; the wheel has it in lexveil/_project (.ci/wheel.py).
 FOLDERS = ("flows", "tasks", "sql")
 FILES = (
     ".dvc/.gitignore",

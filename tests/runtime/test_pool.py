@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-from pool_functions import Scale, die, fail, interruptible, negative
+from pool_functions import Scale, die, end_in_the_middle, fail, negative
 
 from lexveil.errors import LexveilError
 from lexveil.runtime.pool import ordered_map
@@ -96,28 +93,6 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
         "try:\n    list(ordered_map(sleep, sys.argv[1:], 2))\n"
         "except KeyboardInterrupt:\n    print('interrupted', file=sys.stderr)\n    sys.exit(130)\n"
     )
-    path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, marks)],
-        env=os.environ | {"PYTHONPATH": path},
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
-    )
-    while not all(mark.exists() for mark in marks):
-        assert process.poll() is None
-        time.sleep(0.05)
-    workers = psutil.Process(process.pid).children(recursive=True)
-    assert len(workers) >= 2
-    if number == signal.SIGINT:
-        os.killpg(process.pid, number)
-    else:
-        process.kill()
-    _, left = psutil.wait_procs(workers, timeout=60)
-    for worker in left:  # a failure leaves nothing behind
-        worker.kill()
-    _, said = process.communicate(timeout=60)
-    assert left == []
-    assert process.returncode == code
+    returncode, said = end_in_the_middle(program, marks, number)
+    assert returncode == code
     assert said == "interrupted\n" if number == signal.SIGINT else "Traceback" not in said
