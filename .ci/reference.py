@@ -143,6 +143,13 @@ def record_form() -> str:
     return json.dumps(record_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def operator_form() -> str:
+    """The JSON schema of operators' reports."""
+    from lexveil.accounting.operator_report import operator_schema
+
+    return json.dumps(operator_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 def parameter_page() -> str:
     """Every key of params.yaml, from the models."""
     from lexveil.config.reference import parameter_reference
@@ -154,6 +161,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/api.md": api,
     "docs/reference/command-line.md": command_line,
     "docs/record.schema.json": record_form,
+    "docs/operator.schema.json": operator_form,
     "docs/reference/parameters.md": parameter_page,
 }
 

@@ -1,230 +1,358 @@
-"""Releases that are killed at any moment, several at once, and what must hold of their outputs all the same.
+"""Whole releases, `lexveil privatize` and `lexveil release`, killed at any moment of them, two at a time.
 
-Children are forked from one warm parent, which has no other thread, and do what a release does against the same few
-subjects; each dawdles at a random point, inside transactions and between renames too, and gets SIGKILL a random time
-after it says that it is there, or simply after a random time. What is then checked is counted from the outputs
-themselves, not taken from the ledger.
+    python -m benchmarks.kills --runs 1000      # in a project in which `lexveil run` made the artifacts
+
+Each run is forked from a parent that has imported everything, says on a pipe which state of the ledger it has reached,
+and gets SIGKILL, with its workers. Half of the kills are drawn evenly from the whole duration of such a run, half from
+one of its states: the parent measures all the time how long each state lasts, draws state and part of it, and waits for
+the run to reach it, so that kills land inside runs on any machine. After each pair the next process opens the ledger,
+and what is out is counted from the outputs themselves. Ends with exit code 1 if an output is not paid for, a subject is
+over its cap, more is spent than killed runs had spent, or anything half-written is left.
 """
 
 from __future__ import annotations
 
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy: the parent has no threads
+
+import argparse
 import json
 import os
 import random
 import select
 import signal
-import sqlite3
+import statistics
+import sys
+import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
+import yaml
 
+from benchmarks import ledger_kills
+from benchmarks.kill_checks import Expected, Found, inspect
+from benchmarks.table import print_table
+from lexveil.errors import LexveilError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import NANO
-from lexveil.ledger.ledger import DATABASE, Ledger
-from lexveil.ledger.verification import verify
-from lexveil.runtime.hashes import sha256
 
+TEXT = "The government said that fire services in New South Wales were there, and so was Zorblax."
+BUDGET = 40.0  # of a document
 CAP = 6  # documents of one subject
-SUBJECTS = 3  # of a round; new ones every ROUNDS rounds, because a cap lasts for ever
-ROUNDS = 5
-DAWDLE = 0.06  # seconds at one point of a child's way
-PATIENCE = 2.0  # seconds to wait for a child to get there
-POINTS = ("start", "open", "asked", "reserved", "partial", "partials", "written", "committed", "append", "replace")
+SUBJECTS = 3  # of a pair of runs; new ones every PAIRS pairs, because a cap lasts for ever
+PAIRS = 4
+PROJECT = 40  # runs of one project: an inbox and an archive grow
+SPARED = 10  # of so many runs one is not killed: how long its states last is not cut off by a kill
+VERBS = ("privatize", "release", "privatize with workers")
+WEIGHTS = (20, 20, 1)
+RECENT = 15  # durations of a state that are remembered
 
 
-def run(kills: int, folder: Path, seed: int) -> dict[str, Any]:
-    """Kill that many children and check the ledger and outputs after each few.
-
-    Returns:
-        ``died_in``: how many died in which state; ``recovered``: what became of them; ``violations``.
-    """
-    rng = random.Random(seed)
-    outputs = folder / "outputs"
-    outputs.mkdir(parents=True)
-    with Ledger.open(folder / "ledger"):
-        pass
-    died_in: Counter[str] = Counter()
-    recovered: Counter[str] = Counter()
-    checked = Checked(folder / "ledger", outputs, "*.txt", lambda path: path.read_text().splitlines())
-    number = round_number = 0
-    while sum(died_in.values()) < kills:
-        cohort = [f"subject-{round_number // ROUNDS}-{n}" for n in range(SUBJECTS)]
-        born: dict[int, tuple[int, int]] = {}
-        for _ in range(min(rng.choice((1, 1, 2, 3)), kills - sum(died_in.values()))):
-            number += 1
-            reads, writes = os.pipe()
-            pid = fork(partial(_release, folder / "ledger", outputs, number, cohort, rng.random(), writes))
-            os.close(writes)
-            born[pid] = (number, reads)
-        killed = []
-        for pid, (child, reads) in born.items():
-            if rng.random() < 0.8:  # else at any time, before it reaches its point too
-                select.select([reads], [], [], PATIENCE)
-            time.sleep(rng.uniform(0, 1.5 * DAWDLE))
-            os.kill(pid, signal.SIGKILL)
-            os.close(reads)
-            status = os.waitpid(pid, 0)[1]
-            if os.WIFSIGNALED(status):
-                killed.append(child)
-            elif status:
-                # As it would be if another had taken its living release for dead.
-                checked.violations.append(f"child {child} ended with an error, and not by being killed")
-        states = states_of(folder / "ledger" / DATABASE)
-        died_in.update(states.get(child, "not begun") for child in killed)
-        recovered.update(checked.round(cohort))
-        round_number += 1
-        if round_number % 20 == 0:
-            checked.all()
-    checked.all()
-    return {
-        "kills": sum(died_in.values()),
-        "children": number,
-        "died_in": dict(died_in),
-        "recovered": dict(recovered),
-        "outputs": len(checked.seen),
-        "violations": checked.violations,
-    }
+def make_project(folder: Path, built: Path, cap: float | None) -> None:
+    """A project with the artifacts of another, an inbox and a ledger of its own."""
+    params = yaml.safe_load((built / "params.yaml").read_text(encoding="utf-8"))
+    gate = params["release"]["gate"] | {"min_coverage": 0.1, "max_length_ratio": None}
+    params["release"] |= {
+        "cap": cap, "source": "inbox", "subject_column": "who", "columns": ["also"], "gate": gate,
+        "document_budget": BUDGET, "max_token_epsilon": BUDGET,
+    }  # fmt: skip
+    for name in ("artifacts", "inbox", "outputs", "sources"):
+        (folder / name).mkdir(parents=True)
+    for path in (built / "artifacts").iterdir():
+        if path.name != "data_docs":  # which releases write
+            (folder / "artifacts" / path.name).symlink_to(path.absolute())
+    (folder / "dvc.yaml").write_bytes((built / "dvc.yaml").read_bytes())
+    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
-def fork(work: Callable[[], None]) -> int:
-    """Do some work in a child of this process; its number."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
+def release(folder: Path, verb: str, number: int, subjects: list[str], said: int) -> None:
+    """What a child does: one release, in a group of processes of its own, that says how far it is."""
+    os.setpgid(0, 0)
+    append = chain.append
+
+    def saying(*arguments: Any) -> chain.Entry:
+        entry = append(*arguments)
+        os.write(said, f"{entry.kind} {time.monotonic()}\n".encode())
+        return entry
+
+    mock.patch.object(chain, "append", saying).start()
+    os.chdir(folder)
+    with Path(os.devnull).open("w") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        os.write(said, f"begun {time.monotonic()}\n".encode())
+        rows = [{"id": f"{number}-{n}", "who": who, "also": who, "text": TEXT} for n, who in enumerate(subjects)]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        if verb == "release":
+            from lexveil.release.inbox import release_inbox
+
+            hidden = folder / "inbox" / f".{number}"
+            hidden.write_text(lines, encoding="utf-8")
+            hidden.rename(folder / "inbox" / f"{number}.jsonl")
+            release_inbox()
+        else:
+            from lexveil.privatization.file_adapter import privatize_file
+
+            source = folder / "sources" / f"{number}.jsonl"
+            source.write_text(lines, encoding="utf-8")
+            privatize_file(
+                source, folder / "outputs" / f"{number}.jsonl", mechanism="madlib", strategy="S3",
+                document_budget=BUDGET, max_token_epsilon=BUDGET, subject_column="who",
+                workers=2 if verb == "privatize with workers" else 1,
+            )  # fmt: skip
+    os.write(said, f"ended {time.monotonic()}\n".encode())
+
+
+@dataclass(slots=True)
+class Durations:
+    """How long the states of a run last, as far as it was seen: the median of the last ones, in seconds."""
+
+    seen: dict[str, dict[str, deque[float]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(lambda: deque(maxlen=RECENT)))
+    )
+
+    def draw(self, verb: str, rng: random.Random) -> tuple[str, float]:
+        """The state in which a run is killed, and how many seconds after it is reached.
+
+        Half of the kills are spread evenly over the whole duration, half evenly over states: those in which most can go
+        wrong last milliseconds.
+        """
+        lasts = {state: statistics.median(values) for state, values in self.seen[verb].items()}
+        if lasts and rng.random() < 0.5:
+            state = rng.choice(list(lasts))
+            return state, rng.uniform(0, lasts[state])
+        moment = rng.uniform(0, sum(lasts.values()))
+        for state, seconds in lasts.items():
+            if moment < seconds:
+                return state, moment
+            moment -= seconds
+        return "begun", 0.0
+
+
+@dataclass(slots=True)
+class Run:
+    """One child."""
+
+    verb: str
+    number: int
+    subjects: list[str]
+    kill_in: str | None
+    kill_after: float
+    pid: int = 0
+    said: int = 0
+    state: str = "not begun"
+    since: float = 0.0
+    status: int | None = None
+    rest: bytes = b""
+
+    def listen(self, durations: Durations) -> None:
+        """Take what it has said since."""
+        while not self.ended and select.select([self.said], [], [], 0)[0]:
+            if not (heard := os.read(self.said, 4096)):
+                self.status = os.waitpid(self.pid, 0)[1]
+                return
+            *lines, self.rest = (self.rest + heard).split(b"\n")
+            for line in lines:
+                state, at = line.decode().split()
+                if self.state != "not begun":
+                    durations.seen[self.verb][self.state].append(float(at) - self.since)
+                if self.state == self.kill_in and state != self.kill_in:
+                    self.kill_in, self.kill_after = state, 0.0  # it was faster than those before: at once
+                self.state, self.since = state, float(at)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was killed or has ended."""
+        return self.status is not None
+
+    def due(self) -> float | None:
+        """When it is to be killed, if that is known by now."""
+        return self.since + self.kill_after if self.state == self.kill_in else None
+
+    def kill(self) -> None:
+        """Kill it with all of its processes."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.status = os.waitpid(self.pid, 0)[1]
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it did not end by itself."""
+        return self.status is not None and os.WIFSIGNALED(self.status)
+
+
+def fork(work: Callable[[], None], refused: int) -> int:
+    """Do some work in a child; its number. What Lexveil refuses is written to ``refused``, and is no error."""
+
+    def said() -> None:
         try:
             work()
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
+        except LexveilError as error:
+            os.write(refused, f"{error}\n".encode())
+            os._exit(2)
+        except BaseException as error:
+            os.write(refused, f"{type(error).__name__}: {error}\n".encode())
+            raise
+
+    return ledger_kills.fork(said)
 
 
-def _release(folder: Path, outputs: Path, number: int, cohort: list[str], seed: float, reached: int) -> None:
-    """What a child does: one release, two outputs."""
-    rng = random.Random(seed)
-    where = rng.choice(POINTS)
-    _slow_down(rng, where, reached)
+@dataclass(slots=True)
+class Killing:
+    """Makes pairs of runs, kills them and has the rest inspected.
 
-    def dawdle(point: str) -> None:
-        if point == where:
-            os.write(reached, b".")
-            time.sleep(rng.uniform(0.5, 1) * DAWDLE)
-
-    text, record = outputs / f"{number}.txt", outputs / f"{number}.txt.record.json"
-    partials = {path: path.with_name(f".{path.name}.partial") for path in (text, record)}
-    dawdle("start")
-    with Ledger.open(folder) as ledger, ledger.begin({"child": number}, partials.values()) as release:
-        dawdle("open")
-        subjects = rng.choices(cohort, k=rng.randint(1, 4))
-        release.request(subjects, np.ones(len(subjects)))
-        dawdle("asked")
-        withheld = release.reserve(1.0, CAP).withheld(0, len(subjects))
-        dawdle("reserved")
-        lines = [subject for subject, out in zip(subjects, withheld, strict=True) if not out]
-        partials[text].write_text("".join(f"{line}\n" for line in lines))
-        dawdle("partial")
-        partials[record].write_text(json.dumps({"release": {"id": release.id, "head": release.head}}))
-        dawdle("partials")
-        release.written([(partial, final, sha256(partial)) for final, partial in partials.items()])
-        dawdle("written")
-        release.publish()
-        dawdle("committed")
-
-
-def _slow_down(rng: random.Random, where: str, reached: int) -> None:
-    """Dawdle inside transactions, or between renames, in this process."""
-    if where == "append":
-        append, place, calls = chain.append, rng.randrange(4), iter(range(1000))
-
-        def slow_append(*arguments: Any) -> chain.Entry:
-            entry = append(*arguments)
-            if next(calls) == place:
-                os.write(reached, b".")
-                time.sleep(rng.uniform(0.5, 1) * DAWDLE)
-            return entry
-
-        mock.patch.object(chain, "append", slow_append).start()
-    if where == "replace":
-        replace = os.replace
-
-        def slow_replace(*arguments: Any) -> None:
-            replace(*arguments)
-            os.write(reached, b".")
-            time.sleep(rng.uniform(0.3, 0.6) * DAWDLE)
-
-        mock.patch.object(os, "replace", slow_replace).start()
-
-
-def states_of(database: Path) -> dict[int, str]:
-    """The state in the ledger of each child's release, before anything is put right."""
-    con = sqlite3.connect(database)
-    try:
-        rows = con.execute(
-            "select entries.payload, releases.state from releases "
-            "inner join entries on entries.release = releases.id and entries.kind = 'opened'"
-        ).fetchall()
-    finally:
-        con.close()
-    return {json.loads(payload)["about"]["child"]: state for payload, state in rows}
-
-
-class Checked:
-    """What must hold, round after round.
-
-    Args:
-        folder: of the ledger.
-        outputs: the folder of all outputs.
-        pattern: of an output's name.
-        subjects_of: whom the documents of an output are about.
+    Attributes:
+        work: where projects are made.
+        built: the project whose artifacts are used.
+        killed: verb and state of each run that was killed.
     """
 
-    def __init__(self, folder: Path, outputs: Path, pattern: str, subjects_of: Callable[[Path], list[str]]) -> None:
-        self.folder, self.outputs, self.pattern, self.subjects_of = folder, outputs, pattern, subjects_of
-        self.seen: set[Path] = set()
-        self.violations: list[str] = []
-        self._spent: Counter[str] = Counter()
+    work: Path
+    built: Path
+    rng: random.Random
+    durations: Durations = field(default_factory=Durations)
+    killed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    found: Found = field(default_factory=Found)
+    finished: int = 0
+    missed: int = 0
+    number: int = 0
+    pairs: int = 0
+    folder: Path = Path()
+    cost: int = 0
 
-    def round(self, cohort: list[str]) -> list[str]:
-        """Put right what the killed left and check what is new; what became of each release that was put right."""
-        with Ledger.open(self.folder) as ledger:
-            done = [f"{one.was}, {one.now}" for one in ledger.recovered]
-            self.violations += [str(one) for one in ledger.recovered if one.notes]
-            self.violations += [f"left: {path}" for path in self.outputs.iterdir() if path.name.startswith(".")]
-            for path in set(self.outputs.glob(self.pattern)) - self.seen:
-                self.seen.add(path)
-                self._output(path, ledger)
-            for subject in cohort:
-                rows = ledger.database.rows(
-                    "select nano from balances where subject = ?", (ledger.hasher.one(subject),)
-                )
-                balance = rows[0][0] if rows else 0
-                if self._spent[subject] > CAP:
-                    self.violations.append(f"{subject}: {self._spent[subject]} documents are out, the cap is {CAP}")
-                if balance != self._spent[subject] * NANO:
-                    self.violations.append(f"{subject}: {self._spent[subject]} documents are out, {balance} were paid")
-        return done
+    def calibrate(self, verbs: tuple[str, ...]) -> None:
+        """Let each kind of release run: what a document costs, and how long it takes where caches are warm."""
+        self._project(None)
+        for verb in [*verbs, *verbs]:
+            self.pair([Run(verb, 0, ["nobody"], None, 0.0)])
+        self.cost = self.found.dearest
 
-    def _output(self, path: Path, ledger: Ledger) -> None:
-        """One output: its record is there, its release is committed, and pays for it to the last document."""
-        record = path.with_name(f"{path.name}.record.json")
-        if not record.exists():
-            self.violations.append(f"{path}: has no record")
-            return
-        name = json.loads(record.read_text())["release"]["id"]
-        lines = Counter(self.subjects_of(path))
-        self._spent.update(lines)
-        ((number, state),) = ledger.database.rows("select number, state from releases where id = ?", (name,))
-        paid = dict(ledger.database.rows("select subject, nano from spends where release = ?", (number,)))
-        if state != "committed" or paid != {ledger.hasher.one(key): n * NANO for key, n in lines.items()}:
-            self.violations.append(f"{path}: its release is {state} and does not pay for it")
+    def go(self, runs: int, verbs: tuple[str, ...]) -> None:
+        """Kill that many."""
+        self.pairs = 0
+        while (left := runs - self.killed.total()) > 0:
+            if self.pairs % (PROJECT // 2) == 0:
+                self._project((CAP * self.cost + 1) / 1e9)
+            cohort = [f"subject-{self.pairs // PAIRS}-{n}" for n in range(SUBJECTS)]
+            pair: list[Run] = []
+            for _ in range(min(2, left)):
+                # Two of `lexveil release` are kept apart by a lock.
+                choice = [verb for verb in verbs if verb != "release" or all(run.verb != verb for run in pair)]
+                (verb,) = self.rng.choices(choice, [WEIGHTS[VERBS.index(one)] for one in choice])
+                state, after = self.durations.draw(verb, self.rng)
+                spared = self.rng.randrange(SPARED) == 0
+                subjects = self.rng.choices(cohort, k=self.rng.randint(1, 4))
+                pair.append(Run(verb, 0, subjects, None if spared else state, after))
+            self.pair(pair)
+            if self.pairs % 20 == 0:
+                print(f"{self.killed.total():,} of {runs:,} killed", file=sys.stderr, flush=True)
 
-    def all(self) -> None:
-        """The whole ledger computed again, with the records of all outputs."""
-        checked = verify(self.folder, sorted(self.outputs.glob("*.record.json")))
-        self.violations += [f"{problem.where}: {problem.what}" for problem in checked.problems]
+    def pair(self, pair: list[Run]) -> None:
+        """Run some at once, kill them when they are due, and have the rest inspected."""
+        refusals, refused = os.pipe()
+        for run in pair:
+            self.number += 1
+            run.number = self.number
+            reads, writes = os.pipe()
+            run.pid = fork(partial(release, self.folder, run.verb, run.number, run.subjects, writes), refused)
+            run.said = reads
+            os.close(writes)
+        while running := [run for run in pair if not run.ended]:
+            due = min((at for run in running if (at := run.due()) is not None), default=time.monotonic() + 60)
+            select.select([run.said for run in running], [], [], max(0.0, due - time.monotonic()))
+            for run in running:
+                run.listen(self.durations)
+                at = run.due()
+                if not run.ended and at is not None and at <= time.monotonic():
+                    run.kill()
+        os.close(refused)
+        with os.fdopen(refusals, encoding="utf-8") as said:
+            self.found.refusals.update(line.replace(str(self.folder), "FOLDER") for line in said.read().splitlines())
+        self._count(pair)
+        expected = Expected(self.folder, CAP * self.cost or None, sum(run.was_killed for run in pair))
+        self.found.add(inspect(expected))
+        self.pairs += 1
+
+    def _count(self, pair: list[Run]) -> None:
+        for run in pair:
+            os.close(run.said)
+            assert run.status is not None
+            if run.was_killed:
+                self.killed[run.verb, run.state] += 1
+            elif run.status and os.waitstatus_to_exitcode(run.status) == 1:
+                self.found.violations.append(f"a {run.verb} ended with an error, and not by being killed")
+            else:
+                self.finished += 1
+                self.missed += run.kill_in is not None
+
+    def _project(self, cap: float | None) -> None:
+        self.folder = self.work / f"project-{self.number}"
+        self.found.visible.clear()
+        make_project(self.folder, self.built, cap)
+
+
+def _warm_up(releases: bool) -> None:
+    """Do for all children what takes long and starts no thread."""
+    import numba
+
+    from lexveil.runtime.hashes import code_hash
+
+    names = ["pyarrow.dataset", "scipy.linalg", "lexveil.privatization.file_adapter"]
+    if releases:
+        names += ["lexveil.checks.release_suite", "lexveil.checks.validation", "lexveil.release.inbox"]
+    for name in names:
+        import_module(name)
+    numba.njit("int64()")(lambda: 0)  # loads what every compiled function needs
+    code_hash()
+
+
+def run(runs: int, built: Path, work: Path, seed: int, verbs: tuple[str, ...] = VERBS) -> Killing:
+    """Kill that many releases."""
+    _warm_up("release" in verbs)
+    killing = Killing(work, built, random.Random(seed))
+    killing.calibrate(verbs)
+    killing.go(runs, verbs)
+    return killing
+
+
+def main() -> int:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000, help="that are killed (default: 1000)")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
+    parser.add_argument("--verbs", nargs="+", choices=VERBS, default=VERBS, help="kinds of releases (default: all)")
+    arguments = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        killing = run(arguments.runs, Path.cwd(), Path(name), arguments.seed, tuple(arguments.verbs))
+    found, states = killing.found, list(dict.fromkeys(state for _, state in sorted(killing.killed)))
+    rows = [
+        {"state": state, **{verb: killing.killed[verb, state] for verb in VERBS}}
+        for state in sorted(states, key=lambda state: [*ORDER, state].index(state))
+    ]
+    print_table({"state": "killed in", **{verb: verb for verb in VERBS}}, rows)
+    for verb in VERBS:
+        lasts = {state: statistics.median(values) for state, values in killing.durations.seen[verb].items()}
+        print(f"{verb}, ms: " + ", ".join(f"{state} {seconds * 1000:.0f}" for state, seconds in lasts.items()))
+    print_table(
+        {"what": "recovered", "n": "releases"}, [{"what": w, "n": n} for w, n in sorted(found.recovered.items())]
+    )
+    print(f"{killing.killed.total():,} killed, {killing.finished:,} finished, {killing.missed:,} of these early")
+    print(f"{found.outputs:,} outputs, {found.lost:,} releases spent and not published")
+    for refusal, n in found.refusals.items():
+        print(f"refused, {n:,} times: {refusal}")
+    print(f"{len(found.violations):,} violations, {time.monotonic() - began:.0f} s")
+    print("\n".join(found.violations))
+    return 1 if found.violations else 0
+
+
+ORDER = ("not begun", "begun", "opened", "reserved", "spent", "written", "committed", "aborted", "failed", "ended")
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.kills import run
+from benchmarks.ledger_kills import run
 from benchmarks.table import print_table
 from lexveil.ledger.ledger import Ledger
 
@@ -47,6 +47,7 @@ def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) 
                 began = time.perf_counter()
                 reserved = release.reserve(1.0, cap)
                 seconds["reserve"] = time.perf_counter() - began
+                release.spend()
                 release.commit()
             cpu = time.process_time() - cpu
             rows.append(

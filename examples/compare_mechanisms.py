@@ -40,7 +40,7 @@ def main() -> None:
             done = lexveil.privatize(
                 TEXTS, mechanism=mechanism, strategy=options.strategy, epsilon=epsilon, seed=7, project=model
             )
-            unchanged = done.record.counts.share_unchanged
+            unchanged = done.operator.counts.share_unchanged
             metric = done.record.metric.partition(",")[0]
             rows.setdefault((mechanism, metric), {})[f"ε = {epsilon:g}"] = f"{unchanged:.0%}"
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["mechanism", "metric"])

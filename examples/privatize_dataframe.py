@@ -52,7 +52,9 @@ def main() -> None:
 
     record = done.record
     print(f"\nmode {record.mode}, guarantee {record.guarantee.formula}")
-    print(f"{record.counts.n_perturbed} tokens perturbed, {record.counts.share_unchanged:.0%} unchanged")
+    print(f"{record.counts.n_perturbed} tokens perturbed")
+    print("private to you, never to be published:")
+    print(f"{done.operator.counts.share_unchanged:.0%} of them unchanged")
     tokens = done.token_log.to_pandas()
     print(tokens.groupby(["class", "action"], observed=True).agg(tokens=("row", "size"), epsilon=("epsilon", "sum")))
 

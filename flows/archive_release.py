@@ -13,9 +13,10 @@ from pathlib import Path
 
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
-from lexveil.release.archive import CURRENT, INDEX, WITHDRAWN
+from lexveil.release.archive import CURRENT, CURRENT_WITHOUT, INDEX
 from lexveil.release.inbox import release_inbox
 from lexveil.release.report import ReleaseReport
+from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.events import ResultEvent, send, send_error
 
@@ -42,7 +43,7 @@ def track(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     outputs = [path.parent for path in sorted(folder.glob("*/documents.parquet"))]
-    outputs += [folder / name for name in (CURRENT, INDEX, WITHDRAWN) if (folder / name).exists()]
+    outputs += [folder / name for name in (CURRENT, CURRENT_WITHOUT, INDEX) if (folder / name).exists()]
     with open_repo() as repo:
         from dvc.exceptions import DvcException
 
@@ -63,6 +64,7 @@ def track(folder: Path) -> list[str]:
 
 def main() -> int:
     """Make one release for the flow, which holds the build lock; the report is an event, and a line for people."""
+    hide_messages()
     try:
         report = release().as_dict()
     except LexveilError as error:

@@ -1,4 +1,4 @@
-"""The flow that audits the claims of the mechanisms of the grid, by `lexveil audit`."""
+"""The flow that audits what the nightly release runs and the mechanisms of the grid, by `lexveil audit`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from pydantic import Field
 from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
-from lexveil.config import MechanismName, StrategyName, load_params
+from lexveil.config import MechanismName, Params, StrategyName, load_params
 from lexveil.paths import AUDITS
+from lexveil.privatization.model import Model
 from lexveil.runtime.project import find_root, prepare
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -48,6 +49,8 @@ class AuditResult(TypedDict):
     epsilon: float
     no_guarantee: str | None
     violation: bool
+    verdict: NotRequired[str]
+    factor: NotRequired[float | None]
     audits: list[AuditRow]
 
 
@@ -98,7 +101,19 @@ def _run_audit(commands: TimedCommands, name: str, argv: Sequence[str], out: Pat
     result = _read(out)
     if result["violation"]:
         return Failed(name="Violated", message=f"the claimed ε of {result['epsilon']} is violated")
-    return Completed(message="no claim" if result["no_guarantee"] else "no violation found")
+    return Completed(message="no claim" if result["no_guarantee"] else result.get("verdict", "no violation found"))
+
+
+def released(params: Params) -> list[Combination]:
+    """What the nightly release runs, at its base ε: that of params.yaml, or its document budget over the average."""
+    release = params.release
+    if release.source is None and release.sql is None:
+        return []
+    epsilon = release.epsilon
+    if epsilon is None:
+        assert release.document_budget is not None  # one of both is given
+        epsilon = release.document_budget / (release.average_words or Model.load().average_words())
+    return [(release.mechanism, release.strategy, epsilon)]
 
 
 @flow(name="audit", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
@@ -111,23 +126,27 @@ def audit(
 ) -> State[Any]:
     """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a claim is violated.
 
+    First what the nightly release runs, if there is one, unless mechanisms, strategies or epsilons are given.
+
     Args:
         mechanisms: null takes those of the grid in params.yaml.
         strategies: null takes those of the grid.
-        epsilons: null takes those of the grid; per token, in texts base ε per word.
+        epsilons: null takes those of the grid; per token, in releases base ε per word.
         words: of the vocabulary, drawn with the seed of params.yaml.
-        samples: draws per word or text, half of them tested.
+        samples: draws per word of a toy.
     """
     prepare(find_root(Path.cwd()))
     logger = get_run_logger()
     params = load_params()
-    requested = list(
+    given = mechanisms or strategies or epsilons
+    grid = list(
         product(
             mechanisms or params.grid.mechanisms,
             strategies or params.grid.strategies,
             epsilons or params.grid.epsilons,
         )
     )
+    requested = list(dict.fromkeys([*([] if given else released(params)), *grid]))
     commands = TimedCommands()
     states: dict[Combination, State[Any]] = {}
 

@@ -24,12 +24,15 @@ def privatize(
     strategy: str,
     epsilon: float | None = None,
     document_budget: float | None = None,
+    average_words: float | Literal["data"] | None = None,
+    max_token_epsilon: float | Literal["none"] | None = None,
     subjects: Any = None,
     column: str | None = None,
     mode: Mode | None = None,
     seed: int | None = None,
     keep_layout: bool = False,
     consistent: bool = False,
+    without_guarantee: bool = False,
     stopwords: str | None = None,
     punctuation: str | None = None,
     oov: str | None = None,
@@ -44,9 +47,13 @@ def privatize(
             or a relation of DuckDB. None is no text.
         mechanism: a name of ``lexveil.MECHANISMS``.
         strategy: S1 (words), S2 to S4 (collocations), as `lexveil privatize --help` says.
-        epsilon: base epsilon per word, in 1 / units of the mechanism's metric: a text's budget is that times the mean
-            number of words of a text. Give this or ``document_budget``.
+        epsilon: base epsilon per word, in 1 / units of the mechanism's metric: a text's budget is that times
+            ``average_words``. Give this or ``document_budget``.
         document_budget: the budget of each text.
+        average_words: a public number of words; None is that of params.yaml, by default the corpus's mean. ``data``,
+            the mean of these texts, is private and only for experiments.
+        max_token_epsilon: the largest epsilon of a token, for texts so short that they would come out as they are;
+            None is that of params.yaml, by default twice the base epsilon. ``none`` is only for experiments.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all releases. None: each text
             is a subject of its own. Of a relation: the name of a column.
         column: of a relation: its text column.
@@ -55,6 +62,7 @@ def privatize(
         seed: of an experiment; None is that of params.yaml.
         keep_layout: copy the writer's spacing and capitals, which the record then says are unprotected.
         consistent: replace equal words of a text alike, on one payment.
+        without_guarantee: release also what no guarantee can be given of, which is refused otherwise.
         stopwords, punctuation, oov: what happens to tokens of the class: perturb, keep, drop or sample; None as in
             params.yaml.
         on_exhausted: whether texts of subjects without budget are withheld, or nothing is released; None as in
@@ -81,10 +89,13 @@ def privatize(
         strategy=strategy,
         epsilon=epsilon,
         document_budget=document_budget,
+        average_words=average_words,
+        max_token_epsilon=max_token_epsilon,
         mode=mode or ("release" if seed is None else "experiment"),
         seed=seed,
         keep_layout=keep_layout,
         consistent=consistent,
+        without_guarantee=without_guarantee,
         stopwords=stopwords,
         punctuation=punctuation,
         oov=oov,
@@ -136,22 +147,28 @@ def audit(
     strategy: str = "S1",
     words: int = 300,
     samples: int = 20_000,
-    mode: Mode = "experiment",
+    mode: Mode = "release",
     confidence: float = auditing.CONFIDENCE,
+    workers: int = 1,
     project: Project = None,
 ) -> AuditResult:
-    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a project, and on whole texts.
+    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a project, and in whole releases.
 
-    Exact where the mechanism's distribution has a closed form; for the rest lower confidence bounds from samples.
+    By the audit's own distances, laws, budgets and sums of charges; the releases are of a toy project in a temporary
+    folder with a ledger of its own. The verdict is violated, no violation found with power to see ``factor``, or
+    inconclusive.
 
     Args:
         mechanism: a name of ``lexveil.MECHANISMS``.
-        epsilon: the claim: per token, in 1 / units of the metric; in texts, base epsilon.
+        epsilon: the claim: per token, in 1 / units of the metric; in releases, base epsilon. A second one, at which
+            the claim has most power, is audited beside it.
         strategy: S1 to S4; decides which embedding the words are of.
         words: seeded words to test, all of the embedding's if it has fewer.
-        samples: draws per word or text, half of them to find what to test, half to test it.
-        mode: where the noise comes from: the project's seed, or the operating system.
+        samples: draws per word of a toy; a release has a tenth as many of each document.
+        mode: where the noise comes from: the operating system, or the project's seed.
         confidence: of the whole audit: the chance that no bound is too high.
+        workers: with more than one, releases by so many processes are audited too, as the command does by 2; a script
+            that asks for it must guard its main module.
         project: the folder of the project, or a model of it; None is the current one.
 
     Raises:
@@ -166,6 +183,7 @@ def audit(
         strategy=strategy,
         mode=mode,
         confidence=confidence,
+        workers=workers,
     )
     return auditing.audit(request, project=_model(project))
 

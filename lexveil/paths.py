@@ -17,6 +17,7 @@ ARTIFACTS = Path("artifacts")
 SAMPLE = ARTIFACTS / "corpus/sample.parquet"
 TOKENS = ARTIFACTS / "corpus/tokens.parquet"
 WORDS = ARTIFACTS / "corpus/words.parquet"
+CORPUS_LENGTH = ARTIFACTS / "corpus/length.json"
 NGRAMS = ARTIFACTS / "ngrams"
 COLLOCATIONS = ARTIFACTS / "collocations"
 ATTACKERS = ARTIFACTS / "attackers"
@@ -58,6 +59,11 @@ def neighborhood(segmentation: str) -> Path:
 def word_orders(segmentation: str, name: str) -> Path:
     """One list set (L0, L1, L2) over the words of one segmentation: words.txt, orders.npy, meta.json."""
     return ARTIFACTS / "word_orders" / segmentation / name
+
+
+def structure(segmentation: str) -> Path:
+    """How often one other word changes the structure of a public text, cut in one segmentation."""
+    return ARTIFACTS / "structure" / f"{segmentation}.json"
 
 
 def deniability(mechanism: str) -> Path:

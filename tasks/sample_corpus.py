@@ -1,11 +1,12 @@
-"""Choose the documents to learn from and tokenize them once: data/corpus -> corpus/{sample,tokens,words}.parquet."""
+"""Choose the documents to learn from and tokenize them once: data/corpus -> corpus/*.parquet, corpus/length.json."""
 
 from __future__ import annotations
 
 from lexveil import paths
-from lexveil.collocations.sampling import sample, tokenize
+from lexveil.collocations.sampling import count_words, sample, tokenize
 from lexveil.config import load_params
 from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import write_json
 
 
 def main() -> None:
@@ -13,6 +14,7 @@ def main() -> None:
     params = load_params()
     drawn = sample(paths.CORPUS, paths.SAMPLE, params)
     n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine)
+    write_json({"n_documents": sum(drawn.values()), "n_words": count_words(paths.WORDS)}, paths.CORPUS_LENGTH)
     mix = ", ".join(f"{name} {n:,}" for name, n in drawn.items()) if set(drawn) != {""} else ""
     print(f"sampled {sum(drawn.values()):,} documents{mix and f' ({mix})'}, {n_sentences:,} sentences")
 

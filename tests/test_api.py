@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lexveil
@@ -57,7 +58,13 @@ def test_a_list_is_rewritten_from_any_folder(elsewhere: Path, tmp_path: Path) ->
 
 def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_path_factory, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
-    lexveil.privatize(TEXTS, **HOW, document_budget=5.0, subjects=["ana", "ana"], project=project)
+    how = HOW | {"document_budget": 5.0, "max_token_epsilon": 2.0}
+    done = lexveil.privatize(TEXTS, **how, subjects=["ana", "ana"], project=project)
+    # Of any text: 2, 2 and 1 nat a unit of distance, on its farthest words.
+    assert done.measurement.bound(np.array([1.0, 3.0, 2.0])).nats == 2 * 3 + 2 * 2 + 1
+    log = done.token_log.to_pandas().query("row == 1 and epsilon > 0")["epsilon"].to_numpy()
+    assert done.measurement.bound(np.full(len(log), 3.0), log).nats == 3 * log.sum() > 0
+    assert done.measurement.guarantee().formula == done.record.guarantee.formula != "none"
     with lexveil.Ledger.open(project / ".lexveil/ledger", None, make=False) as ledger:
         assert ledger is not None
     assert list(Path.cwd().iterdir()) == []
@@ -72,7 +79,7 @@ def test_a_file_is_inspected_from_any_folder(elsewhere: Path, tmp_path: Path) ->
 
 
 def test_a_claim_is_audited_from_any_folder(elsewhere: Path, tmp_path: Path) -> None:
-    result = lexveil.audit("madlib", 5.0, words=3, samples=400, project=elsewhere)
+    result = lexveil.audit("madlib", 5.0, words=3, samples=400, workers=1, project=elsewhere)
     assert isinstance(result, lexveil.AuditResult) and result.audits and result.violation is False
     assert Path.cwd() == tmp_path
 

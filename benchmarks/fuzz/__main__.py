@@ -1,23 +1,36 @@
-"""Look for inputs that break what must hold, guided by coverage: `python -m benchmarks.fuzz readers|tokenizer …`.
+"""Look for inputs that break what must hold, guided by coverage: `python -m benchmarks.fuzz TARGET …`.
 
     uv pip install atheris
     uv run --no-sync python -m benchmarks.fuzz readers benchmarks/fuzz/corpus/readers -max_total_time=3600
+
+Targets are readers, tokenizer and entries; the last one needs the current folder to be a copy of a project that has
+run, and this one on PYTHONPATH.
 
 What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new ones, and options.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import atheris
 
+ROOT = Path(__file__).parents[2]
+MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in (ROOT / "lexveil").rglob("*.py")}
 # numba compiles only what is not instrumented.
-with atheris.instrument_imports(
-    include=["lexveil.formats", "lexveil.text"], exclude=["lexveil.text.fast_tokenize", "lexveil.text.scanner"]
-):
+COMPILED = [name for name, file in MODULES.items() if re.search("numba|kernel", file.read_text(encoding="utf-8"))]
+
+with atheris.instrument_imports(include=["lexveil", "benchmarks"], exclude=COMPILED):
+    from benchmarks.fuzz.entries import check_request
     from benchmarks.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
+    from lexveil.formats import parquet_tables  # noqa: F401 - imported when a file is opened, which is too late here
+    from lexveil.formats.registry import formats
+
+    formats()
 
 
 def readers(data: bytes) -> None:
@@ -31,7 +44,12 @@ def tokenizer(data: bytes) -> None:
     check_texts([part.decode("utf-8", "ignore") for part in data.split(b"\xff")])
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": tokenizer}
+def entries(data: bytes) -> None:
+    """The first byte says what is requested, the rest how."""
+    check_request(data)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": tokenizer, "entries": entries}
 
 
 def main() -> None:
@@ -39,7 +57,7 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
         sys.exit(f"usage: python -m benchmarks.fuzz {{{'|'.join(TARGETS)}}} [FOLDER …] [-OPTION=VALUE …]")
     atheris.Setup([sys.argv[0], *sys.argv[2:]], TARGETS[sys.argv[1]])
-    with small_limits():
+    with small_limits() if sys.argv[1] != "entries" else contextlib.nullcontext():
         atheris.Fuzz()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -15,13 +16,14 @@ Codes = npt.NDArray[np.int8]
 
 SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
 STRATEGIES = tuple(SEGMENTATION_OF)
-ALIASES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}
+
+TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
 
 
 class Action(IntEnum):
     """What happens to a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in NumPy.
 
-    Kept tokens leave in clear. Sampled ones are replaced by a uniform draw from the vocabulary, which tells nothing
+    Kept tokens are unprotected. Sampled ones are replaced by a uniform draw from the vocabulary, which tells nothing
     but that a token of the class stood there.
     """
 
@@ -75,46 +77,97 @@ class Policy:
 
 def document_budget(base_epsilon: float, n_words: Counts) -> float:
     """B = base ε × average words per text of the data set, the same for each of its texts; 0 if there are no words."""
-    return budget_of_average(base_epsilon, int(n_words.sum()), len(n_words))
+    return budget_of_average(base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0)
 
 
-def budget_of_average(base_epsilon: float, n_words: int, n_texts: int) -> float:
-    """The same from the number of words and texts of the data set.
+def budget_of_average(base_epsilon: float, average_words: float) -> float:
+    """The same from the average.
 
     Raises:
         ParameterError: if the base ε or the budget is no finite number greater than 0.
     """
     if not (np.isfinite(base_epsilon) and base_epsilon > 0):
         raise ParameterError(f"epsilon is {base_epsilon}; it must be finite and greater than 0")
-    budget = base_epsilon * (n_words / n_texts) if n_texts else 0.0
+    budget = base_epsilon * average_words
     if not np.isfinite(budget):
         raise ParameterError(f"epsilon is {base_epsilon}; a budget that large has no number, lower it")
     return budget
 
 
-def epsilon_per_token(strategy: str, budget: float, n_perturbed: Counts, n_perturbed_words: Counts) -> Floats:
+BITS = 32  # significant bits of a token's ε: sums of up to 2 ** 21 equal ones are exact in float64
+
+
+def epsilon_per_token(
+    strategy: str, budget: float, n_perturbed: Counts, n_perturbed_words: Counts, cap: float = math.inf
+) -> Floats:
     """The ε of each perturbed token of each text.
 
     S1, S3 and S4 divide the budget by the tokens to be perturbed. S2 divides it by the words in them, so that a
-    collocation costs what one word does and the text spends less than B.
+    collocation costs what one word does and the text spends less than B. No token gets more than ``cap``; what a short
+    text does not spend for that stays unspent.
+
+    Rounded down, so that the ε of a text's tokens add up exactly in float64, in any order, to B at most.
 
     Args:
         n_perturbed: (n,) tokens to be perturbed, per text.
         n_perturbed_words: (n,) words in those tokens.
+        cap: largest ε of a token.
 
     Returns:
         (n,) in 1 / embedding units; 0 where nothing is perturbed.
     """
-    shares = n_perturbed_words if strategy == "S2" else n_perturbed
-    return np.divide(budget, shares, out=np.zeros(len(shares)), where=shares > 0)
+    parts = n_perturbed_words if strategy == "S2" else n_perturbed
+    shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=parts > 0)
+    return rounded_down(np.minimum(shares, cap), parts, budget)
 
 
-def spent_share(strategy: str, n_perturbed: Counts, n_perturbed_words: Counts) -> Floats:
-    """What each text spends of its budget: all of it if anything is perturbed, in S2 less if collocations are.
+def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
+    """The largest number of so few bits that n of it are exact in float64, at most a share and at most B / n.
 
-    Returns:
-        (n,) from 0 to 1.
+    Args:
+        shares: (n,) not negative; may be above B / n by the rounding of the division.
+        parts: (n,) how many of each share are added up at most.
     """
-    if strategy != "S2":
-        return (n_perturbed > 0).astype(np.float64)
-    return np.divide(n_perturbed, n_perturbed_words, out=np.zeros(len(n_perturbed)), where=n_perturbed_words > 0)
+    # Fewer bits for more than 2 ** 21 tokens, so that every sum of them still fits the 53 bits of a float64.
+    bits = np.minimum(BITS, 53 - np.frexp(parts.astype(np.float64))[1])
+    mantissa, exponent = np.frexp(shares)
+    whole = np.floor(np.ldexp(mantissa, bits))
+    # A share that the division rounded up can lie above B / n; the product is exact, so this is seen.
+    whole -= np.ldexp(whole, exponent - bits) * parts > budget
+    rounded: Floats = np.ldexp(whole, exponent - bits)
+    return rounded
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBudget:
+    """What each document may spend, known before any of them is read unless it is the data set's own average.
+
+    Attributes:
+        total: B, in 1 / units of the metric.
+        cap: the largest ε of a token; infinite if there is none.
+        average_words: the words per document that B or the cap follows from; None if neither does.
+    """
+
+    total: float
+    cap: float
+    average_words: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        base_epsilon: float | None,
+        total: float | None,
+        average_words: float | None,
+        cap: float | None,
+    ) -> DocumentBudget:
+        """B from the base ε where it is not given; where no cap is, twice the base ε, which B gives where it is not.
+
+        Raises:
+            ParameterError: if the base ε or the budget is no finite number greater than 0.
+        """
+        if total is None:
+            total = budget_of_average(base_epsilon or 0.0, average_words or 0.0)
+        if cap is None:
+            base_epsilon = base_epsilon or (total / average_words if average_words else math.inf)
+            cap = TOKEN_CAP * base_epsilon
+        return cls(total, cap, average_words)

@@ -1,4 +1,9 @@
-"""The privacy record that goes with each output: what was done, what is guaranteed, and what is not."""
+"""The privacy record that is published with each output: what was done, what is guaranteed, and what is not.
+
+Its numbers are functions of the output, of parameters and of what a guarantee discloses: how many tokens each text has,
+the fate of each and its epsilon. What compares a source with its output, or counts a source, is the operator's and
+stands in ``lexveil.accounting.operator_report``.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, NonNegativeInt, WithJsonSchema
+from pydantic import Field, JsonValue, NonNegativeInt, WithJsonSchema
 
-from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.accounting.guarantee import Claim, Guarantee, guarantee
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.mechanisms.registry import MECHANISMS
 
-SCHEMA = 3
+SCHEMA = 4
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
@@ -27,49 +32,20 @@ class PolicyRecord(Result):
     oov: Treatment
 
 
-class ActionCounts(Result):
-    """How many tokens of a class met each action."""
-
-    perturbed: NonNegativeInt
-    kept: NonNegativeInt
-    dropped: NonNegativeInt
-    sampled: NonNegativeInt
-
-
-class ClassCounts(Result):
-    """Tokens by class and action."""
-
-    word: ActionCounts
-    stopword: ActionCounts
-    punctuation: ActionCounts
-    oov: ActionCounts
-
-
 class Counts(Result):
-    """What an output holds and what its source held. A copy counts its texts only."""
-
-    model_config = ConfigDict(extra="allow")  # earlier versions counted other things
+    """What an output holds, and the fates of the tokens of its source. A copy counts its texts only."""
 
     n_texts: NonNegativeInt
     n_documents: NonNegativeInt = 0
+    """Rows in which there is any text."""
     n_rows: NonNegativeInt = 0
-    n_tokens_in: NonNegativeInt = 0
-    n_tokens_out: NonNegativeInt = 0
-    n_words_in: NonNegativeInt = 0
-    n_words_out: NonNegativeInt = 0
+    """Rows that came out."""
+    n_tokens: NonNegativeInt = 0
     n_perturbed: NonNegativeInt = 0
     n_kept: NonNegativeInt = 0
     n_dropped: NonNegativeInt = 0
     n_sampled: NonNegativeInt = 0
-    by_class: ClassCounts | None = None
-    share_unchanged: float | None = None
-    """Of the perturbed tokens: replaced by themselves."""
-    mean_cosine: float | None = None
-    """Of the vectors of perturbed tokens that changed, and of their replacements."""
-    unprotected_share: float = 0.0
-    """Of all tokens: kept."""
-    epsilon_spent_mean: float | None = None
-    """Per text."""
+    n_words_out: NonNegativeInt = 0
     n_formula_cells: NonNegativeInt = 0
     """Rewritten fields that a spreadsheet would compute."""
     first_formula_row: int | None = None
@@ -89,26 +65,18 @@ class SpendSummary(Result):
     least: float | None
     most: float | None
     mean: float | None
+    max_token_epsilon: float | None = None
+    """The largest of any token."""
     histogram: SpendBins
 
 
 class LedgerEntry(Result):
-    """What the ledger charged for the output."""
+    """The ledger's transaction that paid for the output."""
 
     id: str
-    head: Sha256
-    """The ledger's chain after this was charged: `lexveil ledger verify --record` looks for it."""
+    """`lexveil ledger verify --record` looks for it, and for the record's hash."""
     cap: Number | None
     """Lifetime epsilon of a subject."""
-    documents: NonNegativeInt
-    withheld: NonNegativeInt
-    """Of these, left out because their subject's budget is exhausted."""
-    subjects: NonNegativeInt
-    exhausted: NonNegativeInt
-    epsilon: Number
-    """Spent over all subjects."""
-    largest_balance: Number
-    """The most that one of its subjects has spent, over all releases."""
 
 
 class AuditReference(Result):
@@ -117,26 +85,25 @@ class AuditReference(Result):
     epsilon: Number
     mode: str
     result: Literal["no violation found", "violation found"]
+    factor: Number | None = None
+    """The smallest inflation of epsilon that it would have seen with probability 0.9."""
+    time: str | None = None
+    """When it was made, UTC."""
     sha256: Sha256
 
 
 class OutputHashes(Result):
-    """Hashes of what was made, never of the source: with its hash anybody could test a guess of the text."""
+    """Hashes of what is published, never of the source: with its hash anybody could test a guess of the text."""
 
     sha256: Sha256 | None = None
     files: dict[str, Sha256] | None = None
-    tokens_sha256: Sha256 | None = None
-    withheld_sha256: Sha256 | None = None
 
 
 class Publication(Result):
     """The release of an archive that the output is."""
 
     name: str
-    salt: str
     id_column: str
-    new: NonNegativeInt
-    changed: NonNegativeInt
 
 
 class PrivacyRecord(Result):
@@ -145,7 +112,7 @@ class PrivacyRecord(Result):
     It never holds source words, nor a key or seed of the noise.
     """
 
-    schema_version: Literal[3] = Field(alias="schema")
+    schema_version: Literal[4] = Field(alias="schema")
     """Version of this form."""
     lexveil: str
     """Version of Lexveil."""
@@ -162,6 +129,8 @@ class PrivacyRecord(Result):
     segmentation: Literal["word", "gst", "mst"] | None
     base_epsilon: Number | None
     """Per word; null where the document budget was given."""
+    average_words: Number | None = None
+    """Of a document, by which the base epsilon became its budget; null where it was not needed, or not one number."""
     document_budget: dict[str, Number]
     """Budget B of each document, by data set; `input` for a user's own."""
     policy: PolicyRecord
@@ -171,6 +140,8 @@ class PrivacyRecord(Result):
     mode: Literal["release", "experiment", "none"]
     """experiment: the seed is known, so nothing is private."""
     guarantee: Guarantee
+    without_guarantee: bool | None = None
+    """It was released although no guarantee can be given of it."""
     counts: Counts
     spent: SpendSummary | None = None
     columns: list[str] | None = None
@@ -178,7 +149,7 @@ class PrivacyRecord(Result):
     release: LedgerEntry | None = None
     """What the ledger charged; null of an experiment, for which nothing is paid."""
     audit: AuditReference | None = None
-    """The audit of this mechanism and strategy that is relied on; null if there is none."""
+    """The audit that is relied on: of the same code, space, parameters and policy, and recent; null without one."""
     made_with: dict[str, Sha256]
     """The artifacts that decide what comes out: embedding, collocations, word orders."""
     output: OutputHashes | None = None
@@ -189,30 +160,34 @@ class PrivacyRecord(Result):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyRecord:
-        """Read a record of schema 3 or 2; in schema 2 the token log was called a ledger.
+        """Read a record of schema 4, 3 or 2; what the older ones said of the source is left out.
 
         Raises:
             pydantic.ValidationError: if it is no privacy record.
         """
         current = dict(values)
-        if current.get("schema") == 2:
-            output = dict(current.get("output") or {})
-            if "ledger_sha256" in output:
-                output["tokens_sha256"] = output.pop("ledger_sha256")
-            current |= {"schema": SCHEMA} | ({"output": output} if "output" in current else {})
+        if current.get("schema") in (2, 3):
+            counts = dict(current.get("counts") or {})
+            counts["n_tokens"] = counts.get("n_tokens_in", 0)
+            current |= {"schema": SCHEMA, "counts": _fields(Counts, counts)}
+            for name, model in (("output", OutputHashes), ("release", LedgerEntry), ("publication", Publication)):
+                if current.get(name) is not None:
+                    current[name] = _fields(model, current[name])
         return cls.model_validate(current)
 
-    def with_output(self, **changes: Any) -> PrivacyRecord:
-        """The same record with other or further hashes of its output; None removes one."""
-        hashes = (self.output.to_dict() if self.output else {}) | changes
-        output = OutputHashes(**{name: value for name, value in hashes.items() if value is not None})
-        return self.model_copy(update={"output": output})
+
+def _fields(model: type[Result], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in model.model_fields}
 
 
 def record_schema() -> dict[str, Any]:
     """The JSON schema of a privacy record, as docs/record.schema.json has it."""
-    generated = _without_titles(PrivacyRecord.model_json_schema(by_alias=True))
-    title = f"Lexveil privacy record, schema {SCHEMA}"
+    return json_schema(PrivacyRecord, f"Lexveil privacy record, schema {SCHEMA}")
+
+
+def json_schema(model: type[Result], title: str) -> dict[str, Any]:
+    """The JSON schema of a result that is written to a file."""
+    generated = _without_titles(model.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **generated}
 
 
@@ -226,6 +201,19 @@ def _without_titles(schema: Any) -> Any:
     return {key: _without_titles(part) for key, part in schema.items() if key not in repeats}
 
 
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """How texts were rewritten; ``no_proof`` is why the mechanism as configured has no proven guarantee."""
+
+    mechanism: str
+    strategy: str
+    policy: Policy
+    mode: str
+    consistent: bool = False
+    keep_layout: bool = False
+    no_proof: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """What is recorded of a run.
@@ -235,39 +223,43 @@ class RunFacts:
         budgets: document budget B by data set, in 1 / units of the metric.
         made_with: sha256 of the artifacts it was made with.
         version: of Lexveil.
+        average_words: of a document, by which a base epsilon became its budget; None where it was not needed.
         parameters: of the mechanism.
     """
 
-    claim: Claim
+    configuration: Configuration
+    guarantee: Guarantee
     base_epsilon: float | None
     budgets: Mapping[str, float]
     counts: Counts
     made_with: Mapping[str, str]
     version: str
     parameters: Mapping[str, JsonValue]
+    average_words: float | None = None
 
 
 def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
     """Build the privacy record of a run; ``further`` are fields of a record that the pipeline's own runs lack."""
-    claim = facts.claim
-    known = MECHANISMS.get(claim.mechanism)
+    run = facts.configuration
+    known = MECHANISMS.get(run.mechanism)
     return PrivacyRecord.model_validate(
         {
             "schema": SCHEMA,
             "lexveil": facts.version,
-            "mechanism": claim.mechanism,
+            "mechanism": run.mechanism,
             "metric": known.metric if known else None,
             "parameters": dict(facts.parameters),
-            "no_proof": claim.no_proof,
-            "strategy": claim.strategy,
-            "segmentation": SEGMENTATION_OF.get(claim.strategy),
+            "no_proof": run.no_proof,
+            "strategy": run.strategy,
+            "segmentation": SEGMENTATION_OF.get(run.strategy),
             "base_epsilon": facts.base_epsilon,
+            "average_words": facts.average_words,
             "document_budget": dict(facts.budgets),
-            "policy": asdict(claim.policy),
-            "consistent": "document" if claim.consistent else None,
-            "layout": "copied, unprotected" if claim.keep_layout else "ordinary English spacing, lower case",
-            "mode": claim.mode,
-            "guarantee": guarantee(claim),
+            "policy": asdict(run.policy),
+            "consistent": "document" if run.consistent else None,
+            "layout": "copied, unprotected" if run.keep_layout else "ordinary English spacing, lower case",
+            "mode": run.mode,
+            "guarantee": facts.guarantee,
             "counts": facts.counts,
             "made_with": dict(facts.made_with),
             **further,

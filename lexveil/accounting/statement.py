@@ -1,58 +1,71 @@
-"""A privacy record as a few lines for people."""
+"""A privacy record as a few lines for people, and beside them what is private to the operator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lexveil.accounting.record import Counts, LedgerEntry, PrivacyRecord
+from lexveil.accounting.operator_report import LedgerCosts, OperatorReport
+from lexveil.accounting.record import PrivacyRecord
 
 # From here on a statement warns: shares of all tokens, and of the perturbed ones.
 MUCH_UNPROTECTED = 0.3
 MUCH_UNCHANGED = 0.8
 
+PRIVATE = "private to the operator, as secret as the source:"
 
-def statement(record: PrivacyRecord) -> list[str]:
-    """What was done, what is guaranteed, what it cost, and cautions."""
+
+def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> list[str]:
+    """What was done and what is guaranteed; then, marked, what compares source and output, and what it cost."""
     counts = record.counts
     lines = [f"mechanism {record.mechanism}, strategy {record.strategy}, mode {record.mode}"]
-    if "n_tokens_in" in counts.model_fields_set:
-        share = counts.share_unchanged
-        unchanged = "" if share is None else f" ({share:.1%} came out unchanged)"
+    if "n_tokens" in counts.model_fields_set:
         budgets = ", ".join(f"{budget:.4g}" for budget in record.document_budget.values())
+        largest = record.spent.max_token_epsilon if record.spent else None
         lines += [
-            f"{counts.n_texts:,} texts, {counts.n_tokens_in:,} tokens: {counts.n_perturbed:,} perturbed{unchanged}, "
+            f"{counts.n_texts:,} texts, {counts.n_tokens:,} tokens: {counts.n_perturbed:,} perturbed, "
             f"{counts.n_sampled:,} replaced by random words, {counts.n_dropped:,} dropped, "
             f"{counts.n_kept:,} unprotected",
-            f"budget of each text: {budgets} (1 / {record.metric})",
-            *(f"CAUTION: {caution}" for caution in _cautions(counts)),
+            f"budget of each text: {budgets} (1 / {record.metric})"
+            + ("" if largest is None else f"; one token spends at most {largest:.4g}"),
         ]
+        if counts.n_tokens and counts.n_kept / counts.n_tokens > MUCH_UNPROTECTED:
+            lines.append(
+                f"CAUTION: {counts.n_kept / counts.n_tokens:.0%} of all tokens are unprotected, whatever epsilon is "
+                "(see the conditions below)"
+            )
+    if record.without_guarantee:
+        lines.append("CAUTION: released although no guarantee can be given")
     lines += [f"guarantee: {record.guarantee.formula}", record.guarantee.statement]
     lines += [f"  - {reason}" for reason in record.guarantee.because]
+    if record.guarantee.not_covered is not None:
+        lines.append(record.guarantee.not_covered)
     if counts.n_formula_cells:
         lines.append(
             f"CAUTION: {counts.n_formula_cells:,} rewritten fields, the first in row {counts.first_formula_row:,}, "
             "begin like a formula, which spreadsheets compute; --formulas quote puts an apostrophe before such texts"
         )
-    return [*lines, *(_cost(record.release) if record.release else ())]
+    if record.release:
+        lines.append(f"ledger: paid as {record.release.id}")
+    return [*lines, PRIVATE, *(f"  {line}" for line in _private(operator))] if operator else lines
 
 
-def _cautions(counts: Counts) -> Iterator[str]:
-    """What a guarantee does not say and a person would want to know."""
-    unprotected = counts.n_kept / counts.n_tokens_in if counts.n_tokens_in else 0.0
-    if unprotected > MUCH_UNPROTECTED:
-        yield f"{unprotected:.0%} of all tokens are unprotected, whatever epsilon is (see the conditions below)"
-    if (counts.share_unchanged or 0.0) > MUCH_UNCHANGED:
+def _private(operator: OperatorReport) -> Iterator[str]:
+    counts = operator.counts
+    if operator.coverage is not None:
+        yield f"the vocabulary knows {operator.coverage:.1%} of the words"
+    if counts.share_unchanged is not None:
+        yield f"{counts.share_unchanged:.1%} of the perturbed tokens came out unchanged"
+        if counts.share_unchanged > MUCH_UNCHANGED:
+            yield "CAUTION: hardly a word changed: this epsilon is so large that the bound means little"
+    if operator.ledger:
+        yield from _cost(operator.ledger)
+
+
+def _cost(costs: LedgerCosts) -> Iterator[str]:
+    if costs.documents_withheld:
         yield (
-            f"{counts.share_unchanged:.0%} of the perturbed tokens came out unchanged: this epsilon is so large "
-            "that the bound below means little"
+            f"CAUTION: {costs.documents_withheld:,} of {costs.documents_requested:,} rows are withheld and not charged,"
+            f" because the budget of {costs.subjects_exhausted:,} subjects is exhausted (cap {costs.cap:g}); they are "
+            "listed beside the output, in .withheld.csv"
         )
-
-
-def _cost(entry: LedgerEntry) -> Iterator[str]:
-    if entry.withheld:
-        yield (
-            f"CAUTION: {entry.withheld:,} of {entry.documents:,} rows are withheld, because the budget of "
-            f"{entry.exhausted:,} subjects is exhausted (cap {entry.cap:g}); they are listed beside the output, in "
-            ".withheld.csv"
-        )
-    yield f"ledger: {entry.epsilon:,.6g} epsilon of {entry.subjects:,} subjects, as {entry.id}"
+    yield f"ledger: {costs.epsilon_charged:,.6g} epsilon charged, of {costs.subjects:,} subjects"

@@ -55,6 +55,8 @@ class DataDocs:
                 results.append(json.loads(file.read_text(encoding="utf-8")))
             except FileNotFoundError:  # being replaced; its writer renews the index afterwards
                 continue
+            except ValueError:  # torn by a power cut: pages are not synced
+                continue
         return results
 
     def _write_index(self, page: str) -> None:

@@ -8,67 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.registry import Mechanism
+from lexveil.auditing.distances import Distances
 from lexveil.types import Floats, Ids
 
-# (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
-Distances = Callable[[Ids, Ids], Floats]
 # (n,) ids -> (n, W) natural logarithms of the distribution of the output.
 LogPmf = Callable[[Ids], Floats]
 
 RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
 ROUNDING = 256 * 2.0**-52  # and by this share of the logarithms it is the difference of
 BLOCK = 32  # inputs compared with each other at a time
-
-
-@runtime_checkable
-class AuditedMechanism(Protocol):
-    """A mechanism that can say how far words are from each other in the metric of its guarantee."""
-
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        """Return the distance of each of n pairs of ids, shape (n,)."""
-
-
-def distances_of(mechanism: Mechanism) -> Distances:
-    """The metric in which the mechanism's guarantee is stated.
-
-    Raises:
-        ParameterError: if the mechanism neither measures distances itself nor is stated in Euclidean distance.
-    """
-    if isinstance(mechanism, AuditedMechanism):
-        measured = mechanism
-
-        def own(first: Ids, second: Ids) -> Floats:
-            pairs = measured.distance(np.repeat(first, len(second)), np.tile(second, len(first)))
-            return np.asarray(pairs, dtype=np.float64).reshape(len(first), len(second))
-
-        return own
-    vectors = getattr(mechanism, "vectors", None)
-    if mechanism.metric != Madlib.metric or vectors is None:
-        raise ParameterError(f"mechanism {mechanism.name} cannot be audited: it has no method `distance`")
-    return euclidean(vectors)
-
-
-def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
-    """Distances of rows, measured from their differences in float64, so that near words keep their digits."""
-
-    def distances(first: Ids, second: Ids) -> Floats:
-        out = np.empty((len(first), len(second)))
-        right = vectors[second].astype(np.float64)
-        for i, row in enumerate(first.tolist()):
-            difference = right - vectors[row].astype(np.float64)
-            out[i] = np.sqrt(np.einsum("np,np->n", difference, difference))
-        return out
-
-    return distances
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ does not: that a violation is found. A pass says that no event among those looke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,13 +18,11 @@ from scipy.stats import beta, norm
 
 from lexveil.auditing.exact import RELATIVE
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.registry import Mechanism
 from lexveil.types import Flags, Floats, Ids
 
 # (input, n, stage) -> (n,) codes >= 0 of n independent outputs; a stage is named "order", "choose" or "test".
 Sampler = Callable[[int, int, str], Ids]
 
-DRAWS = 4096  # draws from a mechanism at a time
 COMPARISONS = 32
 
 
@@ -262,30 +260,3 @@ def power_at(allowed: float, share: float, samples: int, comparisons: int, confi
             many = middle
     # The largest Pr[E|b] that gives at most that count with probability 0.95.
     return float(np.log(share) - np.log(beta.ppf(0.05, few + 1, samples - few)))
-
-
-def kernel_sampler(
-    mechanism: Mechanism, ids: Ids, epsilon: float, generator: Callable[[str, int], np.random.Generator]
-) -> Sampler:
-    """Draw from the mechanism itself; ``generator(stage, input)`` gives the stream of one input at one stage."""
-
-    def sample(number: int, n: int, stage: str) -> Ids:
-        rng = generator(stage, number)
-        out = np.empty(n, dtype=np.int64)
-        for start in range(0, n, DRAWS):
-            size = min(DRAWS, n - start)
-            budgets = np.full(size, epsilon)
-            same = np.full(size, ids[number], dtype=np.int64)
-            out[start : start + size] = mechanism.replace(same, budgets, mechanism.noise(budgets, rng))
-        return out
-
-    return sample
-
-
-def noise_reused(noises: Sequence[npt.NDArray[Any]]) -> bool:
-    """Whether two of several texts' noises are the same, number for number.
-
-    Each must be the noise of enough tokens for this not to happen by chance: 64 tokens of continuous noise never agree.
-    """
-    seen = {(noise.shape, np.ascontiguousarray(noise).tobytes()) for noise in noises if noise.size}
-    return len(seen) < sum(noise.size > 0 for noise in noises)

@@ -1,4 +1,8 @@
-"""What must hold of a release before it appears: one row per document, from sql/release/documents.sql."""
+"""What must hold of a release: of its source before any noise, and of its output as an observer would see it.
+
+A refusal after the noise chooses among draws, so nothing private may decide it: it reads sql/release/documents.sql, one
+row per document, which knows the output and what is disclosed of each token.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,51 @@ DESCRIPTIONS = {
     "handles": "an @name",
     "urls": "a web address",
 }
-WITHDRAWN = "Nothing was released and nothing was spent"
+REFUSED = "Nothing was released and nothing was spent"
+WITHDRAWN = "Nothing was released"  # and its epsilon stays spent, as the charge says
 
 
-def release_suite(
-    min_coverage: float | None, max_unprotected: float | None, max_length_ratio: float | None, personal: bool
-) -> gx.ExpectationSuite:
-    """No document spends more than the budget, the record tells the truth, and what comes out may be seen.
+def source_suite(min_coverage: float | None, max_unprotected: float | None) -> gx.ExpectationSuite:
+    """What is judged of the source by its counts, before any noise is drawn: one row.
 
     Args:
         min_coverage: least share of the words that the vocabulary knows.
         max_unprotected: largest share of tokens that are unprotected.
-        max_length_ratio: words of a document's output, per word of its source.
+    """
+    ours = f"{REFUSED}; this is a fault of lexveil/privatization"
+    rules: list[Expectation] = [
+        at_least_one_row("There is something to judge", "nothing was counted, at least 1 row is needed", ours)
+    ]
+    if min_coverage is not None:
+        rules.append(
+            between(
+                "coverage",
+                "The vocabulary knows enough of the words",
+                "the vocabulary knows {worst:.1%} of the words, the limit is {limit:.1%} (params.yaml: "
+                "release.gate.min_coverage)",
+                f"{REFUSED}. Enlarge the corpus by texts like these and run `lexveil run`, or lower the limit",
+                low=min_coverage,
+            )
+        )
+    if max_unprotected is not None:
+        rules.append(
+            between(
+                "unprotected_share",
+                "Not too many tokens are unprotected",
+                "{worst:.1%} of the tokens are unprotected, the limit is {limit:.1%} (params.yaml: "
+                "release.gate.max_unprotected)",
+                f"{REFUSED}. Let policy perturb more, choose another strategy, or raise the limit",
+                high=max_unprotected,
+            )
+        )
+    return suite_of("source", "release", rules, ours)
+
+
+def release_suite(max_length_ratio: float | None, personal: bool) -> gx.ExpectationSuite:
+    """No document spends more than the budget, the record tells the truth, and what comes out may be seen.
+
+    Args:
+        max_length_ratio: words of a document's output, per token of its source.
         personal: whether outputs are searched for what looks like personal data.
     """
     ours = f"{WITHDRAWN}; this is a fault of lexveil/privatization"
@@ -71,7 +108,17 @@ def release_suite(
         )
         for column, what in (("most_gap", "most"), ("mean_gap", "mean"))
     ]
-    rules += _limits(min_coverage, max_unprotected, max_length_ratio)
+    if max_length_ratio is not None:
+        rules.append(
+            between(
+                "length_ratio",
+                "No document becomes much longer",
+                "{unexpected:,} of {checked:,} documents become longer than the limit (up to {worst:.2f} words per "
+                "token of the source, limit {limit:g}; params.yaml: release.gate.max_length_ratio)",
+                f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
+                high=max_length_ratio,
+            )
+        )
     if personal:
         rules += [
             none_of(
@@ -85,44 +132,3 @@ def release_suite(
             for kind, description in DESCRIPTIONS.items()
         ]
     return suite_of("release", "documents", rules, ours)
-
-
-def _limits(
-    min_coverage: float | None, max_unprotected: float | None, max_length_ratio: float | None
-) -> list[Expectation]:
-    """The expectations that params.yaml: release.gate sets limits of."""
-    rules: list[Expectation] = []
-    if min_coverage is not None:
-        rules.append(
-            between(
-                "coverage",
-                "The vocabulary knows enough of the words",
-                "the vocabulary knows {worst:.1%} of the words, the limit is {limit:.1%} (params.yaml: "
-                "release.gate.min_coverage)",
-                f"{WITHDRAWN}. Enlarge the corpus by texts like these and run `lexveil run`, or lower the limit",
-                low=min_coverage,
-            )
-        )
-    if max_unprotected is not None:
-        rules.append(
-            between(
-                "unprotected_share",
-                "Not too many tokens are unprotected",
-                "{worst:.1%} of the tokens are unprotected, the limit is {limit:.1%} (params.yaml: "
-                "release.gate.max_unprotected)",
-                f"{WITHDRAWN}. Let policy perturb more, choose another strategy, or raise the limit",
-                high=max_unprotected,
-            )
-        )
-    if max_length_ratio is not None:
-        rules.append(
-            between(
-                "length_ratio",
-                "No document becomes much longer",
-                "{unexpected:,} of {checked:,} documents become longer than the limit (up to {worst:.2f} words per "
-                "word of the source, limit {limit:g}; params.yaml: release.gate.max_length_ratio)",
-                f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
-                high=max_length_ratio,
-            )
-        )
-    return rules

@@ -14,26 +14,26 @@ from lexveil.cli.output import in_project, show
 def audit(
     *,
     mechanism: Annotated[str, option("{mechanisms}", "M")],
-    epsilon: Annotated[Positive, option("the claim: per token; in texts, base epsilon", "E")],
-    words: Annotated[int, option("seeded words to test", "N")] = 300,
-    samples: Annotated[int, option("draws per word or text, half tested", "N")] = 20_000,
+    epsilon: Annotated[Positive, option("the claim: per token; in releases, base epsilon", "E")],
+    words: Annotated[int, option("seeded words of the embedding to compare", "N")] = 300,
+    samples: Annotated[int, option("draws per word of a toy", "N")] = 20_000,
     strategy: Annotated[Strategy, option("S1, S2, S3 or S4")] = "S1",
     mode: Annotated[
-        Literal["experiment", "release"],
-        option("where the noise comes from: the seed in params.yaml, or the operating system"),
-    ] = "experiment",
+        Literal["release", "experiment"],
+        option("where the noise comes from: the operating system, or the seed in params.yaml"),
+    ] = "release",
     confidence: Annotated[Positive, option("that no bound is too high", "C")] = 0.999,
     json: Json = False,
     out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
 ) -> int:
     """Test the privacy that a mechanism claims.
 
-    Exact where a mechanism's distribution has a closed form; for the rest lower confidence bounds from samples of
-    the mechanism and of whole texts. Ends with exit code 1 if the claimed epsilon is violated. Needs the artifacts
-    of `lexveil run`.
+    By its own distances, laws and budgets: of the mechanism on toys and on the words of the embedding, and of whole
+    releases of a toy project with a ledger of its own. The verdict is violated (exit code 1), no violation found with
+    power to see a factor, or inconclusive. Needs the artifacts of `lexveil run`.
 
       lexveil audit --mechanism madlib --epsilon 10
-      lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --mode release --out audit.json
+      lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
     """
     out = out and out.absolute()
     in_project()

@@ -17,14 +17,16 @@ ledger = actions(
     "ledger",
     """What each subject has spent over all releases.
 
-    The ledger of epsilon: every release is charged to the subjects of its documents, and none gets beyond the
-    cap of params.yaml: release. Its folder is named there. Subjects are salted hashes, found by their keys.
-    docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
+    The ledger of epsilon: every release is charged to the subjects of its documents before its noise is drawn, and
+    none gets beyond the cap of params.yaml: release, or else the ledger's own. Its folder is named there. Subjects are
+    salted hashes, found by their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
 
       lexveil ledger show --top 10
       lexveil ledger show --subject user-1234
       lexveil ledger verify --record out.jsonl.record.json
       lexveil ledger export balances.parquet
+      lexveil ledger cap 200 --because "decided in May"
+      lexveil ledger accept --because "disk lost; Monday's copy"
     """,
 )
 WHICH = exclusive("which")
@@ -34,7 +36,7 @@ WHICH = exclusive("which")
 def show_balances(
     *,
     subject: Annotated[
-        str | None, option("one subject, by its key as the documents have it", "KEY", group=WHICH)
+        str | None, option("one subject, by its name as the documents have it", "KEY", group=WHICH)
     ] = None,
     top: Annotated[Count | None, option("also the N largest balances", group=WHICH)] = None,
     json: Json = False,
@@ -50,13 +52,15 @@ def show_balances(
     from lexveil.ledger.ledger import Ledger
 
     params = load_params().release
-    with Ledger.open(params.ledger, None, make=False) as balances:
+    with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         if subject is not None:
-            spending = statement.subject(balances, subject, params.cap)
+            from lexveil.accounting.subject_keys import subject_key
+
+            spending = statement.subject(balances, subject_key(subject), _cap(balances, params.cap))
             show(asdict(spending) if json else spending, json, statement.subject_as_text)
         else:
-            summary = statement.summary(balances, params.cap, top or 0)
+            summary = statement.summary(balances, _cap(balances, params.cap), top or 0)
             show(asdict(summary) if json else summary, json, lambda summary: statement.as_text(summary, top or 0))
     return 0
 
@@ -100,15 +104,77 @@ def export(
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
 
-    with Ledger.open(load_params().release.ledger, None, make=False) as balances:
+    params = load_params().release
+    with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         n_subjects = statement.export(balances, target)
     print(f"{n_subjects:,} subjects written", file=sys.stderr)
     return 0
 
 
+@ledger.command
+def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEXT")]) -> int:
+    """Go on with a ledger that is not the one of its anchor, or that was edited.
+
+    For a ledger that was lost, brought back from an older copy, replaced or edited, and an anchor that was lost: what
+    was spent and is not in the ledger any more is forgotten. The reason becomes an entry of its chain; balances become
+    the sums of what releases charged, and the anchor is written anew.
+    """
+    in_project()
+    from lexveil.config import load_params
+    from lexveil.ledger.ledger import DATABASE, Ledger
+
+    params = load_params().release
+    is_there, is_anchored = Path(params.ledger, DATABASE).exists(), Path(params.anchor).exists()
+    opened = Ledger.open(
+        params.ledger, None if is_there else params.keys, make=is_anchored and not is_there, anchor=params.anchor,
+        accepts=True,
+    )  # fmt: skip
+    with opened as balances:
+        n_wrong = balances.accept(because)
+        _say_recovered(balances)
+    print(f"accepted and recorded; {n_wrong:,} balances corrected", file=sys.stderr)
+    return 0
+
+
+@ledger.command
+def cap(
+    value: Annotated[str, option("epsilon of one subject over all releases, or unlimited", name="N")],
+    /,
+    *,
+    because: Annotated[str, option("why; recorded in the ledger", "TEXT")],
+) -> int:
+    """Change the cap that the ledger has by itself; params.yaml: release.cap takes precedence.
+
+    The ledger fixes it at its first release that has no cap, at ten times the document budget.
+    """
+    in_project()
+    from lexveil.config import load_params
+    from lexveil.errors import RequestError
+    from lexveil.ledger.ledger import Ledger
+
+    try:
+        number = None if value == "unlimited" else float(value)
+    except ValueError:
+        raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
+    params = load_params().release
+    with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
+        _say_recovered(balances)
+        balances.set_cap(number, because)
+    if params.cap is not None:
+        print(f"params.yaml: release.cap is {params.cap} and takes precedence", file=sys.stderr)
+    return 0
+
+
+def _cap(balances: Ledger, configured: float | str | None) -> float | None:
+    """The cap that new releases have, None for no limit."""
+    if configured is None:
+        return balances.cap()
+    return configured if isinstance(configured, float) else None
+
+
 def _say_recovered(balances: Ledger) -> None:
     from lexveil.ledger import statement
 
-    for line in statement.recovered_as_text(balances.recovered):
+    for line in [*statement.recovered_as_text(balances.recovered), *([balances.refusal] if balances.refusal else [])]:
         print(line, file=sys.stderr)

@@ -24,6 +24,7 @@ from cyclopts.exceptions import (
 
 from lexveil.cli import help as help_text
 from lexveil.errors import LexveilError, advised
+from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import send_error
 
 # Each is a module beside this one, with a function or an App of its name; in the order of the help.
@@ -59,6 +60,7 @@ for _name in VERBS:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
+    hide_messages()
     argv = list(sys.argv[1:] if argv is None else argv)
     verb = " ".join(("lexveil", *argv[:1]))
     try:

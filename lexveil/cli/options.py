@@ -34,6 +34,11 @@ def positive(text: str) -> float:
     return value
 
 
+def positive_or(word: str) -> Callable[[str], float | str]:
+    """Return the reader of such a number, or of one word."""
+    return lambda text: word if text == word else positive(text)
+
+
 def share(text: str) -> float:
     """Read a number from 0 to 1."""
     value = a_number(text)

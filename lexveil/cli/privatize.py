@@ -60,7 +60,7 @@ def privatize(
     from lexveil.accounting.statement import statement
     from lexveil.privatization.file_adapter import privatize_file
 
-    record = privatize_file(
+    done = privatize_file(
         in_file,
         out_file,
         mechanism=mechanism,
@@ -71,9 +71,14 @@ def privatize(
     )
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
-        show(record.to_dict(), True, stream=stream)
+        show(done.record.to_dict(), True, stream=stream)
         return 0
-    print("\n".join(statement(record)), file=stream)
+    print("\n".join(statement(done.record, done.operator)), file=stream)
     if output != "-":
+        if done.target is not None and done.target.name != Path(output).name:
+            output = str(Path(output).with_name(done.target.name))
+            print(f"the output has no guarantee, so it is named {output}", file=stream)
         print(f"record: {output}.record.json", file=stream)
+        if done.operator is not None:
+            print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
     return 0

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import Positive, Seed, Strategy, exclusive, option, reads, whole
+from lexveil.cli.options import Positive, Seed, Strategy, exclusive, option, positive_or, reads, whole
 
 BUDGET = exclusive("budget")
 
@@ -28,9 +28,27 @@ class Rewriting:
 
     epsilon: Annotated[
         Positive | None,
-        option("base epsilon per word; a row's budget is E times the mean number of words", "E", group=BUDGET),
+        option("base epsilon per word; a row's budget is E times a public number of words", "E", group=BUDGET),
     ] = None
     document_budget: Annotated[Positive | None, option("the budget of each row, directly", "B", group=BUDGET)] = None
+    average_words: Annotated[
+        float | Literal["data"] | None,
+        option(
+            "that number of words (default: params.yaml, else the corpus's mean); data: these rows' own mean, only in "
+            "experiments",
+            "N",
+            converter=reads(positive_or("data")),
+        ),
+    ] = None
+    max_token_epsilon: Annotated[
+        float | Literal["none"] | None,
+        option(
+            "the largest epsilon of a token; short rows leave the rest of their budget (default: params.yaml, else "
+            "twice the base epsilon); none: only in experiments",
+            "X",
+            converter=reads(positive_or("none")),
+        ),
+    ] = None
     text_column: Annotated[
         tuple[str, ...],
         option(
@@ -56,6 +74,10 @@ class Rewriting:
             group="noise",
         ),
     ] = None
+    without_guarantee: Annotated[
+        bool,
+        option("release also what no guarantee can be given of; the name of the output then says so", group="noise"),
+    ] = False
     seed: Annotated[
         Seed | None,
         option("the seed of an experiment (default: params.yaml); implies --mode experiment", group="noise"),

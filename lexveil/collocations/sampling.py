@@ -27,7 +27,7 @@ from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file
 from lexveil.text.fast_tokenize import tokenize_texts
 from lexveil.text.function_words import CONNECTORS
-from lexveil.text.tokenize import has_letters
+from lexveil.text.tokenize import has_letters, is_punctuation
 
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
 SHARD_WORDS = pa.schema(
@@ -293,3 +293,10 @@ def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) 
         n_sentences = renumber(shards, work / "word_ids.parquet", out)
     print(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words", flush=True)
     return n_sentences
+
+
+def count_words(words: Path) -> int:
+    """How many words the tokenized documents have, without punctuation: what a document budget is spread over."""
+    table = pq.read_table(words, columns=["word", "count"])
+    is_word = [not is_punctuation(word) for word in table.column("word").to_pylist()]
+    return int(table.column("count").to_numpy()[is_word].sum())

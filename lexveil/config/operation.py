@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -53,6 +53,7 @@ class OperationParams(Section):
     webhook: str | None = Field(
         None, description="http(s) address that hears of a failed run, by POST of JSON without texts; null: nobody"
     )
+    audit_days: int = Field(30, ge=1, le=3650, description="a privacy record relies on no audit that is older")
     openlineage: str | None = Field(
         None, description="where OpenLineage events go: a file or http://HOST:PORT; null: nowhere"
     )
@@ -79,7 +80,7 @@ class GateParams(Section):
     )
     max_unprotected: float | None = Field(0.5, ge=0, le=1, description="largest share of the tokens that are kept")
     max_length_ratio: float | None = Field(
-        3.0, ge=0, le=1e6, description="words of a document's output per word of its source, at most"
+        3.0, ge=0, le=1e6, description="words of a document's output per token of its source, at most"
     )
     pii: bool = Field(
         True, description="no output holds e-mail or web addresses, telephone numbers, @names, 6 digits in a row"
@@ -92,31 +93,55 @@ class ReleaseParams(Section):
     From ``source`` on: of `lexveil release`, which is off while ``source`` and ``sql`` are null.
     """
 
-    cap: float | None = Field(
-        None, ge=1e-9, le=999_999_999.0, description="epsilon of one subject over all releases; null: not limited"
+    cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = Field(
+        None, description="epsilon of one subject over all releases; null: 10 times the first document budget"
     )
     ledger: str = Field(".lexveil/ledger", description="folder with the database and its secret salt")
+    anchor: str = Field(".ledger-anchor.json", description="file that says how far the ledger has come: commit it")
     keys: Literal["hashed", "plain"] = Field("hashed", description="of subjects in the ledger: salted hashes, or plain")
     on_exhausted: Literal["withhold", "refuse"] = Field(
         "withhold", description="documents beyond the cap are left out; or refuse: nothing is released then"
     )
+    average_words: float | None = Field(
+        None,
+        ge=1e-3,
+        le=1e9,
+        description="words of a document by which a base epsilon becomes its budget: a public number; null: the mean "
+        "of the corpus",
+    )
+    max_token_epsilon: float | None = Field(
+        None,
+        ge=1e-9,
+        le=1e9,
+        description="largest epsilon of a token; what a short document leaves stays unspent; null: twice the base "
+        "epsilon",
+    )
+    without_guarantee: bool = Field(
+        False, description="release also what no guarantee can be given of; names and records of such outputs say so"
+    )
     source: str | None = Field(None, description="an inbox folder, or a file or pattern of files that DuckDB reads")
     sql: str | None = Field(None, description="in place of a source: SELECT id, text FROM tickets")
     attach: str | None = Field(None, description="the database that sql reads: postgres:dbname=crm, sqlite:crm.db")
-    id_column: str = Field("id", description="by which a document is known again; published as it is")
+    id_column: str = Field("id", description="by which a document is known again")
+    ids: Literal["pseudonym", "plain"] = Field(
+        "pseudonym", description="published ids and subjects: random names, others in each release; or as they are"
+    )
     text_columns: Several[str] = Field(["text"], description="columns that are rewritten")
     subject_column: str | None = Field(
-        None, description="whose budget a document spends; published as it is; null: each document has its own"
+        None, description="whose budget a document spends; null: each text has its own, and no document may change"
     )
     columns: Several[str] | None = Field(None, description="other columns that are published as they are")
     mechanism: MechanismName = Field("tem", description="of the releases")
     strategy: StrategyName = Field("S3", description="of the releases")
     epsilon: float | None = Field(
-        None, ge=1e-9, le=1e9, description="base epsilon per word, spread over the documents of one release; or"
+        None, ge=1e-9, le=1e9, description="base epsilon per word; a document's budget is that times average_words; or"
     )
     document_budget: float | None = Field(None, ge=1e-9, le=1e9, description="budget of each document")
     gate: GateParams = Field(default_factory=GateParams)
     archive: str = Field("releases", description="folder of this project for what is released")
+    operator: str = Field(
+        ".lexveil/operator", description="folder for what only the operator may see of releases; keep copies"
+    )
 
     @field_validator("archive")
     @classmethod
@@ -130,6 +155,13 @@ class ReleaseParams(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        operator = Path(self.operator).absolute()
+        published = {Path(name).absolute() for name in (self.archive, "artifacts", "data", ".dvc", ".git")}
+        if published & {operator, *operator.parents}:
+            raise ValueError(
+                "release.operator lies in a folder that is published or tracked; choose another, such as "
+                ".lexveil/operator"
+            )
         if self.source is not None and self.sql is not None:
             raise ValueError("release.source and release.sql are both given; leave one null")
         if self.attach is not None and self.sql is None:

@@ -15,11 +15,13 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
-from lexveil.formats.messages import name, names, shown
+from lexveil.formats.messages import NoColumn, name, shown
 from lexveil.formats.values import plain_value, text_value
 
 if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help that lists formats comes at once
     from lexveil.types import Flags
+
+NAMING = "`lexveil inspect --show-examples` names them"  # columns that a message does not name
 
 Formulas = Literal["keep", "quote", "refuse"]  # what becomes of a rewritten cell that a spreadsheet would compute
 
@@ -63,6 +65,9 @@ class Row(NamedTuple):
     values: dict[str, Any]
     raw: str = ""
 
+    def __repr__(self) -> str:
+        return f"Row(number={self.number})"
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -100,16 +105,13 @@ class TableRequest:
         """See that the table has the requested columns.
 
         Raises:
-            RequestError: naming the first that it has not.
+            NoColumn: naming the first that it has not.
         """
         requested = [(column, "--text-column") for column in self.texts]
         requested += [(self.subject, "--subject-column")] if self.subject is not None else []
         for column, option in requested:
             if column not in table.columns:
-                raise RequestError(
-                    f"{table.source.shown}: there is no column {name(column)}; the columns are "
-                    f"{names(table.columns)}; choose one with {option}"
-                )
+                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option} ({NAMING})")
 
     def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None]:
         """The texts of a row and its subject.
@@ -143,12 +145,13 @@ class Writer(ABC):
 
     Attributes:
         n_formulas: cells among the rewritten texts that a spreadsheet would take for formulas.
-        first_formula: the row of the first of them.
+        first_formula: the row of the first of them in the output: those of the source would count what is withheld.
+        n_rows: rows that are written or wait to be.
     """
 
     def __init__(self, table: Table, columns: Sequence[str], formulas: Formulas) -> None:
         self.table, self.columns, self.formulas = table, list(columns), formulas
-        self.n_formulas = 0
+        self.n_formulas = self.n_rows = 0
         self.first_formula: int | None = None
         self.files = ExitStack()
 

@@ -16,7 +16,7 @@ TEXT_LIMIT = 8 * 2**20  # characters; a text is rewritten in one piece, and this
 Texts = list[list[str | None]]  # of each row, one text for each text column
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Chunk:
     """Consecutive rows of a table.
 
@@ -45,6 +45,9 @@ class ParsedRow(NamedTuple):
     texts: list[str | None]
     subject: str | None
     rest: Any
+
+    def __repr__(self) -> str:
+        return f"ParsedRow(line={self.line})"
 
 
 def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:

@@ -14,7 +14,7 @@ from lexveil.formats import lines
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
-from lexveil.formats.messages import name, no_documents
+from lexveil.formats.messages import duplicate_column, no_documents
 
 FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
 
@@ -55,14 +55,14 @@ class Delimited(LineFormat):
         header = next(records, (0, []))[1]
         if not header:
             raise no_documents(where)
-        for column in header:
+        for number, column in enumerate(header):
             if "\x00" in column:
                 raise RequestError(
                     f"{where}, line 1: a column's name holds a NUL character; if the file is UTF-16, convert it, for "
                     "example by iconv -f UTF-16 -t UTF-8"
                 )
-            if header.count(column) > 1:
-                raise RequestError(f"{where}, line 1: duplicate column {name(column)}; rename one")
+            if (first_number := header.index(column)) < number:
+                raise duplicate_column(f"{where}, line 1", first_number, number)
         return Table(source, header, _rows(records, header, where), end)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
@@ -73,10 +73,10 @@ class Delimited(LineFormat):
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
         positions = [writer.table.columns.index(column) for column in writer.columns]
-        for row in rows:
+        for written, row in enumerate(rows, writer.n_rows + 1):
             fields, line = chunk.rest[row], chunk.places[row]
             for position, text in zip(positions, texts[row], strict=True):
-                fields[position] = _cell(text or "", chunk.first + row, line, writer)
+                fields[position] = _cell(text or "", written, line, writer)
                 self.check(fields, position, writer, line)
         return self.joined([chunk.rest[row] for row in rows], writer.table.layout)
 

@@ -57,6 +57,7 @@ class LineWriter(Writer):
     def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
         """Write the chosen rows."""
         content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
+        self.n_rows += int(keep.sum())
         self.stream.write((self.header + content).encode("utf-8"))
         self.header = ""
 

@@ -31,6 +31,23 @@ def names(columns: Iterable[str]) -> str:
     return ", ".join(listed[:20]) + more + hint
 
 
+class NoColumn(RequestError):
+    """A table has no such column. The message does not name those it has: without its header they would be a text.
+
+    Attributes:
+        columns: those it has.
+    """
+
+    def __init__(self, where: str, column: str, columns: Iterable[str], hint: str) -> None:
+        self.columns = list(columns)
+        super().__init__(f"{where}: there is no column {name(column)} among its {len(self.columns):,}; {hint}")
+
+
+def duplicate_column(where: str, first: int, second: int) -> RequestError:
+    """The error of two columns of one name, by their numbers from 0."""
+    return RequestError(f"{where}: columns {first + 1} and {second + 1} have the same name; rename one")
+
+
 def no_documents(file: str) -> RequestError:
     """The error of a file without any row."""
     return RequestError(f"{file}: empty, there is no document in it; remove the file or fill it")

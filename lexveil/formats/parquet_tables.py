@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -18,8 +19,9 @@ from lexveil.formats import chunks
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, ParsedRow, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import RATIO_LIMIT, is_implausible
-from lexveil.formats.messages import name, no_documents
+from lexveil.formats.messages import duplicate_column, name, no_documents
 
+GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS  # of a row group that is written, at most
 BATCH_ROWS = 1024  # read at a time where nothing is written back
 
 
@@ -79,16 +81,22 @@ def count_rows(stream: IO[bytes], source: Source) -> int:
 
 
 class ParquetWriter(Writer):
-    """Writes Parquet with the source's schema, but for dictionaries of texts (``rewritten_type``)."""
+    """Writes Parquet with the source's columns and types, and with nothing else of it.
+
+    Metadata of the file and of fields, the names of extension types and entries of dictionaries that no written row has
+    are left out: any program may have put texts there. Where a row group ends depends on what is written alone.
+    """
 
     def __init__(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
         super().__init__(table, columns, formulas)
-        self.schema = table.layout.schema_arrow
-        for column in columns:
-            field = self.schema.field(column)
-            position = self.schema.get_field_index(column)
-            self.schema = self.schema.set(position, field.with_type(rewritten_type(field.type)))
+        self.schema = pa.schema(
+            _bare(field.with_type(rewritten_type(field.type)) if field.name in columns else field)
+            for field in table.layout.schema_arrow
+        )
         self.writer = self.files.enter_context(pq.ParquetWriter(out, self.schema, compression="zstd"))
+        self.files.callback(self._end_group)
+        self.waiting: list[pa.RecordBatch] = []
+        self.n_rows = self.n_characters = 0  # of those that wait
 
     def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
         """Write the chosen rows."""
@@ -98,16 +106,86 @@ class ParquetWriter(Writer):
             rewritten = pa.array([row[number] for row in texts], pa.large_string())
             field = self.schema.field(position)
             batch = batch.set_column(position, field, rewritten.cast(field.type))
+        batch = pa.RecordBatch.from_arrays(
+            [_plain(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)],
+            schema=self.schema,
+        )
         # Runs of rows, because Arrow cannot filter every type (string_view).
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]))).tolist()
-        runs = [batch.slice(start, stop - start) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
-        if runs:
-            self.writer.write_table(pa.Table.from_batches(runs))
+        start = 0
+        for row, kept in enumerate(keep.tolist()):
+            if kept:
+                self.n_rows += 1
+                self.n_characters += sum(len(text or "") for text in texts[row])
+            is_full = self.n_rows == GROUP_ROWS or self.n_characters >= GROUP_CHARACTERS
+            if is_full or not kept or row + 1 == len(keep):
+                self.waiting.append(batch.slice(start, row + kept - start))
+                start = row + 1
+            if is_full:
+                self._end_group()
+
+    def _end_group(self) -> None:
+        waiting, self.waiting, self.n_rows, self.n_characters = self.waiting, [], 0, 0
+        if any(batch.num_rows for batch in waiting):
+            table = pa.Table.from_batches(waiting)
+            self.writer.write_table(pa.table([_used(column) for column in table.columns], schema=self.schema))
+
+
+def _bare(field: pa.Field) -> pa.Field:
+    """A field without metadata, its own and those of the fields in it, and without extension types."""
+    return pa.field(field.name, _bare_type(field.type), field.nullable)
+
+
+def _bare_type(kind: pa.DataType) -> pa.DataType:
+    return _bare_type(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else _with_inner(kind, _bare)
+
+
+def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    """A type whose fields, if it has any, are changed."""
+    types = pa.types
+    if types.is_struct(kind):
+        return pa.struct([change(field) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(change(kind.key_field), change(kind.item_field), kind.keys_sorted)
+    if types.is_large_list(kind):
+        return pa.large_list(change(kind.value_field))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(change(kind.value_field), kind.list_size)
+    return pa.list_(change(kind.value_field)) if types.is_list(kind) else kind
+
+
+def _plain(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """An array as its bare type."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return array if array.type.equals(kind, check_metadata=True) else array.cast(kind)
+
+
+def _used(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column whose dictionaries, if it has any, hold what is in the column and nothing else."""
+    kind = column.type
+    if not pa.types.is_dictionary(kind):
+        plain = _decoded(kind)
+        if plain.equals(kind):
+            return column
+        # Taken row by row, because a part of a list array still has the values of the whole.
+        return column.cast(plain).take(pa.array(range(len(column)))).cast(kind)
+    encoded = column.cast(kind.value_type).combine_chunks().dictionary_encode()
+    indices = encoded.indices.cast(kind.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)])
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    """A type with the values in place of each dictionary in it."""
+    return _decoded(kind.value_type) if pa.types.is_dictionary(kind) else _with_inner(kind, _decoded_field)
+
+
+def _decoded_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_decoded(field.type))
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """A type without the fields in it, whose names are the user's."""
-    return str(kind).partition("<")[0]
+    """A type without the fields and the time zone in it, whose names are the user's."""
+    return re.split(r"[<\[]", str(kind))[0]
 
 
 def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
@@ -131,9 +209,9 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
             f"{where}: {expanded_size // 2**20} MiB would come out of {size // 2**10} KiB, more than "
             f"{RATIO_LIMIT} times as much: not what packed text looks like. If it is, write it again uncompressed"
         )
-    for column in columns:
-        if columns.count(column) > 1:
-            raise RequestError(f"{where}: duplicate column {name(column)}; rename one")
+    for number, column in enumerate(columns):
+        if (first := columns.index(column)) < number:
+            raise duplicate_column(where, first, number)
     return file
 
 

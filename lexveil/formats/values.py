@@ -33,7 +33,9 @@ def text_value(value: object, column: str, where: str) -> str | None:
 
 
 def plain_value(value: object, column: str, where: str, one_line: bool = True) -> str | None:
-    """A label, id or the like as a string: 1.0 as 1, true and false as in JSON; None for null, NaN and ''.
+    """A label, id or the like as a string: 1.0 as 1, 1e-7 as 0.0000001, true and false as in JSON.
+
+    Null, NaN and '' are None.
 
     A whole float has its .0 from a tool that has no nullable integers.
 
@@ -52,7 +54,9 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float | decimal.Decimal):
-        return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+        if not math.isfinite(value):
+            return str(value)
+        return str(int(value)) if value == int(value) else format(decimal.Decimal(str(value)), "f")
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
     raise RequestError(f"{where}: {name(column)} holds {type_name(value)}; it must be a string or a number")

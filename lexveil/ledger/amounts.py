@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.errors import ParameterError, RequestError
+from lexveil.errors import ParameterError
 from lexveil.types import Flags
 
 NANO = 10**9
@@ -36,26 +39,34 @@ def budget_nano(budget: float) -> int:
     return int((_decimal(budget, "budget") * NANO).to_integral_value(ROUND_CEILING))
 
 
-def costs(shares: npt.NDArray[np.float64], budget: float) -> Ints:
-    """What documents cost in nano-epsilon, each rounded up.
+def costs(epsilon: npt.NDArray[np.float64], budget: float) -> Ints:
+    """What documents cost in nano-epsilon: ceil(ε · 1e9) of the exact product, and never more than ceil(B · 1e9).
 
-    A budget is taken as the shortest decimal that names it: ten documents of 0.1 cost 1, not 1 and ten nano. Products
-    are float64, so above 2^53 nano (9e6 epsilon) an amount may lack a few nano of its 16 digits.
+    The rounding error of the float64 product is computed exactly (Dekker 1971, two-product), so that it never rounds
+    an amount down. The budget is taken as the shortest decimal that names it: ten documents of 0.1 cost 1, not 1 and
+    ten nano.
 
     Args:
-        shares: (n,) of the document budget.
+        epsilon: (n,) that each document spends, finite and at least 0.
         budget: document budget B.
 
     Returns:
         (n,) whole numbers.
 
     Raises:
-        RequestError: if one document costs more than ``MOST``.
+        ParameterError: if a document spends more than the budget.
     """
-    amounts = np.ceil(shares * float(_decimal(budget, "budget") * NANO))
-    if len(amounts) and amounts.max() > MOST:
-        raise RequestError(f"a document costs {amounts.max() / NANO:g} epsilon; the ledger holds {MOST / NANO:g} each")
-    return amounts.astype(np.int64)
+    most = budget_nano(budget)
+    if len(epsilon) and epsilon.max() > budget:
+        raise ParameterError(f"a document would spend {epsilon.max()!r} epsilon, more than its budget of {budget!r}")
+    product = epsilon * float(NANO)
+    head = epsilon * 134217729.0  # 2^27 + 1: splits 53 bits into two halves whose products are exact
+    head -= head - epsilon
+    # 1e9 = 2^9 · 5^9 has 21 significant bits and needs no splitting.
+    error = (head * NANO - product) + (epsilon - head) * NANO
+    whole = np.ceil(product)
+    amounts = whole.astype(np.int64) + np.where(whole == product, np.ceil(error), 0.0).astype(np.int64)
+    return np.minimum(amounts, most)
 
 
 def _decimal(value: float, name: str) -> Decimal:
@@ -86,6 +97,16 @@ def spend_bytes(subjects: Keys, nano: Ints) -> bytes:
     packed = np.empty(len(subjects), dtype=[("subject", ">u8", 2), ("nano", ">i8")])
     packed["subject"], packed["nano"] = subjects, nano
     return packed.tobytes()
+
+
+def spend_digest(rows: Iterable[tuple[Any, Any]]) -> str:
+    """The chain's digest of what subjects pay: hash and nano-epsilon of each, in the order of hashes."""
+    digest = hashlib.sha256()
+    for subject, nano in rows:
+        # What is no amount at all gets a digest that no amount has.
+        digest.update(subject if isinstance(subject, bytes) else str(subject).encode())
+        digest.update(nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number")
+    return digest.hexdigest()
 
 
 def withhold(subject: Ints, cost: Ints, asked: Ints, room: Ints) -> tuple[Flags, Ints, Ints]:

@@ -22,7 +22,7 @@ class Entry:
         seq: 1, 2, 3 and so on.
         time: UTC, as the machine's clock had it.
         release: None in the first entry.
-        kind: created; opened, reserved, written, committed, aborted.
+        kind: created; opened, reserved, spent, written, committed, aborted, failed.
         payload: canonical JSON.
         previous: hash of the entry before.
         hash: of all that, as stored.
@@ -41,7 +41,7 @@ class Entry:
         content = {
             "seq": self.seq, "time": self.time, "release": self.release, "kind": self.kind, "payload": self.payload
         }  # fmt: skip
-        return hashlib.sha256(self.previous.encode() + canonical(content).encode()).hexdigest()
+        return hashlib.sha256(f"{self.previous}{canonical(content)}".encode()).hexdigest()
 
 
 def canonical(value: Any) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from lexveil import paths
 from lexveil.errors import RequestError
@@ -22,7 +22,7 @@ from lexveil.errors import RequestError
 T = TypeVar("T")
 
 APPLICATION = 0x4C58564C  # "LXVL", in the header of the file
-SCHEMA = 1
+SCHEMA = 2
 
 TRY = 1.0  # seconds that SQLite itself waits for another process, before we say that we wait
 
@@ -30,6 +30,16 @@ TRY = 1.0  # seconds that SQLite itself waits for another process, before we say
 def text(name: str) -> str:
     """The SQL of sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
+
+
+class Guard(Protocol):
+    """Looks at the chain before each change, and hears of its end after it."""
+
+    def check(self, con: sqlite3.Connection) -> None:
+        """Refuse the change by raising."""
+
+    def write(self, entries: int, head: str) -> None:
+        """Remember how far the chain has come: number of entries, hash of the last one."""
 
 
 class Database:
@@ -45,6 +55,7 @@ class Database:
             RequestError: if it is no ledger, of a later version, or cannot be read.
         """
         self.file, self._patience = file, patience
+        self.guard: Guard | None = None
         with self.errors():
             self.con = sqlite3.connect(
                 f"{file.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
@@ -67,20 +78,29 @@ class Database:
             raise RequestError(
                 f"{self.file}: was written by a later Lexveil (form {version}, this one knows {SCHEMA}); use that one"
             )
-        durable(self.con)
+        self._patiently(lambda: durable(self.con))
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All that the block does, or none of it; durable when it ends."""
+        """All that the block does, or none of it; durable when it ends.
+
+        Raises:
+            RequestError: if the ledger is not the one that its anchor tells of.
+        """
         with self.errors():
             self._patiently(lambda: self.con.execute("begin exclusive"))
             try:
+                if self.guard is not None:
+                    self.guard.check(self.con)
                 yield self.con
+                last = self.con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
                 self.con.execute("commit")
             except BaseException:
                 if self.con.in_transaction:
                     self.con.execute("rollback")
                 raise
+            if self.guard is not None and last is not None:
+                self.guard.write(*last)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -127,6 +147,17 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise RequestError(f"{self.file}: {_reason(error)}") from None
+
+
+def upgrade(database: Database) -> None:
+    """Bring a ledger of an earlier version to the form of this one. Form 2: releases can be spent or failed."""
+    if database.rows("pragma user_version")[0][0] == SCHEMA:
+        return
+    with database.transaction() as con:
+        if con.execute("pragma user_version").fetchone()[0] < SCHEMA:  # else another process was faster
+            for statement in text("ledger/upgrade").split(";"):
+                con.execute(statement)
+            con.execute(f"pragma user_version = {SCHEMA}")
 
 
 def durable(con: sqlite3.Connection) -> None:

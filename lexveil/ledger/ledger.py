@@ -16,12 +16,17 @@ from typing import Any, Literal, Self
 
 from lexveil.errors import MissingArtifact, ParameterError, RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text
+from lexveil.ledger.amounts import NANO, cap_nano
+from lexveil.ledger.anchor import LOCK, Anchor, check_absent
+from lexveil.ledger.anchor import read as anchor_of
+from lexveil.ledger.balances import count, rebuild
+from lexveil.ledger.caps import own_cap
+from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text, upgrade
 from lexveil.ledger.locks import Lock, take
-from lexveil.ledger.output_files import absolute, roll_forward, stored, sync
+from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored, sync
 from lexveil.ledger.spool import remove_work
-from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
-from lexveil.ledger.transaction import Transaction, announce, finish, give_back
+from lexveil.ledger.subjects import KEYS_RULE, SALT_BYTES, Hasher, fingerprint
+from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 
 DATABASE, SALT, LOCKS, WORK = "ledger.sqlite", "salt", "locks", "work"
 MAKING = "making"  # the lock of who makes a ledger
@@ -48,16 +53,20 @@ class Ledger:
         hasher: of subjects' keys.
         keys: hashed or plain.
         recovered: releases of dead processes that this opening aborted or completed.
+        anchor: the file that says how far it has come; None for none.
+        refusal: why nothing can be spent before `lexveil ledger accept`: the ledger is not the one of its anchor.
     """
 
     def __init__(self, folder: Path, keys: str, database: Database, hasher: Hasher) -> None:
         self.folder, self.keys, self.database, self.hasher = folder, keys, database, hasher
         self.recovered: list[Recovered] = []
+        self.refusal: str | None = None
+        self.anchor: Anchor | None = None
 
     @classmethod
     def open(
         cls, folder: Path | str, keys: Literal["hashed", "plain"] | None = "hashed", *, patience: float = PATIENCE,
-        make: bool = True,
+        make: bool = True, anchor: Path | str | None = None, accepts: bool = False,
     ) -> Self:  # fmt: skip
         """Open the ledger of a folder, and put right what dead processes left.
 
@@ -65,14 +74,18 @@ class Ledger:
             keys: whether subjects' keys are also kept in clear; None takes what the ledger has.
             patience: seconds to wait while other processes use it.
             make: make it if the folder has none.
+            anchor: the file outside the folder that says how far the ledger has come; None for none.
+            accepts: make one in spite of its anchor, and recover nothing: the caller will ``accept``.
 
         Raises:
-            RequestError: if it is damaged, lacks its salt, or cannot be written.
+            RequestError: if it is damaged, lacks its salt, or cannot be written; or gone, though its anchor is there.
             MissingArtifact: without ``make``, if there is none.
         """
         folder = absolute(folder)
         if not (folder / DATABASE).exists() and not (folder / SALT).exists() and not make:
             raise MissingArtifact(f"{folder} has no ledger yet; the first release makes it (params.yaml: release)")
+        if anchor is not None and not accepts and not (folder / DATABASE).exists():
+            check_absent(absolute(anchor), folder)
         salt = _salt(folder, keys or "hashed", make)
         database = Database(folder / DATABASE, patience)
         try:
@@ -88,7 +101,17 @@ class Ledger:
                     "release.keys); that is decided when a ledger is made"
                 )
             ledger = cls(folder, str(meta.get("keys")), database, Hasher(salt))
-            ledger.recover()
+            database.con.create_function("mac", 2, ledger.hasher.mac, deterministic=True)
+            upgrade(database)
+            if anchor is not None:
+                ledger.anchor = database.guard = Anchor(absolute(anchor), folder, fingerprint(salt))
+            try:
+                ledger.check_anchor()
+            except RequestError as error:
+                ledger.refusal = str(error)
+            else:
+                if not accepts:
+                    ledger.recover()
         except BaseException:
             database.close()
             raise
@@ -102,6 +125,59 @@ class Ledger:
     ) -> None:
         self.close()
 
+    def check_anchor(self) -> None:
+        """See that the ledger is the one that its anchor tells of; of a new one, make the anchor.
+
+        Raises:
+            RequestError: if it is not.
+        """
+        if (anchor := self.anchor) is not None:
+            with self.database.snapshot() as con:
+                anchor.check(con)
+                seq, head = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
+            if seq == 1:
+                anchor.write(seq, head)
+
+    def accept(self, because: str) -> int:
+        """Go on with the ledger as it is, though its anchor or its balances tell of another; the chain says so.
+
+        Balances become the sums of what releases charged.
+
+        Returns:
+            How many balances were other ones.
+        """
+        anchor, self.database.guard = self.anchor, None
+        assert anchor is not None
+        try:
+            mark = anchor_of(anchor.path)
+        except RequestError:
+            mark = None
+        with self.database.transaction() as con:
+            said = None if mark is None else {"entries": mark.entries, "head": mark.head}
+            n_wrong = rebuild(con)
+            payload = {"because": because, "anchor": said, "corrected": n_wrong, "balances": count(con)}
+            entry = chain.append(con, None, "accepted", payload)
+        anchor.write(entry.seq, entry.hash, is_accepted=True)
+        self.database.guard, self.refusal = anchor, None
+        self.recover()
+        return n_wrong
+
+    def cap(self) -> float | None:
+        """The cap that the ledger has by itself, where params.yaml names none; None if it has none or no limit."""
+        with self.database.snapshot() as con:
+            found = own_cap(con)
+        return None if found is None or found.nano is None else found.nano / NANO
+
+    def set_cap(self, cap: float | None, because: str) -> None:
+        """Give the ledger another cap of its own, None for no limit.
+
+        Raises:
+            ParameterError: if it is not a positive number.
+        """
+        nano = None if cap is None else cap_nano(cap)
+        with self.database.transaction() as con:
+            chain.append(con, None, "cap", {"cap": nano, "because": because})
+
     def close(self) -> None:
         """Let go of the database."""
         self.database.close()
@@ -114,8 +190,11 @@ class Ledger:
             partials: files that may be written before they are published; removed if the release is not.
 
         Raises:
-            RequestError: if another release that has not ended writes one of them.
+            RequestError: if another release that has not ended writes one of them, or the ledger knows its subjects by
+                another rule.
         """
+        self.check_anchor()
+        self._check_rule()
         now = datetime.now(UTC)
         name = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         chain.canonical(about)
@@ -138,10 +217,24 @@ class Ledger:
             self.database, self.hasher, self.keys == "plain", self.folder / WORK / name, lock, name, number
         )
 
+    def _check_rule(self) -> None:
+        """See that subjects are known by the present rule: under another one they would have second budgets."""
+        if self.database.rows("select 1 from meta where name = 'keys_rule' and value = ?", (KEYS_RULE,)):
+            return
+        if self.database.rows("select 1 from balances limit 1"):
+            raise RequestError(
+                f"{self.folder}: this ledger knows subjects by an earlier rule, under which `c7` and `c7 ` were two "
+                "and a text was known by its exact characters (docs/explanation/ledger.md, Who is who): what they have "
+                "spent would be forgotten. Keep it, name another folder in params.yaml: release.ledger, and lower "
+                "release.cap by the largest balance that `lexveil ledger show --top 1` names"
+            )
+        with self.database.transaction() as con:
+            con.execute("insert or replace into meta values ('keys_rule', ?)", (KEYS_RULE,))
+
     def recover(self) -> None:
         """Abort or complete releases whose process is gone; those of living ones are left alone."""
         unfinished = self.database.rows(
-            "select number, id from releases where state in ('open', 'reserved', 'written') order by number"
+            "select number, id from releases where state in ('open', 'reserved', 'spent', 'written') order by number"
         )
         for number, name in unfinished:
             with self._dead(name) as lock:
@@ -152,12 +245,12 @@ class Ledger:
     def _recover_one(self, number: int, name: str) -> Recovered | None:
         # Read again under the lock: another process may have put it right just before.
         ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
-        if state in ("open", "reserved"):
+        if state in ("open", "reserved", "spent"):
             try:
-                give_back(self.database, number, name, {"because": "its process ended"})
+                ended = undo(self.database, number, name, {"because": "its process ended"})
             except RequestError as error:
                 return Recovered(name, state, state, [str(error)])
-            return Recovered(name, state, "aborted", [])
+            return Recovered(name, state, ended or state, [])
         if state == "written":
             try:
                 lost = roll_forward(stored(self.database.con, number), trusted=False)
@@ -172,7 +265,7 @@ class Ledger:
     def _sweep(self) -> None:
         """Remove locks and work of releases that ended, or died before the ledger knew of them."""
         ended = {path.name.removesuffix(".names") for path in (self.folder / WORK).iterdir()}
-        ended |= {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING}
+        ended |= {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING, LOCK}
         for name in ended:
             with self._dead(name):
                 pass
@@ -189,7 +282,7 @@ class Ledger:
                 remove_work(self.folder / WORK / name)
                 with contextlib.suppress(OSError):
                     (self.folder / WORK / f"{name}.names").unlink(missing_ok=True)
-                lock.release(remove=not rows or rows[0][0] in ("committed", "aborted"))
+                lock.release(remove=not rows or rows[0][0] in ENDED)
 
     def _lock_of(self, name: str) -> Path:
         return self.folder / LOCKS / name
@@ -225,7 +318,7 @@ def _make(folder: Path, keys: str) -> None:
     database, salt, partial = folder / DATABASE, folder / SALT, folder / f".{SALT}.partial"
     try:
         for path in (folder, folder / LOCKS, folder / WORK):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(path, mode=0o700)
         making = take(folder / LOCKS / MAKING, wait=True)
         assert making is not None
         try:
@@ -265,8 +358,9 @@ def _make_database(database: Path, salt: bytes, keys: str) -> None:
             con.execute(f"pragma application_id = {APPLICATION}")
             con.execute(f"pragma user_version = {SCHEMA}")
             con.executescript(text("ledger/schema"))
-            con.executemany("insert into meta values (?, ?)", [("keys", keys), ("salt", fingerprint(salt))])
-            chain.append(con, None, "created", {"keys": keys, "salt": fingerprint(salt), "schema": SCHEMA})
+            meta = {"keys": keys, "keys_rule": KEYS_RULE, "salt": fingerprint(salt)}
+            con.executemany("insert into meta values (?, ?)", meta.items())
+            chain.append(con, None, "created", {**meta, "schema": SCHEMA})
     except sqlite3.Error as error:
         raise RequestError(f"{database}: the ledger cannot be made ({error}); is the disk full?") from None
     partial.chmod(0o600)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lexveil.ledger.database import text
 from lexveil.runtime.hashes import sha256
 
 
@@ -21,12 +25,15 @@ class File:
 
 
 def stored(con: sqlite3.Connection, number: int) -> list[File]:
-    """The files of a release."""
+    """The files of a release; those that are written in the order in which they are to appear."""
     rows = con.execute("select partial, final, sha256 from files where release = ?", (number,)).fetchall()
-    return [
+    files = [
         File(Path(os.fsdecode(partial)), None if final is None else Path(os.fsdecode(final)), digest)
         for partial, final, digest in rows
     ]
+    entry = con.execute(text("ledger/written"), {"release": number}).fetchone()
+    order = {file["final"]: place for place, file in enumerate(json.loads(entry[0])["files"])} if entry else {}
+    return sorted(files, key=lambda file: order.get(str(file.final), -1))
 
 
 def store(con: sqlite3.Connection, number: int, files: Sequence[File]) -> None:
@@ -54,12 +61,49 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
+    """Make a folder, and those above it that are missing, durably: else a power cut takes it with all that is in it.
+
+    Args:
+        mode: of the folder itself.
+
+    Returns:
+        Those that were made, the outermost first.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()][::-1]
+    for path in missing:
+        path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
+    # All of them: one that is there may have been made by a process that was killed before it could sync its name.
+    for path in absolute(folder).parents:
+        with suppress(PermissionError):
+            sync(path)
+    return missing
+
+
+def erase(path: Path) -> None:
+    """Remove a file with its content: who made another link to it keeps an empty one."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
+    path.unlink(missing_ok=True)
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Whether a file is a regular one of this user that has no other name: who has one could change or keep it."""
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == os.geteuid()
+
+
 def discard(files: Iterable[File]) -> None:
     """Remove partial files, durably; those that are not there are gone already."""
     folders = set()
     for file in files:
         if file.partial.is_file() or file.partial.is_symlink():
-            file.partial.unlink(missing_ok=True)
+            erase(file.partial)
             folders.add(file.partial.parent)
     for folder in folders:
         sync(folder)
@@ -80,6 +124,7 @@ def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
             continue
         if file.partial.is_file() and (trusted or sha256(file.partial) == file.sha256):
             os.replace(file.partial, file.final)
+            sync(file.final.parent)  # before the next has its name: no text without its record
         elif not file.final.is_file() or sha256(file.final) != file.sha256:
             state = "damaged" if file.partial.is_file() or file.final.is_file() else "missing"
             lost.append(f"{file.final}: {state}")

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 
 from lexveil.errors import RequestError
+from lexveil.ledger import balances
 from lexveil.ledger.amounts import MOST, NANO, Ints, Keys, costs, distinct, spend_bytes, withhold
-from lexveil.ledger.database import text
 from lexveil.ledger.spool import Chunk, chunks
-from lexveil.ledger.subjects import as_bytes, as_keys
+from lexveil.ledger.subjects import Hasher, as_bytes
 from lexveil.types import Flags
-
-ROWS = 100  # of one statement
-FEW = 4  # times as many subjects of the ledger are still read in one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +31,8 @@ class Reservation:
         total: nano-epsilon that this release spends, over all subjects.
         largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
         head: hash of the ledger's chain after this was reserved.
+        cap: nano-epsilon of one subject over all releases; None for no limit.
+        is_new_cap: whether the ledger had no cap of its own before.
     """
 
     n_documents: int
@@ -43,6 +42,8 @@ class Reservation:
     total: int
     largest_balance: int
     head: str
+    cap: int | None
+    is_new_cap: bool
     _marks: Flags = field(repr=False)
 
     def withheld(self, start: int, stop: int) -> Flags:
@@ -59,6 +60,7 @@ class Charge:
         budget: document budget B.
         limit: nano-epsilon of one subject over all releases; None for no cap.
         marks: of each document, whether it is withheld; filled in.
+        hasher: under the ledger's salt.
         digest: of what subjects pay, as the chain has it.
         n_rows: subjects that pay.
         largest: nano-epsilon that one of the subjects has spent most, this release included.
@@ -68,6 +70,7 @@ class Charge:
     budget: float
     limit: int | None
     marks: Flags
+    hasher: Hasher
     digest: Any = field(default_factory=hashlib.sha256)
     n_rows: int = 0
     n_withheld: int = 0
@@ -84,13 +87,13 @@ class Charge:
         """
         subjects = distinct(np.concatenate([distinct(chunk["key"])[0] for chunk in chunks(part)]))[0]
         hashes = as_bytes(subjects)
-        before = _balances(con, subjects, hashes)
+        before = balances.read(con, subjects, hashes, self.hasher)
         room = (MOST if self.limit is None else self.limit) - before
         asked, paid = np.zeros(len(subjects), dtype=np.int64), np.zeros(len(subjects), dtype=np.int64)
         exhausted = np.zeros(len(subjects), dtype=bool)
         for chunk in chunks(part):
             subject = _positions(subjects, chunk["key"])
-            withheld, pay, asked = withhold(subject, costs(chunk["share"], self.budget), asked, room)
+            withheld, pay, asked = withhold(subject, costs(chunk["epsilon"], self.budget), asked, room)
             paid += pay
             exhausted[subject[withheld]] = True
             self.marks[chunk["document"]] = withheld
@@ -99,7 +102,8 @@ class Charge:
             raise RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")
         pays = paid > 0
         amounts = paid[pays]
-        _insert_spends(con, self.release, list(compress(hashes, pays.tolist())), amounts.tolist())
+        payers = list(compress(hashes, pays.tolist()))
+        balances.charge(con, self.release, payers, amounts, (before + paid)[pays], self.hasher)
         self.digest.update(spend_bytes(subjects[pays], amounts))
         self.n_rows += len(amounts)
         self.n_subjects += len(subjects)
@@ -118,48 +122,10 @@ class Charge:
             "spends_sha256": self.digest.hexdigest(),
         }
 
-    def reservation(self, n_documents: int, head: str) -> Reservation:
+    def reservation(self, n_documents: int, head: str, is_new_cap: bool) -> Reservation:
         """What was reserved, once all parts are charged."""
-        return Reservation(
-            n_documents, self.n_withheld, self.n_subjects, self.n_exhausted, self.total, self.largest, head, self.marks
-        )
-
-
-def _balances(con: sqlite3.Connection, subjects: Keys, hashes: list[bytes]) -> Ints:
-    """What subjects have spent so far, in their order, shape (m,)."""
-    balances = np.zeros(len(hashes), dtype=np.int64)
-    if not hashes:
-        return balances
-    ends, most = (hashes[0], hashes[-1]), FEW * len(hashes)
-    n_between = con.execute(
-        "select count(*) from (select 1 from balances where subject between ? and ? limit ?)", (*ends, most + 1)
-    ).fetchone()[0]
-    if 0 < n_between <= most:
-        # Where the ledger knows few others in between, it is faster to read them too than to look each one up.
-        keys, nano = zip(
-            *con.execute("select subject, nano from balances where subject between ? and ?", ends), strict=True
-        )
-        position = distinct(np.concatenate([subjects, as_keys(keys)]))[1]
-        known = np.zeros(len(position), dtype=np.int64)
-        known[position[len(subjects) :]] = nano
-        return known[position[: len(subjects)]]
-    if n_between:
-        con.execute("create temp table if not exists wanted (subject blob primary key, position integer)")
-        con.execute("delete from wanted")
-        con.executemany("insert into wanted values (?, ?)", zip(hashes, range(len(hashes)), strict=True))
-        for number, amount in con.execute(text("ledger/wanted")):
-            balances[number] = amount
-    return balances
-
-
-def _insert_spends(con: sqlite3.Connection, number: int, hashes: list[bytes], amounts: list[int]) -> None:
-    """Write what subjects pay, many rows a statement: twice as fast as one."""
-    values: list[bytes | int] = [0] * (2 * len(hashes))
-    values[::2], values[1::2] = hashes, amounts
-    for start in range(0, len(values), 2 * ROWS):
-        batch = values[start : start + 2 * ROWS]
-        rows = ", ".join([f"({number}, ?, ?)"] * (len(batch) // 2))
-        con.execute(f"insert into spends values {rows}", batch)
+        counts = (n_documents, self.n_withheld, self.n_subjects, self.n_exhausted, self.total, self.largest)
+        return Reservation(*counts, head, self.limit, is_new_cap, self.marks)
 
 
 def _positions(subjects: Keys, keys: Keys) -> Ints:

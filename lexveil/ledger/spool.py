@@ -20,12 +20,12 @@ from lexveil.types import Flags
 
 CHUNK = 1 << 18  # documents held at a time
 
-ASKED = np.dtype([("key", "<u8", 2), ("document", "<i8"), ("share", "<f8")])
+ASKED = np.dtype([("key", "<u8", 2), ("document", "<i8"), ("epsilon", "<f8")])
 Chunk = npt.NDArray[np.void]
 
 
 class Spool:
-    """Documents with their subjects and shares, in the order in which they are asked for."""
+    """Documents with their subjects and what they spend, in the order in which they are asked for."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,14 +34,14 @@ class Spool:
         self._spilled = False
         self.n_documents = 0
 
-    def add(self, keys: Keys, shares: npt.NDArray[np.float64]) -> None:
+    def add(self, keys: Keys, epsilon: npt.NDArray[np.float64]) -> None:
         """Take the next documents.
 
         Raises:
             RequestError: if the disk is full or cannot be written.
         """
         chunk = np.empty(len(keys), dtype=ASKED)
-        chunk["key"], chunk["share"] = keys, shares
+        chunk["key"], chunk["epsilon"] = keys, epsilon
         chunk["document"] = np.arange(self.n_documents, self.n_documents + len(keys))
         self._waiting.append(chunk)
         self._n_waiting += len(keys)

@@ -22,14 +22,23 @@ RELEASES = 20  # shown, the newest
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What was reserved for a release; amounts are epsilon."""
+    """What was reserved for a release; amounts are epsilon.
+
+    Attributes:
+        documents: requested.
+        charged: of these, who were paid for; the others were withheld and cost nothing.
+        subjects: of all documents requested.
+        paying: of these, who paid anything.
+    """
 
     budget: float
     cap: float | None
     epsilon: float
     documents: int
+    charged: int
     withheld: int
     subjects: int
+    paying: int
     exhausted: int
 
 
@@ -201,8 +210,8 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
     for release in balances.releases:
         reserved = release.reserved
         spent = "" if reserved is None else (
-            f"  {reserved.epsilon:,.6g} epsilon, {reserved.documents - reserved.withheld:,} of "
-            f"{reserved.documents:,} documents, {reserved.subjects:,} subjects"
+            f"  {reserved.epsilon:,.6g} epsilon for {reserved.charged:,} documents of {reserved.paying:,} "
+            f"subjects, {reserved.documents:,} requested"
         )  # fmt: skip
         lines.append(f"  {release.id}  {release.state:<9}{spent}")
     hidden = sum(balances.states.values()) - len(balances.releases)
@@ -223,6 +232,7 @@ def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
     for release in recovered:
         what = {
             "aborted": "was aborted, and what was reserved for it given back",
+            "failed": "has failed: noise may have been drawn, so what it spent stays spent",
             "committed": "was completed",
         }.get(release.now, "could not be put right")
         lines.append(f"release {release.release} was {release.was} when its process ended; it {what}")
@@ -244,6 +254,8 @@ def _release(name: str, state: str, time: str, opened: str, reserved: str | None
             budget=_epsilon(payload["budget"]),
             cap=None if payload["cap"] is None else _epsilon(payload["cap"]),
             epsilon=_epsilon(payload["total"]),
+            charged=payload["documents"] - payload["withheld"],
+            paying=payload["spends"],
             **{name: payload[name] for name in ("documents", "withheld", "subjects", "exhausted")},
         ),
     )

@@ -13,6 +13,8 @@ from lexveil.ledger.amounts import Keys
 
 SALT_BYTES = 32
 HASH_BYTES = 16  # of HMAC-SHA256: 10 million subjects have two of one hash with a chance below 1e-24
+# The version of lexveil.accounting.subject_keys, which a ledger keeps. The first took names and texts as written.
+KEYS_RULE = "2"
 BLOCK = 64  # bytes of a block of SHA-256
 
 
@@ -24,6 +26,7 @@ class Hasher:
         block = salt.ljust(BLOCK, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+        self._balances = hmac.digest(salt, b"\0balances", "sha256")
 
     def one(self, key: str) -> bytes:
         """The hash of one key, ``HASH_BYTES`` long."""
@@ -31,6 +34,11 @@ class Hasher:
         inner.update(key.encode("utf-8", "surrogatepass"))
         outer.update(inner.digest())
         return outer.digest()[:HASH_BYTES]
+
+    def mac(self, subject: bytes, nano: int) -> bytes:
+        """The keyed hash of a balance, 8 bytes: who lacks the salt cannot write another amount (BLAKE2, RFC 7693)."""
+        packed = subject + nano.to_bytes(8, "big", signed=True)
+        return hashlib.blake2b(packed, digest_size=8, key=self._balances).digest()
 
     def all(self, keys: Sequence[str], first: int) -> Keys:
         """Hashes of keys, shape (n, 2), whose order is that of their bytes.

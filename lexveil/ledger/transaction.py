@@ -1,4 +1,4 @@
-"""A release on its way: asked for, reserved, written, committed. At every moment its outputs are paid for."""
+"""A release on its way: asked for, reserved, spent, written, committed. Noise is never drawn before it is paid for."""
 
 from __future__ import annotations
 
@@ -15,25 +15,30 @@ import numpy as np
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import budget_nano, cap_nano
+from lexveil.ledger.amounts import NANO, budget_nano, cap_nano
+from lexveil.ledger.balances import check_count, count, give_back
+from lexveil.ledger.caps import fix_cap
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock
-from lexveil.ledger.output_files import File, absolute, discard, roll_forward, store, stored, sync
+from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored, sync
 from lexveil.ledger.reservation import Charge, Reservation
 from lexveil.ledger.spool import Spool
 from lexveil.ledger.subjects import Hasher
 from lexveil.types import Floats
 
+ENDED = ("committed", "aborted", "failed")
+
 
 class Transaction:
     """One release, ``Ledger.begin``; a context that aborts what is not paid for when it ends.
 
-    The order is ``request`` (often), ``reserve``, then ``written`` and ``publish`` of files, or ``commit`` before the
-    first byte goes to a stream. A release whose process dies is aborted or completed by the next who opens the ledger.
+    The order is ``request`` (often), ``reserve``, ``spend`` before any noise is drawn, then ``written`` and ``publish``
+    of files, or ``commit`` after the last byte went to a stream. A release whose process dies is aborted, failed or
+    completed by the next who opens the ledger. What is spent is never given back, whatever becomes of the noise.
 
     Attributes:
         id: unique; the ledger's and the record's name of it.
-        state: open, reserved, written, committed or aborted.
+        state: open, reserved, spent, written, committed; aborted (nothing spent) or failed (spent, nothing published).
         head: hash of the chain after ``reserve``, which the privacy record names; None before.
     """
 
@@ -53,37 +58,37 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self.state in ("open", "reserved"):
+            if self.state in ("open", "reserved", "spent"):
                 # An error on the way out would hide the one that led here; the next to open the ledger aborts then.
                 with contextlib.suppress(RequestError) if error is not None else contextlib.nullcontext():
                     self.abort("left without being published" if kind is None else kind.__name__)
         finally:
             self._end()
 
-    def request(self, subjects: Sequence[str], shares: Floats) -> None:
+    def request(self, subjects: Sequence[str], epsilon: Floats) -> None:
         """Ask for the next documents, in order.
 
         Args:
             subjects: (n,) keys of whom the documents are about; hashed here, and not kept.
-            shares: (n,) spend of each document in units of the document budget, at least 0.
+            epsilon: (n,) nats that each document will spend, at least 0.
 
         Raises:
             RequestError: if a key is no text or empty, or the disk is full.
-            ParameterError: if a share is negative or not finite, or there is not one for each subject.
+            ParameterError: if an epsilon is negative or not finite, or there is not one for each subject.
         """
         self._must_be("open", "request")
-        shares = np.asarray(shares, dtype=np.float64)
-        if shares.shape != (len(subjects),) or not np.all(np.isfinite(shares) & (shares >= 0)):
-            raise ParameterError("shares must be one for each subject, finite and at least 0")
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        if epsilon.shape != (len(subjects),) or not np.all(np.isfinite(epsilon) & (epsilon >= 0)):
+            raise ParameterError("epsilon must be one number for each subject, finite and at least 0")
         keys = self._hasher.all(subjects, self._spool.n_documents)
         if self._plain:
             self._note_names(subjects)
-        self._spool.add(keys, shares)
+        self._spool.add(keys, epsilon)
 
     def reserve(
         self,
         budget: float,
-        cap: float | None,
+        cap: float | Literal["own"] | None,
         on_exhausted: Literal["withhold", "refuse"] = "withhold",
         partials: Iterable[Path | str] = (),
     ) -> Reservation:
@@ -93,40 +98,45 @@ class Transaction:
         all others, stays at or below the cap; its later ones are withheld.
 
         Args:
-            budget: document budget B; a document costs ceil(share · B · 1e9) nano-epsilon.
-            cap: epsilon of one subject over all releases; None records and withholds nothing.
+            budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more than ceil(B · 1e9).
+            cap: epsilon of one subject over all releases; None records and withholds nothing; own is the cap that the
+                ledger has by itself, which is fixed now if it has none: ten times this document budget.
             on_exhausted: what happens if documents are to be withheld.
             partials: files that may be written from now on, beside those named to ``begin``.
 
         Raises:
             RequestError: with ``refuse``, if a document would be withheld; nothing is reserved then.
-            ParameterError: if budget or cap is not a positive number.
+            ParameterError: if budget or cap is not a positive number, or a document spends more than the budget.
         """
         self._must_be("open", "reserve")
-        limit = None if cap is None else cap_nano(cap)
-        charge = Charge(self._number, budget, limit, self._spool.marks())
+        limit = None if cap is None or cap == "own" else cap_nano(cap)
+        charge, is_new = Charge(self._number, budget, limit, self._spool.marks(), self._hasher), False
         with self._database.transaction() as con:
             self._still(con)
+            check_count(con)
+            if cap == "own":
+                own = fix_cap(con, budget)
+                charge.limit, is_new = own.nano, own.is_new
             for part in self._spool.parts():
                 charge.add(con, part)
             if on_exhausted == "refuse" and charge.n_withheld:
                 raise RequestError(
-                    f"the cap of {cap:g} epsilon per subject leaves nothing for {charge.n_withheld:,} of "
-                    f"{self._spool.n_documents:,} documents, of {charge.n_exhausted:,} of {charge.n_subjects:,} "
-                    "subjects; nothing was reserved. Leave them out, ask for a smaller budget, or withhold them "
-                    "(params.yaml: release.on_exhausted)"
+                    f"the cap of {(charge.limit or 0) / NANO:g} epsilon per subject leaves nothing for "
+                    f"{charge.n_withheld:,} of {self._spool.n_documents:,} documents, of {charge.n_exhausted:,} of "
+                    f"{charge.n_subjects:,} subjects; nothing was reserved. Leave them out, ask for a smaller budget, "
+                    "or withhold them (params.yaml: release.on_exhausted)"
                 )
-            con.execute(text("ledger/charge"), {"release": self._number})
             self._keep_names(con)
             announce(con, self._number, partials)
-            payload = {"budget": budget_nano(budget), "cap": limit, "documents": self._spool.n_documents}
-            entry = chain.append(con, self.id, "reserved", payload | charge.payload())
+            payload = {"budget": budget_nano(budget), "cap": charge.limit, "documents": self._spool.n_documents}
+            payload |= {"balances": count(con)} | charge.payload()
+            entry = chain.append(con, self.id, "reserved", payload)
             con.execute(
                 "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
-                (payload["budget"], limit, entry.seq, self._number),
+                (payload["budget"], charge.limit, entry.seq, self._number),
             )
         self.state, self.head = "reserved", entry.hash
-        return charge.reservation(self._spool.n_documents, entry.hash)
+        return charge.reservation(self._spool.n_documents, entry.hash, is_new)
 
     def _note_names(self, subjects: Sequence[str]) -> None:
         try:
@@ -148,6 +158,15 @@ class Transaction:
                 ({"key": key, "subject": self._hasher.one(key)} for key in keys),
             )
 
+    def spend(self) -> None:
+        """Spend what was reserved, durably: from here on noise may be drawn, and nothing is given back."""
+        self._must_be("reserved", "spend")
+        with self._database.transaction() as con:
+            self._still(con)
+            con.execute("update releases set state = 'spent' where number = ?", (self._number,))
+            chain.append(con, self.id, "spent", {})
+        self.state = "spent"
+
     def written(self, files: Iterable[tuple[Path | str, Path | str, str]]) -> None:
         """Say that everything is written: from here on a crash completes the release.
 
@@ -157,7 +176,7 @@ class Transaction:
         Raises:
             RequestError: if a file is not there.
         """
-        self._must_be("reserved", "written")
+        self._must_be("spent", "written")
         new = [File(absolute(partial), absolute(final), digest) for partial, final, digest in files]
         announced = {file.partial for file in stored(self._database.con, self._number)}
         for file in new:
@@ -192,16 +211,16 @@ class Transaction:
             raise RequestError(f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same")
 
     def commit(self) -> None:
-        """Commit without files, before the first byte of the output leaves on a stream."""
-        self._must_be("reserved", "commit")
+        """Commit without files, after the output has left on a stream."""
+        self._must_be("spent", "commit")
         self._commit({})
 
     def abort(self, because: str = "aborted") -> None:
-        """Remove partial files and give back what was reserved."""
-        if self.state not in ("open", "reserved"):
+        """Remove partial files, and give back what was reserved unless it is spent."""
+        if self.state not in ("open", "reserved", "spent"):
             raise RequestError(f"release {self.id} is {self.state}; only what has not been written can be aborted")
-        if give_back(self._database, self._number, self.id, {"because": because}):
-            self.state = "aborted"
+        if ended := undo(self._database, self._number, self.id, {"because": because}):
+            self.state = ended
 
     def _commit(self, payload: dict[str, Any]) -> None:
         with self._database.transaction() as con:
@@ -226,7 +245,7 @@ class Transaction:
         self._spool.remove()
         with contextlib.suppress(OSError):
             self._names.unlink(missing_ok=True)
-        self._lock.release(remove=self.state in ("committed", "aborted"))
+        self._lock.release(remove=self.state in ENDED)
 
 
 def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str]) -> None:
@@ -246,33 +265,38 @@ def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str
     store(con, number, files)
 
 
-def give_back(database: Database, number: int, name: str, payload: dict[str, Any]) -> bool:
-    """Abort a release: its files first, so that none is ever there unpaid, then what was reserved for it.
+def undo(database: Database, number: int, name: str, payload: dict[str, Any]) -> str | None:
+    """End a release that publishes nothing: its files first, so that none is ever there unpaid, then its state.
+
+    Before it is spent, what was reserved for it is given back; afterwards nothing is: noise may have been drawn.
 
     Returns:
-        False if it is written or committed after all: an interruption can come between that and our knowing it.
+        aborted or failed; None if it is written or committed after all: an interruption can come between that and our
+        knowing it.
 
     Raises:
-        RequestError: if a file cannot be removed; nothing is given back then.
+        RequestError: if a file cannot be removed; the release stays as it is then.
     """
-    if database.rows("select state from releases where number = ?", (number,))[0][0] not in ("open", "reserved"):
-        return False
+    ((state,),) = database.rows("select state from releases where number = ?", (number,))
+    ended = {"open": "aborted", "reserved": "aborted", "spent": "failed"}.get(state)
+    if ended is None:
+        return None
     try:
         discard(stored(database.con, number))
     except OSError as error:
         raise RequestError(
-            f"{error.filename}: cannot be removed ({error.strerror}), so what was reserved for it is not given back; "
-            "put that right and run `lexveil ledger show`"
+            f"{error.filename}: cannot be removed ({error.strerror}), so release {name} stays {state}"
+            f"{'' if state == 'spent' else ' and what was reserved for it is not given back'}; put that right and run "
+            "`lexveil ledger show`"
         ) from None
     with database.transaction() as con:
-        con.execute(text("ledger/return"), {"release": number})
-        con.execute("delete from names where subject in (select subject from balances where nano = 0)")
-        con.execute("delete from balances where nano = 0")
-        con.execute("delete from spends where release = ?", (number,))
+        if ended == "aborted":
+            give_back(con, number)
+            payload = payload | {"balances": count(con)}
         con.execute("delete from files where release = ?", (number,))
-        con.execute("update releases set state = 'aborted' where number = ?", (number,))
-        chain.append(con, name, "aborted", payload)
-    return True
+        con.execute("update releases set state = ? where number = ?", (ended, number))
+        chain.append(con, name, ended, payload)
+    return ended
 
 
 def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, Any]) -> None:
@@ -287,10 +311,13 @@ def _check_publishable(file: File) -> None:
     try:
         sync(file.partial)
         sync(file.partial.parent)
-        same = file.partial.stat().st_dev == file.final.parent.stat().st_dev
+        status = file.partial.lstat()
+        same = status.st_dev == file.final.parent.stat().st_dev
     except OSError as error:
         raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
     if not same:
         raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside its output")
+    if not is_own(status):
+        raise RequestError(f"{file.partial}: is a link, has another name, or is somebody else's; nothing was published")
     if file.final.is_dir():
         raise RequestError(f"{file.final}: is a folder; choose another output")

@@ -5,7 +5,6 @@ Changes nothing, recovers nothing, and needs no salt but for keys in clear: an a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lexveil.errors import MissingArtifact, RequestError
-from lexveil.ledger.amounts import NANO
+from lexveil.ledger.amounts import NANO, spend_digest
 from lexveil.ledger.chain import START, Entry, canonical
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.ledger import DATABASE, PATIENCE, SALT
@@ -28,15 +27,19 @@ SHOWN = 20  # problems of one kind; the rest is counted
 NEXT = {
     None: ("open",),
     "open": ("reserved", "aborted"),
-    "reserved": ("written", "committed", "aborted"),
+    # Up to form 1 of the ledger a release was never `spent`, but written or committed as soon as it was reserved.
+    "reserved": ("spent", "written", "committed", "aborted"),
+    "spent": ("written", "committed", "failed"),
     "written": ("committed",),
 }
 STATE_AFTER = {
     "opened": "open",
     "reserved": "reserved",
+    "spent": "spent",
     "written": "written",
     "committed": "committed",
     "aborted": "aborted",
+    "failed": "failed",
 }
 
 
@@ -80,10 +83,14 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What a privacy record says of its release, and the record's own hash."""
+    """What a privacy record says of its release, and the record's own hash.
+
+    Attributes:
+        head: of the chain when it was paid for; None from schema 4 on, where only the operator's report has it.
+    """
 
     id: str
-    head: str
+    head: str | None
     sha256: str
 
 
@@ -220,8 +227,12 @@ def _replay(
 ) -> None:
     if entry.seq == 1:
         meta = dict(con.execute("select name, value from meta"))
+        if "keys_rule" not in payload:  # a ledger without spending takes the present rule later
+            meta.pop("keys_rule", None)
         if entry.kind != "created" or payload != {**meta, "schema": payload.get("schema")}:
             problems.add(where, "is not how this ledger was made: keys or salt are others than it says")
+        return
+    if entry.release is None and entry.kind in ("cap", "accepted"):
         return
     if entry.release is None or entry.kind not in STATE_AFTER or not isinstance(payload, dict):
         problems.add(where, "is of no kind that there is")
@@ -277,21 +288,17 @@ def _spends(con: sqlite3.Connection, known: dict[str, _Known], problems: _Proble
         if not con.execute("select 1 from releases where number = ?", (number,)).fetchone():
             problems.add(f"spends of release number {number}", "there is no such release")
     for number, name in con.execute("select number, id from releases").fetchall():
-        digest, n_rows, total = hashlib.sha256(), 0, 0
-        for subject, nano in con.execute(
-            "select subject, nano from spends where release = ? order by subject", (number,)
-        ):
-            digest.update(_bytes(subject) + _amount(nano))
-            n_rows += 1
-            total += nano if isinstance(nano, int) else 0
+        rows = con.execute("select subject, nano from spends where release = ? order by subject", (number,)).fetchall()
+        digest, n_rows = spend_digest(rows), len(rows)
+        total = sum(nano for _, nano in rows if isinstance(nano, int))
         release = known.get(name)
         if release is None:
             continue
-        reserved = release.reserved if release.state in ("reserved", "written", "committed") else None
+        reserved = release.reserved if release.state not in ("open", "aborted") else None
         if reserved is None:
             if n_rows:
                 problems.add(f"release {name}", f"is {release.state}, and {n_rows:,} subjects pay for it")
-        elif (n_rows, total, digest.hexdigest()) != (
+        elif (n_rows, total, digest) != (
             reserved.get("spends"),
             reserved.get("total"),
             reserved.get("spends_sha256"),
@@ -307,11 +314,6 @@ def _bytes(subject: Any) -> bytes:
     return subject if isinstance(subject, bytes) else str(subject).encode()
 
 
-def _amount(nano: Any) -> bytes:
-    # What is no amount at all gets a digest that no amount has.
-    return nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number"
-
-
 def _balances(con: sqlite3.Connection, problems: _Problems) -> None:
     for subject, nano in con.execute(text("ledger/wrong_balances")):
         what = f"its balance is {abs(nano) / NANO:g} epsilon too {'low' if nano > 0 else 'high'}"
@@ -325,12 +327,10 @@ def _caps(con: sqlite3.Connection, problems: _Problems) -> None:
 
 
 def _names(con: sqlite3.Connection, folder: Path, problems: _Problems) -> None:
-    """Keys in clear are those of their hashes. Without the salt that cannot be told."""
+    """Keys in clear, and the keyed hashes of balances, are right. Without the salt that cannot be told."""
     meta = dict(con.execute("select name, value from meta"))
-    if meta.get("keys") != "plain":
-        if con.execute("select 1 from names limit 1").fetchone():
-            problems.add("names", "a ledger of hashed keys has keys in clear")
-        return
+    if meta.get("keys") != "plain" and con.execute("select 1 from names limit 1").fetchone():
+        problems.add("names", "a ledger of hashed keys has keys in clear")
     if not (folder / SALT).exists():
         return
     salt = (folder / SALT).read_bytes()
@@ -341,23 +341,30 @@ def _names(con: sqlite3.Connection, folder: Path, problems: _Problems) -> None:
     for subject, key in con.execute("select subject, key from names"):
         if hasher.one(str(key)) != subject:
             problems.add(f"subject {_bytes(subject).hex()}", "its key in clear is not its own", "names")
+    if con.execute("pragma user_version").fetchone()[0] < 2:  # without keyed hashes
+        return
+    for subject, nano, mac in con.execute("select subject, nano, mac from balances"):
+        if hasher.mac(subject, nano) != mac:
+            problems.add(f"subject {_bytes(subject).hex()}", "its balance was edited: its keyed hash is another", "mac")
 
 
 def _claim(path: Path) -> _Claim:
     try:
         release = json.loads(path.read_text(encoding="utf-8"))["release"]
-        return _Claim(str(release["id"]), str(release["head"]), sha256(path))
+        return _Claim(str(release["id"]), release.get("head"), sha256(path))
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError):
-        raise RequestError(f"{path}: is not the record of a release with a ledger (release.id, release.head)") from None
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        raise RequestError(f"{path}: is not the record of a release with a ledger (release.id)") from None
 
 
 def _record(path: Path, claim: _Claim, known: dict[str, _Known], heads: Iterable[str], problems: _Problems) -> None:
     where, release = str(path), known.get(claim.id)
-    if claim.head not in heads:
+    if release is None:
+        problems.add(where, "its release is not in the chain: the ledger was truncated or replaced since")
+    elif claim.head is not None and claim.head not in heads:
         problems.add(where, "its head is not in the chain: the ledger was truncated or replaced since")
-    elif release is None or release.reserved_hash != claim.head:
+    elif claim.head is not None and release.reserved_hash != claim.head:
         problems.add(where, "its head is of another release than it says")
     elif release.state != "committed":
         problems.add(where, f"its release is {release.state}, not committed: the ledger was truncated since")

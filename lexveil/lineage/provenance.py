@@ -140,7 +140,7 @@ def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[
 def _read(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

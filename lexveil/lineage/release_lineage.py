@@ -23,8 +23,8 @@ RECORD = ".record.json"
 
 
 def record_beside(file: Path) -> Path | None:
-    """Return the record of a file that `lexveil privatize` wrote; the record itself and the token log have it too."""
-    for ending in ("", RECORD, ".tokens.parquet", ".ledger.parquet"):  # the last one up to schema 2
+    """Return the record of a file that `lexveil privatize` wrote; what else lies beside it has it too."""
+    for ending in ("", RECORD, ".operator.json", ".tokens.parquet", ".ledger.parquet"):  # the last one up to schema 2
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
         if file.name.endswith(ending) and record.is_file():
             return record
@@ -39,7 +39,7 @@ def read_record(file: Path) -> dict[str, Any]:
     """
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or not {"mode", "made_with", "guarantee"} <= record.keys():
         raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put the one of this file beside it")

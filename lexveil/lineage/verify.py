@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,12 @@ def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifferenc
 
 
 def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare output and token log with the hashes in their record; records of an older Lexveil have none."""
+    """Compare output and token log with the hashes in record and operator's report; older records have none."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     written = record.get("output", {})
+    report = file.with_name(f"{file.name}.operator.json")
+    if record.get("schema", 0) >= 4 and report.is_file():
+        written = written | (json.loads(report.read_text(encoding="utf-8")).get("output") or {})
     # Up to schema 2 the token log was called a ledger; the oldest records have no hash of it.
     is_old = "ledger_sha256" in written or ("tokens_sha256" not in written and record.get("schema", 0) < 3)
     ending, key = ("ledger", "ledger_sha256") if is_old else ("tokens", "tokens_sha256")

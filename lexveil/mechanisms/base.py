@@ -53,11 +53,35 @@ class Kernel(Mechanism, Protocol):
         """Why the statement does not hold as this one is configured; None where it does."""
 
     @property
+    def is_proven(self) -> bool:
+        """Whether ``privacy_loss`` is declared for this class, and holds as this one is configured."""
+
+    @property
+    def delta(self) -> float:
+        """δ: the loss may be exceeded with this probability."""
+
+    @property
+    def exactness(self) -> str:
+        """How exactly the distribution is sampled: a condition of the guarantee."""
+
+    @property
+    def post_processing(self) -> str | None:
+        """What is done to outputs afterwards, without the input; None if nothing is."""
+
+    @property
     def size(self) -> int:
         """W, the number of words."""
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The guarantee's distance of n pairs of ids, shape (n,)."""
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats, shape (n,).
+
+        Args:
+            epsilon: (n,) in 1 / units of the metric.
+            distance: (n,) of w and w'.
+        """
 
 
 @runtime_checkable
@@ -77,6 +101,8 @@ class BaseMechanism:
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
+        delta: probability with which a draw may exceed its loss.
+        post_processing: what is done to outputs afterwards, without the input; None if nothing is.
         size: W, the number of words.
     """
 
@@ -90,6 +116,8 @@ class BaseMechanism:
     Parameters: ClassVar[type[Section]] = Section
 
     no_guarantee: str | None = None
+    delta: float = 0.0
+    post_processing: str | None = None
     size: int
 
     @classmethod
@@ -112,6 +140,15 @@ class BaseMechanism:
     def distance(self, first: Ids, second: Ids) -> Floats:
         """See ``Kernel``."""
         raise NotImplementedError
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """See ``Kernel``. A class declares it for its own code: a derived class that does not claims nothing."""
+        raise NotImplementedError
+
+    @property
+    def is_proven(self) -> bool:
+        """See ``Kernel``."""
+        return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
 
 
 class EuclideanMechanism(BaseMechanism):

@@ -33,6 +33,10 @@ class DiffractorGeometric(OnLists):
         self.checked(OnListsParameters, parameters)
         super().__init__(orders)
 
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d: see the class."""
+        return epsilon * distance
+
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
         """The distribution over the indexes of one list, shape (n, W)."""
         if self.size == 1:

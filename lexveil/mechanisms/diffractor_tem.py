@@ -32,19 +32,23 @@ class DiffractorTem(OnLists):
     Privacy: ε·|i-j| for one list, as TEM with d = |i-j|.
 
     A sum of geometric series, so the index is decided by inverse CDF in a fixed number of operations, exact on integers
-    with as many bits of the uniform number as it takes, see ``settle``. γ itself is a float64.
+    with as many bits of the uniform number as it takes, see ``settle``. γ is rounded so that the bound holds.
 
     Attributes:
         beta: in (0, 1); at most this is the chance of an index farther than γ.
     """
 
     name: ClassVar[str] = "diffractor_tem"
-    exactness: ClassVar[str] = "the new index is drawn exactly, on integers; its radius γ is a float64"
+    exactness: ClassVar[str] = "the new index is drawn exactly, on integers"
     Parameters: ClassVar[type[Section]] = DiffractorTemParameters
 
     def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
         self.beta = self.checked(DiffractorTemParameters, parameters).beta
         super().__init__(orders)
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d: see the class."""
+        return epsilon * distance
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
         """The distribution over the indexes of one list, shape (n, W)."""
@@ -54,11 +58,19 @@ class DiffractorTem(OnLists):
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
+    def reach(self, epsilon: Floats) -> Floats:
+        """How far indexes weigh by their distance: γ and a hair more than rounding can have taken from it.
+
+        With less, the score could change by more than 1 from the last index within it to the next.
+        """
+        reach: Floats = truncation(epsilon, self.beta, self.size) + np.minimum(0.5, 2.0**-40 / epsilon)
+        return reach
+
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
         """Draw the new index."""
         from lexveil.mechanisms.kernels.diffractor import truncated_exponential
 
-        gamma = truncation(epsilon, self.beta, self.size)
+        gamma = self.reach(epsilon)
         far = min(1.0, self.beta / ((1 - self.beta) * max(self.size - 1, 1)))
         moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
         truncated_exponential(index, epsilon, gamma, far, self.size, words, moved, doubt)

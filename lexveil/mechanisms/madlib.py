@@ -26,7 +26,15 @@ class Madlib(EuclideanMechanism):
     """
 
     name: ClassVar[str] = "madlib"
+    exactness: ClassVar[str] = (
+        "continuous noise is drawn in float64: exact up to its rounding, and up to radii and directions that numbers "
+        "of 53 bits do not reach, of a probability below 1e-30"
+    )
     rank_remap: ClassVar[bool] = True
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d: see the class."""
+        return epsilon * distance
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw n vectors with density proportional to exp(-ε|z|).

@@ -56,6 +56,10 @@ class Mahalanobis(Madlib):
         self.root: Floats = (axes * np.sqrt(values)) @ axes.T
         self._inverse_root: Floats = (axes / np.sqrt(values)) @ axes.T
 
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d: see the class."""
+        return epsilon * distance
+
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p); draws what MADLIB draws."""
         ball = super().noise(epsilon, rng)

@@ -44,6 +44,8 @@ class RankRemap:
         self.inner, self.c = inner, given.c
         self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
         self.no_guarantee, self.size = inner.no_guarantee, inner.size
+        self.is_proven, self.exactness, self.delta = inner.is_proven, inner.exactness, inner.delta
+        self.post_processing = "an output is moved to a near word of its own, by rank: the input is not looked at again"
         self.vectors, self.search = inner.vectors, inner.search
         self.ranks = min(given.ranks, self.size)
         self.members = np.empty((self.size, self.ranks), dtype=np.int32)
@@ -52,6 +54,10 @@ class RankRemap:
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The inner mechanism's distance of n pairs of ids, shape (n,)."""
         return self.inner.distance(first, second)
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """The inner mechanism's: this is post-processing."""
+        return self.inner.privacy_loss(epsilon, distance)
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         """The inner mechanism's noise, and one column of uniform numbers."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import decimal
 import math
-from typing import Any, ClassVar
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -22,6 +25,9 @@ LIST, MEASURE = 1500, 2000
 CLUSTERS, CLUSTERS_MEASURE = 8, 400
 TOKENS = 1_000_000  # of a text, among which a list must pay
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
+LENGTH_BITS = 62  # of the length of all envelopes together
+DIGITS = 60  # of exact decisions
+FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
 SAMPLE = 32  # words that say how far a word is from all others, on average
 
 
@@ -29,6 +35,22 @@ class TemParameters(Section):
     """Parameters of tem."""
 
     beta: float = Field(0.001, ge=1e-12, lt=1, description="largest chance of a word beyond the radius γ")
+
+
+class _Tokens(NamedTuple):
+    """Tokens to be replaced: ids, epsilon, gamma, the keys (n, 4) of their streams, and how they are proposed first."""
+
+    ids: Ids
+    epsilon: Floats
+    gamma: Floats
+    keys: Words
+    plain: Flags
+
+    def take(self, chosen: Ids) -> _Tokens:
+        """Some of them."""
+        return _Tokens(
+            self.ids[chosen], self.epsilon[chosen], self.gamma[chosen], self.keys[chosen], self.plain[chosen]
+        )
 
 
 @register
@@ -46,9 +68,10 @@ class Tem(EuclideanMechanism):
     lower bound of the distance to its words, and the word itself is a cluster of its own. A uniform member of the
     chosen cluster is accepted by the ratio of its own weight; if bounds of the distance decide that, it is not
     measured. Where uniform proposals are accepted often enough, all words are one cluster; where clusters would need
-    too many, they are shells of the exact nearest words, of 1, 1, 2, 4, 8, … words, and all others. In float64:
-    distances and weights to a few units in the last place, uniform numbers of 53 bits, so that a probability is right
-    to a relative 1e-7, or an absolute 1e-15 if that is more.
+    too many, they are shells of the exact nearest words, of 1, 1, 2, 4, 8, … words, and all others. Envelopes are whole
+    numbers, uniform numbers have as many bits as it takes, and what rounding could decide is decided by decimal
+    arithmetic: the distribution is exactly that of the distances as float64 has them. Their rounding adds to the loss
+    at most ``rounding`` nats a token.
 
     Attributes:
         vectors: (V, p) float32.
@@ -56,7 +79,10 @@ class Tem(EuclideanMechanism):
     """
 
     name: ClassVar[str] = "tem"
-    exactness: ClassVar[str] = "words are drawn from 53-bit uniform numbers, every probability right to a relative 1e-7"
+    exactness: ClassVar[str] = (
+        "words are drawn exactly by their weights; the rounding of distances to float64 adds less than 1e-10 to the "
+        "exponent for each token"
+    )
     Parameters: ClassVar[type[Section]] = TemParameters
 
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
@@ -65,6 +91,9 @@ class Tem(EuclideanMechanism):
         self.beta = self.checked(TemParameters, parameters).beta
         super().__init__(vectors)
         n = self.size
+        # All words and a list once more, each of at most 2^bits, have a length that 62 bits can count; float64 can
+        # tell all positions below 2^52 apart.
+        self.bits = min(52, LENGTH_BITS - (2 * n + 1).bit_length())
         self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         self.sketch = Sketch(self.vectors, self.norms)
         # A power of two, so that the shells fill the list; a small vocabulary is listed whole.
@@ -112,33 +141,33 @@ class Tem(EuclideanMechanism):
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the distribution with each token's own stream."""
-        from lexveil.mechanisms.kernels.tem import draw_by_sketch, draw_from_lists
+        from lexveil.mechanisms.kernels.tem import PENDING, draw_by_sketch, draw_from_lists
 
-        gamma = self.gamma(epsilon)
-        plain = self.plain(ids, epsilon)
         sketch = self.sketch
+        plain = self.plain(ids, epsilon)
         sketch.measure(ids[~plain])
-        out = draw_by_sketch(
-            self.vectors,
-            sketch.rows,
-            sketch.step,
-            sketch.order,
-            sketch.place,
-            sketch.ends,
-            sketch.nearest,
-            self._mean_distance,
-            self._proposals,
-            ids,
-            epsilon,
-            gamma,
-            noise,
-            plain,
-            ATTEMPTS,
-        )
-        left = np.flatnonzero(out < 0)
-        if len(left):
-            self._list(ids[left])
-            out[left] = draw_from_lists(
+
+        def by_sketch(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
+            drawn: Ids = draw_by_sketch(
+                self.vectors,
+                sketch.rows,
+                sketch.step,
+                sketch.order,
+                sketch.place,
+                sketch.ends,
+                sketch.nearest,
+                self._mean_distance,
+                self._proposals,
+                *tokens,
+                ATTEMPTS,
+                self.bits,
+                refused,
+                doubts,
+            )
+            return drawn
+
+        def from_lists(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
+            drawn: Ids = draw_from_lists(
                 self.vectors,
                 sketch.rows,
                 sketch.step,
@@ -146,12 +175,79 @@ class Tem(EuclideanMechanism):
                 self.members,
                 self.bounds,
                 self.shells,
-                ids[left],
-                epsilon[left],
-                gamma[left],
-                noise[left],
+                *tokens[:-1],
+                self.bits,
+                refused,
+                doubts,
             )
+            return drawn
+
+        tokens = _Tokens(ids, epsilon, self.gamma(epsilon), noise, plain)
+        out = self._settled(by_sketch, tokens, FIRST_NONCE)
+        left = np.flatnonzero(out == PENDING)
+        if len(left):
+            self._list(ids[left])
+            out[left] = self._settled(from_lists, tokens.take(left), FIRST_NONCE + 1)
         return out
+
+    def _settled(self, draw: Callable[[_Tokens, Ids, Ids], Ids], tokens: _Tokens, nonce: int) -> Ids:
+        """What ``draw`` draws, with exact decisions where rounding could have decided."""
+        from lexveil.mechanisms.kernels.tem import UNDECIDED
+
+        n = len(tokens.ids)
+        refused, doubts = np.zeros(n, dtype=np.int64), np.empty((n, 3), dtype=np.int64)
+        out = draw(tokens, refused, doubts)
+        while len(doubtful := np.flatnonzero(out == UNDECIDED)):
+            for token in doubtful.tolist():
+                proposed, position, number = doubts[token].tolist()
+                one = tokens.take(np.array([token]))
+                if self._is_accepted(one, proposed, position, nonce + 2 * number):
+                    out[token] = proposed
+                refused[token] = number + 1
+            again = doubtful[out[doubtful] == UNDECIDED]
+            still = doubts[again]
+            out[again] = draw(tokens.take(again), refused[again], still)
+            doubts[again] = still
+        return out
+
+    def _is_accepted(self, token: _Tokens, proposed: int, position: int, nonce: int) -> bool:
+        """Whether a proposal at a position of which only the whole part is known yet is accepted, exactly."""
+        from lexveil.mechanisms.kernels.tem import score
+        from lexveil.mechanisms.noise.keystream import expand
+
+        distance = score(self.vectors, int(token.ids[0]), proposed, float(token.gamma[0]))
+        n_bytes = 0
+        while True:
+            n_bytes += 8
+            fraction = int.from_bytes(expand(token.keys[0], n_bytes, nonce), "big")
+            with decimal.localcontext() as context:
+                context.prec = DIGITS + 3 * n_bytes
+                exponent = -Decimal(float(token.epsilon[0]) / 2) * Decimal(distance)
+                low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
+                high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)
+                limit = Decimal(2) ** self.bits * exponent.exp()
+                error = limit * Decimal(10) ** (10 - context.prec)  # far more than the rounding of the lines above
+                if high <= limit - error:
+                    return True
+                if low >= limit + error:
+                    return False
+                if not exponent:
+                    return True  # at distance 0 the limit is S, which no position reaches
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d, and what the rounding of distances can add."""
+        return epsilon * distance + self.rounding(epsilon)
+
+    def rounding(self, epsilon: Floats) -> Floats:
+        """What the rounding of distances can add to the loss of each token, in nats; shape (n,).
+
+        The differences of float32 coordinates are rounded once in float64, squares once, their sum p - 1 times in any
+        order, the root once: d is right to a relative (p + 4)·2^-53. An error r of all scores min(d, γ) changes weights
+        and their sum by exp(ε·r/2) each, for both words: 2·ε·r, where r <= γ·(p + 4)·2^-53.
+        """
+        relative = (self.vectors.shape[1] + 4) * 2.0**-53
+        bound: Floats = 2 * relative * epsilon * self.gamma(epsilon)
+        return bound
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
         """Whether the tokens are drawn by uniform proposals: a matter of word and ε, so never of the batch. Shape (n,).

@@ -91,6 +91,10 @@ class Vickrey(Madlib):
         """Choose among the words nearest to each noisy vector."""
         return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
 
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d: see the class."""
+        return epsilon * distance
+
     def candidates(self, ids: Ids, noise: Floats) -> tuple[Ids, Floats]:
         """The k nearest words of each noisy vector and their distances to it, (n, k) each."""
         near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + self.exclude_input)

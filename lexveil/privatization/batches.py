@@ -13,7 +13,7 @@ from lexveil.types import Floats, Ids
 Texts = list[list[str | None]]  # of each document, one text for each text column
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FlatTexts:
     """The texts of consecutive documents, one after the other, without those that are missing.
 
@@ -45,7 +45,7 @@ class FlatTexts:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Batch:
     """Consecutive documents for a worker. They hold source text, and a worker gives none of it back.
 

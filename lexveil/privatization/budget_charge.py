@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.accounting.operator_report import LedgerCosts
 from lexveil.accounting.record import LedgerEntry
+from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
 from lexveil.config import ReleaseParams
-from lexveil.errors import RequestError
+from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
+from lexveil.ledger.caps import TIMES
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
@@ -26,12 +28,17 @@ from lexveil.privatization.outputs import Outputs
 from lexveil.runtime.hashes import version
 from lexveil.types import Flags
 
+STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
+
 
 class Charge(Protocol):
-    """The steps of charging an output, in this order; leaving without ``publish`` or ``commit`` aborts the charge."""
+    """The steps of charging an output, in this order.
 
-    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
-        """Request the rows of a chunk, each at a share of the document budget."""
+    Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent it for nothing.
+    """
+
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64]) -> None:
+        """Request the rows of a chunk, (n_rows,) the epsilon that each will spend."""
 
     def reserve(self, budget: float) -> None:
         """Reserve the cost of all rows whose subjects have budget left."""
@@ -42,17 +49,20 @@ class Charge(Protocol):
     def entry(self) -> LedgerEntry | None:
         """What the record says of it."""
 
-    def publish(self, outputs: Outputs) -> None:
-        """Charge the ledger and let the outputs appear."""
+    def costs(self) -> LedgerCosts | None:
+        """What only the operator may see of it."""
 
-    def commit(self) -> None:
-        """Charge the ledger before the first byte goes to a stream, which cannot be withdrawn."""
+    def spend(self) -> None:
+        """Spend what was reserved, once and before any noise is drawn: from here on nothing is given back."""
+
+    def publish(self, outputs: Outputs) -> None:
+        """Let the outputs appear; of a stream, say that all of it has left."""
 
 
 class NoCharge:
     """An experiment or a copy: nothing is released, so nothing is charged."""
 
-    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64]) -> None:
         """Nothing is requested."""
 
     def reserve(self, budget: float) -> None:
@@ -66,12 +76,16 @@ class NoCharge:
         """The record says nothing."""
         return
 
+    def costs(self) -> None:
+        """There is nothing to see."""
+        return
+
+    def spend(self) -> None:
+        """Nothing is spent."""
+
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear."""
         outputs.publish()
-
-    def commit(self) -> None:
-        """Nothing is charged."""
 
 
 @dataclass(slots=True)
@@ -83,17 +97,37 @@ class LedgerCharge:
     outputs: Outputs
     finals: Sequence[Path]
     reserved: Reservation | None = None
+    near: NearCollisions = field(default_factory=NearCollisions)
 
-    def request(self, chunk: Chunk, shares: npt.NDArray[np.float64]) -> None:
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64]) -> None:
         """Request the rows of a chunk."""
-        self.release.request(subjects_of(chunk), shares)
+        keys = subjects_of(chunk)
+        if chunk.subjects is not None:
+            self.near.add(keys)
+        self.release.request(keys, epsilon)
 
     def reserve(self, budget: float) -> None:
         """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
         partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
+        cap: float | Literal["own"] | None = "own" if self.params.cap is None else None
+        if isinstance(self.params.cap, float):
+            cap = self.params.cap
         self.reserved = self.release.reserve(
-            budget or 1.0, self.params.cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
+            budget or 1.0, cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
         )
+        if self.reserved.is_new_cap and self.reserved.cap is not None:
+            print(
+                f"the ledger has a cap from now on: {self.reserved.cap / 1e9:g} epsilon of one subject over all "
+                f"releases, {TIMES} times this document budget. To change it: `lexveil ledger cap N --because TEXT`, "
+                "or params.yaml: release.cap (a number, or unlimited)",
+                file=sys.stderr,
+            )
+        if n_near := self.near.count():
+            print(
+                f"private to the operator: {n_near:,} subjects differ from others in capitals or punctuation only; "
+                "each has a budget of its own: if they are the same, name them alike",
+                file=sys.stderr,
+            )
 
     def withheld(self, start: int, stop: int) -> Flags:
         """Which rows are withheld."""
@@ -101,39 +135,66 @@ class LedgerCharge:
         return self.reserved.withheld(start, stop)
 
     def entry(self) -> LedgerEntry:
-        """The transaction by its id, what it charged, and the ledger's head, which anchors the chain."""
+        """The transaction by its id; what it charged counts private texts, and the head tells when it was paid."""
+        return LedgerEntry(id=self.release.id, cap=self._cap())
+
+    def _cap(self) -> float | None:
+        return None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / 1e9
+
+    def costs(self) -> LedgerCosts:
+        """What was charged, and the ledger's head, which anchors the chain."""
         reserved = self.reserved
         assert reserved is not None
-        return LedgerEntry(
+        return LedgerCosts(
             id=self.release.id,
             head=reserved.head,
-            cap=self.params.cap,
-            documents=reserved.n_documents,
-            withheld=reserved.n_withheld,
+            cap=self._cap(),
+            documents_requested=reserved.n_documents,
+            documents_charged=reserved.n_documents - reserved.n_withheld,
+            documents_withheld=reserved.n_withheld,
             subjects=reserved.n_subjects,
-            exhausted=reserved.n_exhausted,
-            epsilon=reserved.total / 1e9,
+            subjects_near=self.near.count(),
+            subjects_exhausted=reserved.n_exhausted,
+            epsilon_charged=reserved.total / 1e9,
             largest_balance=reserved.largest_balance / 1e9,
         )
 
+    def spend(self) -> None:
+        """Spend it, durably."""
+        self.release.spend()
+
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear. After ``written``, recovery rolls the transaction forward."""
+        if outputs.target is None:
+            self.release.commit()
+            return
         files = [(partial.absolute(), final.absolute(), outputs.sha256(final)) for partial, final in outputs.settle()]
         self.release.written(files)
         # The ledger owns them now: if a rename fails, recovery needs the hidden files.
         outputs.forget()
         self.release.publish()
 
-    def commit(self) -> None:
-        """Charge the ledger now."""
-        self.release.commit()
+    def fail(self, error: BaseException) -> None:
+        """Tell who fails after the noise that the epsilon stays spent: as a part of the error if it is one of ours."""
+        if self.release.state != "spent" or self.reserved is None or not self.reserved.total:
+            return
+        if isinstance(error, LexveilError) and error.args:
+            error.args = (f"{error.args[0]}; {STAYS_SPENT}", *error.args[1:])
+        elif isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            error.add_note(STAYS_SPENT)  # for those who say it in words of ours
+        else:
+            print(STAYS_SPENT, file=sys.stderr)
 
 
 def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
     """The terms of params.yaml; what a request says of exhausted subjects takes precedence."""
     terms = model.params.release
     return terms.model_copy(
-        update={"on_exhausted": on_exhausted or terms.on_exhausted, "ledger": str(model.path(terms.ledger))}
+        update={
+            "on_exhausted": on_exhausted or terms.on_exhausted,
+            "ledger": str(model.path(terms.ledger)),
+            "anchor": str(model.path(terms.anchor)),
+        }
     )
 
 
@@ -163,18 +224,30 @@ def paying(
             "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
             "or set release.keys: hashed"
         )
-    with Ledger.open(params.ledger, keys=params.keys) as ledger:
+    with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor) as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
         with ledger.begin({**about, "lexveil": version()}) as release:
-            yield LedgerCharge(release, params, outputs, finals)
+            charge = LedgerCharge(release, params, outputs, finals)
+            try:
+                yield charge
+            except BaseException as error:
+                charge.fail(error)
+                raise
 
 
 def subjects_of(chunk: Chunk) -> list[str]:
-    """The subject of each row, as the ledger's keys: without a subject column each text is its own subject, recognized
-    by its content. The two kinds of key never meet: no value of a column holds a NUL.
+    """The key of each row's subject, by the one rule of ``lexveil.accounting.subject_keys``.
+
+    Raises:
+        RequestError: if nothing is left of a subject's name.
     """
-    if chunk.subjects is not None:
-        return chunk.subjects
-    texts = ("\0".join("\1" if text is None else text for text in row) for row in chunk.texts)
-    return [f"\0text:{hashlib.sha256(text.encode()).hexdigest()}" for text in texts]
+    if chunk.subjects is None:
+        return text_keys(chunk.texts)
+    keys = [subject_key(name) for name in chunk.subjects]
+    if "" in keys:
+        raise RequestError(
+            f"row {chunk.first + keys.index(''):,}: its subject is blank; every row must say whom it is about, so that "
+            "the ledger knows whose budget it spends"
+        )
+    return keys

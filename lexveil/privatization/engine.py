@@ -6,6 +6,7 @@ DVC stage are adapters of it.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -15,11 +16,14 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, budget_of_average, epsilon_per_token, spent_share
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, epsilon_per_token
+from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting.measurements import Measurement, Structure, check_spent
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.config import MachineParams
 from lexveil.privatization.batches import Batch, FlatTexts, Texts
-from lexveil.privatization.count import count_planned, plan_tokens
+from lexveil.privatization.count import Plan, count_planned, plan_tokens
+from lexveil.privatization.measured import guarantee_of, measurement_of
 from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.privatization.rewriter import Rewriter, TextBatch
@@ -27,7 +31,8 @@ from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
-from lexveil.text.encode import Lexicon, TokenClass, encode
+from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
 R = TypeVar("R")
@@ -76,15 +81,13 @@ class ChunkCounter:
     def __call__(self, batch: Batch) -> ChunkCounts:
         """Count the tokens of a batch."""
         flat = FlatTexts.of(batch.rows)
-        encoded = encode(flat.texts, self.lexicon)
-        document_of = flat.document if self.settings.consistent else None
-        plan = plan_tokens(encoded, self.vocabulary.number, self.settings.policy, document_of)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         documents = len(np.unique(flat.document))
         return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RewrittenChunk:
     """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
 
@@ -92,12 +95,14 @@ class RewrittenChunk:
         texts: of each document.
         tokens: what happened to each token, with the columns of ``TOKEN_LOG``; no source word.
         spent: (n_documents,) epsilon spent on each document.
+        per_token: (n_documents,) epsilon of each of its tokens that pays.
     """
 
     texts: Texts
     tokens: pa.Table
     tally: Tally
     spent: Floats
+    per_token: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ class ChunkRewriter:
     rewriter: Rewriter | None
     columns: tuple[str, ...]
     column_keys: tuple[tuple[str, ...], ...]
-    budget: float | None = None
+    budget: DocumentBudget | None = None
 
     def __call__(self, batch: Batch) -> RewrittenChunk:
         """Rewrite the texts of a batch."""
@@ -125,18 +130,22 @@ class ChunkRewriter:
         tally.add(rewritten, len(np.unique(flat.document)), vocabulary)
         per_text = rewritten.per_text(rewritten.epsilon)
         spent = np.bincount(flat.document, weights=per_text, minlength=flat.n_documents).astype(np.float64)
+        per_token = np.zeros(flat.n_documents)
+        np.maximum.at(per_token, flat.document[rewritten.encoded.text_of], rewritten.epsilon)
+        if self.budget is not None:
+            paid = rewritten.per_text(rewritten.epsilon > 0)
+            n_paid = np.bincount(flat.document, weights=paid, minlength=flat.n_documents)
+            check_spent(spent, per_token, n_paid.astype(np.float64), self.budget)
         texts = flat.rows(rewritten.texts, len(self.columns))
-        return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent)
+        return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent, per_token)
 
     def _rewrite(self, rewriter: Rewriter, flat: FlatTexts, batch: Batch) -> Rewritten:
-        encoded = encode(flat.texts, rewriter.lexicon)
-        document_of = flat.document if self.settings.consistent else None
-        plan = plan_tokens(encoded, rewriter.vocabulary.number, rewriter.policy, document_of)
+        encoded, plan = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings)
         epsilon = batch.epsilon
         if epsilon is None:
             assert self.budget is not None
             counts = count_planned(encoded, plan, flat.document, flat.n_documents)
-            epsilon = epsilon_per_token(self.settings.strategy, self.budget, counts[2], counts[3])[flat.document]
+            epsilon = allocate(self.settings.strategy, self.budget, counts)[flat.document]
         keys = [
             (*batch.keys[document], *self.column_keys[column])
             for document, column in zip(flat.document.tolist(), flat.column.tolist(), strict=True)
@@ -158,6 +167,18 @@ class ChunkRewriter:
             ],
             schema=TOKEN_LOG,
         )
+
+
+def plan_texts(flat: FlatTexts, lexicon: Lexicon, vocabulary: Vocabulary, settings: Settings) -> tuple[Encoded, Plan]:
+    """The tokens of a batch, and what is to happen to each."""
+    encoded = encode(flat.texts, lexicon)
+    document_of = flat.document if settings.consistent else None
+    return encoded, plan_tokens(encoded, vocabulary.number, settings.policy, document_of)
+
+
+def allocate(strategy: str, budget: DocumentBudget, counts: Ids) -> Floats:
+    """(n_documents,) epsilon of each token that pays, from the counts of ``ChunkCounts``."""
+    return epsilon_per_token(strategy, budget.total, counts[2], counts[3], budget.cap)
 
 
 def unchanged(texts: list[str]) -> Rewritten:
@@ -230,16 +251,66 @@ class Engine:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
         return self.model.hashes(self.settings.strategy) | self.prepared.hashes()
 
-    def budget(self, totals: InputTotals) -> float:
-        """The budget B of each document, from the words of the average one where a base epsilon was given."""
-        if self.settings.budget is not None:
-            return self.settings.budget
-        assert self.settings.epsilon is not None
-        return budget_of_average(self.settings.epsilon, int(totals.totals[0]), totals.documents)
+    @property
+    def is_budget_public(self) -> bool:
+        """Whether the budget is known before any text is read; else it follows from the data set."""
+        return self.settings.average_words != "data"
 
-    def shares(self, counted: ChunkCounts) -> Floats:
-        """(n_documents,) what each document spends, as a share of the document budget."""
-        return spent_share(self.settings.strategy, counted.counts[2], counted.counts[3])
+    def budget(self, totals: InputTotals | None = None) -> DocumentBudget:
+        """What each document may spend; of ``totals`` only if it follows from the data set.
+
+        Raises:
+            MissingArtifact: if it follows from the corpus, and no run has counted its words.
+        """
+        settings, average = self.settings, self.settings.average_words
+        if average == "data":
+            assert totals is not None
+            average = int(totals.totals[0]) / totals.documents if totals.documents else 0.0
+        elif average is None and (settings.budget is None or settings.max_token_epsilon is None):
+            average = self.model.average_words()
+        cap = math.inf if settings.max_token_epsilon == "none" else settings.max_token_epsilon
+        return DocumentBudget.of(settings.epsilon, settings.budget, average, cap)
+
+    def spends(self, counted: ChunkCounts, budget: DocumentBudget) -> Floats:
+        """(n_documents,) the epsilon that each document will spend, exactly."""
+        spent: Floats = allocate(self.settings.strategy, budget, counted.counts) * counted.counts[2]
+        return spent
+
+    def measurement(
+        self, budget: DocumentBudget | None = None, n_columns: int = 1, *, withholds: bool = False
+    ) -> Measurement:
+        """What runs, with what is proven of it; arguments as of ``measurement_of``."""
+        return measurement_of(self.settings, self.prepared.mechanism, budget, n_columns, withholds=withholds)
+
+    def guarantee(self, measurement: Measurement, n_columns: int = 1) -> Guarantee:
+        """The statement of a record."""
+        structure = self.model.structure(self.settings.strategy, self.settings.policy)
+        return guarantee_of(measurement, self.settings, self.prepared.mechanism, structure, n_columns)
+
+    def structures(self, rows: Texts, budget: DocumentBudget) -> list[Structure]:
+        """The disclosed structure of each document."""
+        flat = FlatTexts.of(rows)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings)
+        counts = count_planned(encoded, plan, flat.document, flat.n_documents)
+        document = flat.document[encoded.text_of]
+        epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts)[document], 0.0)
+        leader = np.arange(len(document)) if plan.leader is None else plan.leader
+        layout = copied_layout(encoded, flat.texts) if self.settings.keep_layout else [()] * len(flat.texts)
+        structures = []
+        for number in range(flat.n_documents):
+            own = np.flatnonzero(document == number)
+            kept = own[plan.action[own] == Action.KEPT.value]
+            structures.append(
+                Structure(
+                    plan.action[own],
+                    epsilon[own],
+                    leader[own] - (own[0] if len(own) else 0),
+                    flat.column[encoded.text_of[own]].astype(np.int64),
+                    tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
+                    tuple(part for text in np.flatnonzero(flat.document == number) for part in layout[text]),
+                )
+            )
+        return structures
 
     def rewriter(self, budget_name: str) -> Rewriter:
         """What rewrites texts; with their keys ``budget_name`` names the noise of a seeded run."""
@@ -267,14 +338,14 @@ class Engine:
         self,
         batches: Iterable[tuple[T, Batch]],
         columns: Sequence[str],
-        budget: float,
+        budget: DocumentBudget,
         workers: int,
         progress: Progress,
     ) -> Iterator[tuple[T, RewrittenChunk]]:
         """Rewrite batches, in order, each document at the same budget."""
         # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
         column_keys = ((), *((name,) for name in columns[1:]))
-        worker = ChunkRewriter(self.settings, self.rewriter(repr(budget)), tuple(columns), column_keys, budget)
+        worker = ChunkRewriter(self.settings, self.rewriter(repr(budget.total)), tuple(columns), column_keys, budget)
         for companion, rewritten in map_batches(worker, batches, workers):
             progress.advance(len(rewritten.texts), len(rewritten.tokens))
             yield companion, rewritten

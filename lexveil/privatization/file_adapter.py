@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +19,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
+from lexveil.accounting.measurements import unchanged
+from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, OperatorReport
+from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFacts, record
+from lexveil.accounting.results import Result
 from lexveil.config import ReleaseParams
+from lexveil.formats.chunks import Chunk
 from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.budget_charge import paying, terms_of
+from lexveil.privatization.engine import InputTotals
 from lexveil.privatization.model import Model
+from lexveil.privatization.no_guarantee import is_without_guarantee, stamped
 from lexveil.privatization.outputs import Job, Outputs, find_jobs, writing
 from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
 from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
@@ -31,11 +37,44 @@ from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.runtime.hashes import version
 from lexveil.runtime.tables import PARQUET
 
+OPERATOR_FILES = (("tokens", "tokens.parquet"), ("withheld", "withheld.csv"))
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
 
-# Called with the hidden outputs and the record before anything appears; gives the record that is written. What it
-# raises withdraws all.
-Gate = Callable[[Outputs, PrivacyRecord], PrivacyRecord]
+
+class Gate:
+    """Judges a release at three moments, by raising; this one lets everything pass.
+
+    Before the noise it may look at anything, and a refusal spends nothing. After it only at what an observer could
+    compute: choosing among outputs by anything private is another mechanism, and their epsilon is spent.
+    """
+
+    def counted(self, totals: InputTotals) -> None:
+        """Judge the source by its counts, before anything is reserved."""
+
+    def reserved(self, costs: LedgerCosts | None) -> None:
+        """Judge what the ledger reserved, before any noise is drawn."""
+
+    def written(
+        self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
+    ) -> tuple[PrivacyRecord, OperatorReport]:
+        """Judge the hidden outputs; return the record and the report that are written."""
+        del outputs
+        return record, operator
+
+
+@dataclass(frozen=True, slots=True)
+class PrivatizedFiles:
+    """What came of a request.
+
+    Attributes:
+        record: the privacy record, which is published with the outputs.
+        operator: what only the operator may see; None of a copy.
+        target: the output's name, which says so if it has no guarantee; None of standard output.
+    """
+
+    record: PrivacyRecord
+    operator: OperatorReport | None
+    target: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +86,12 @@ class Request:
     subject_column: str | None
     workers: int
     formulas: Formulas
+    subjects: Sequence[str] | None = None
+
+    @property
+    def has_subjects(self) -> bool:
+        """Whether it is said whom each row is about."""
+        return self.subject_column is not None or self.subjects is not None
 
     @property
     def has_names(self) -> bool:
@@ -62,7 +107,31 @@ class Request:
         """All chunks of all files, every row to be released."""
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
-                yield SelectedChunk.whole(chunk, job.name)
+                yield SelectedChunk.whole(self._with_subjects(chunk), job.name)
+
+    def _with_subjects(self, chunk: Chunk) -> Chunk:
+        if self.subjects is None:
+            return chunk
+        return replace(chunk, subjects=list(self.subjects[chunk.first - 1 : chunk.first - 1 + len(chunk)]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archiving:
+    """What `lexveil release` adds to a request.
+
+    Attributes:
+        gate: judges the release.
+        more: further files that the gate may write, by ``Outputs.begin``; they appear with the output.
+        operator: the folder of the operator's files; None: beside the output.
+        about: further facts for the ledger's chain; no text and no key.
+        subjects: whom each row is about, where no column that is published says so.
+    """
+
+    gate: Gate = field(default_factory=Gate)
+    more: Sequence[Path] = ()
+    operator: Path | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    subjects: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,25 +169,19 @@ def privatize_file(
     target: Path | str,
     *,
     project: Path | Model | None = None,
-    gate: Gate | None = None,
-    more: Sequence[Path] = (),
-    about: Mapping[str, str] | None = None,
+    archiving: Archiving | None = None,
     **options: Any,
-) -> PrivacyRecord:
-    """Rewrite columns of a file or of all files in a folder; write a record and a token log beside the output.
+) -> PrivatizedFiles:
+    """Rewrite columns of a file or of all files in a folder; write a record and the operator's files beside the output.
 
     Args:
         source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; "-" is
             standard input.
-        target: the output, of the same form; "-" is standard output, which gets no token log and no record beside it.
+        target: the output, of the same form; "-" is standard output, which gets no record and nothing else beside it.
+            An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose artifacts and ledger are used, or a model of it; None is the current folder.
-        gate: looks at the outputs before they appear, and may add to the record.
-        more: further files that the gate may write, by ``Outputs.begin``; they appear with the output.
-        about: further facts for the ledger's chain; no text and no key.
+        archiving: what `lexveil release` adds.
         options: as ``FileOptions``.
-
-    Returns:
-        The privacy record.
 
     Raises:
         RequestError: if the request cannot be served; nothing is written then.
@@ -127,19 +190,22 @@ def privatize_file(
     chosen, model = FileOptions(**options), Model.load(project)
     settings = make_settings(chosen, model.params)
     spool = model.path(model.params.machine.temp_directory)
+    if target != "-" and is_without_guarantee(settings, model):
+        target = stamped(Path(target))
     with find_jobs(source, target, chosen.columns, chosen.subject_column, chosen.form, spool) as jobs:
         workers = chosen.workers_for(sum(job.reader.size for job in jobs), model)
-        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas)
-        with writing(None if target == "-" else Path(target), more) as outputs:
+        adds = archiving or Archiving()
+        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects)
+        with writing(None if target == "-" else Path(target), adds.more, adds.operator) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
             terms = terms_of(model, chosen.on_exhausted)
             # Missing artifacts are reported before the input is read.
             run = TwoPassRun(settings, model, request.chunks, request.columns, request.workers)
-            return _rewrite(request, run, terms, outputs, gate, about or {})
+            return _rewrite(request, run, terms, outputs, adds)
 
 
-def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivacyRecord:
+def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedFiles:
     """Write the rows as they are: the baseline of a comparison."""
     n_texts = 0
     with ExitStack() as stack:
@@ -149,73 +215,68 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivacyReco
             n_texts += sum(text is not None for row in selected.chunk.texts for text in row)
     privacy_record = record(
         RunFacts(
-            claim=settings.claim(),
+            configuration=settings.configuration(),
+            guarantee=unchanged(),
             base_epsilon=None,
             budgets={},
             counts=Counts(n_texts=n_texts),
             made_with={},
             version=version(),
             parameters={},
-        )
+        ),
+        **({"without_guarantee": True} if settings.without_guarantee else {}),
     )
-    if outputs.target is None:
-        return privacy_record
-    privacy_record = privacy_record.with_output(**_hashes(request, outputs))
-    _write_record(privacy_record, outputs)
-    outputs.publish()
-    return privacy_record
+    if outputs.target is not None:
+        privacy_record = privacy_record.model_copy(update={"output": _hashes(request, outputs)})
+        _write(privacy_record, outputs, "record.json")
+        outputs.publish()
+    return PrivatizedFiles(privacy_record, None, outputs.target)
 
 
 def _rewrite(
-    request: Request,
-    run: TwoPassRun,
-    terms: ReleaseParams,
-    outputs: Outputs,
-    gate: Gate | None,
-    about: Mapping[str, str],
-) -> PrivacyRecord:
-    has_subjects = request.subject_column is not None
-    with paying(terms, run.settings.mode, has_subjects, {**about, **run.about()}, outputs, request.finals) as payment:
-        run.count(payment)
-        if outputs.target is None:
-            payment.commit()  # what was written to a stream cannot be withdrawn
+    request: Request, run: TwoPassRun, terms: ReleaseParams, outputs: Outputs, adds: Archiving
+) -> PrivatizedFiles:
+    about = {**adds.about, **run.about()}
+    with paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment:
+        run.count(payment, adds.gate.counted)
+        adds.gate.reserved(payment.costs())
         with ExitStack() as stack:
             sinks = _Sinks(request, outputs, stack)
             token_log = _TokenLogWriter(request, outputs, stack)
-            withheld = _WithheldRows(outputs, stack)
+            withheld = _WithheldRows(request, outputs, stack)
             for selected, rewritten in run.rewrite(payment):
                 sinks.writer(selected.file).write(selected.chunk, rewritten.texts, selected.keep)
                 token_log.write(selected, rewritten.tokens)
                 withheld.write(selected)
             n_formulas, first_row = sinks.formulas()
         privacy_record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
+        operator = run.operator_report(payment)
         if outputs.target is not None:
-            # Of what was made, never of the source: with its hash anybody could test a guess of the text.
-            privacy_record = privacy_record.with_output(**_hashes(request, outputs))
-            if gate is not None:
-                privacy_record = gate(outputs, privacy_record)
-            _write_record(privacy_record, outputs)
-            payment.publish(outputs)
-        return privacy_record
+            privacy_record = privacy_record.model_copy(update={"output": _hashes(request, outputs)})
+            operator = operator.model_copy(update={"output": _operator_hashes(outputs)})
+            privacy_record, operator = adds.gate.written(outputs, privacy_record, operator)
+            _write(privacy_record, outputs, "record.json")
+            _write(operator, outputs, "operator.json")
+        payment.publish(outputs)
+        return PrivatizedFiles(privacy_record, operator, outputs.target)
 
 
-def _write_record(privacy_record: PrivacyRecord, outputs: Outputs) -> None:
+def _write(result: Result, outputs: Outputs, ending: str) -> None:
     # Under the hidden name itself, which the ledger knows and removes if this process dies.
-    text = json.dumps(privacy_record.to_dict(), indent=2, sort_keys=True, ensure_ascii=False)
-    outputs.begin(outputs.companion("record.json")).write_text(f"{text}\n", encoding="utf-8")
+    text = json.dumps(result.to_dict(), indent=2, sort_keys=True, ensure_ascii=False)
+    outputs.begin(outputs.companion(ending)).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _hashes(request: Request, outputs: Outputs) -> dict[str, Any]:
-    """The sha256 of all that was written so far, by the fields of ``OutputHashes``."""
-    hashes: dict[str, Any] = {}
+def _hashes(request: Request, outputs: Outputs) -> OutputHashes:
+    """The sha256 of what is published: never of the source, with whose hash anybody could test a guess of the text."""
     if request.has_names:
-        hashes["files"] = {job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None}
-    else:
-        hashes["sha256"] = outputs.sha256(request.finals[0])
-    for field, ending in (("tokens_sha256", "tokens.parquet"), ("withheld_sha256", "withheld.csv")):
-        if outputs.companion(ending) in outputs.begun:
-            hashes[field] = outputs.sha256(outputs.companion(ending))
-    return hashes
+        return OutputHashes(files={job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None})
+    return OutputHashes(sha256=outputs.sha256(request.finals[0]))
+
+
+def _operator_hashes(outputs: Outputs) -> OperatorHashes:
+    files = {f"{name}_sha256": outputs.companion(ending) for name, ending in OPERATOR_FILES}
+    return OperatorHashes(**{name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun})
 
 
 class _Sinks:
@@ -265,8 +326,8 @@ class _TokenLogWriter:
 class _WithheldRows:
     """The rows that were not released because their subjects' budget is exhausted: a file only if there are any."""
 
-    def __init__(self, outputs: Outputs, stack: ExitStack) -> None:
-        self.outputs, self.stack = outputs, stack
+    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
+        self.has_names, self.outputs, self.stack = request.has_names, outputs, stack
         self.writer: Any = None
 
     def write(self, selected: SelectedChunk) -> None:
@@ -278,7 +339,7 @@ class _WithheldRows:
             self.writer = csv.writer(
                 self.stack.enter_context(partial.open("w", encoding="utf-8", newline="")), lineterminator="\n"
             )
-            self.writer.writerow(["file", "row", "subject"])
-        subjects = selected.chunk.subjects
+            self.writer.writerow([*(["file"] if self.has_names else []), "row", "subject"])
+        file, subjects = [selected.file] if self.has_names else [], selected.chunk.subjects
         for row in rows:
-            self.writer.writerow([selected.file, selected.chunk.first + row, subjects[row] if subjects else ""])
+            self.writer.writerow([*file, selected.chunk.first + row, subjects[row] if subjects else ""])

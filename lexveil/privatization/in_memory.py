@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from lexveil.accounting.measurements import Measurement
+from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather, is_text, rewritten_type
@@ -38,13 +40,19 @@ class Privatized:
     Attributes:
         values: of the kind that was given, in the same order; None where there was none, or where the ledger has
             nothing left for its subject.
-        token_log: what happened to every token: row (from 1), position, class, epsilon, action; no source word.
-        record: the privacy record.
+        token_log: what happened to every token: row (from 1), position, class, epsilon, action; no source word. It is
+            the operator's, as ``operator`` is: the classes of tokens are not protected.
+        record: the privacy record, which can be published with the values.
+        operator: what compares source and output or counts the source; as secret as the source.
+        measurement: what ran, with what is proven of it: ``measurement.bound(distances)`` says how far two neighbours
+            with tokens at these distances can be told apart at most; the record's guarantee is generated from it.
     """
 
     values: Any
     token_log: pa.Table
     record: PrivacyRecord
+    operator: OperatorReport
+    measurement: Measurement
 
 
 def privatize(
@@ -104,17 +112,19 @@ def privatize_texts(
     rewritten: list[str | None] = []
     schema = token_log_schema(n_columns=1)
     token_logs = [schema.empty_table()]
-    with paying(terms, settings.mode, subjects is not None, run.about(), Outputs(None), ()) as payment:
+    outputs = Outputs(None)
+    with paying(terms, settings.mode, subjects is not None, run.about(), outputs, ()) as payment:
         run.count(payment)
         for selected, done in run.rewrite(payment):
             rewritten += [
                 row[0] if keep else None for row, keep in zip(done.texts, selected.keep.tolist(), strict=True)
             ]
             token_logs.append(done.tokens.select(schema.names))
-        record = run.record(payment)
-        payment.commit()
+        record, operator = run.record(payment), run.operator_report(payment)
+        measurement = run.measurement(payment)
+        payment.publish(outputs)
     # In one piece, so that its bytes do not depend on the chunks.
-    return Privatized(rewritten, pa.concat_tables(token_logs).combine_chunks(), record)
+    return Privatized(rewritten, pa.concat_tables(token_logs).combine_chunks(), record, operator, measurement)
 
 
 def _chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[SelectedChunk]:
@@ -173,7 +183,7 @@ def _relation(relation: Any, column: str | None, subjects: Any, run: Callable[..
 
     for name, wanted in (("column", column), ("subjects", subjects)):
         if (wanted is not None or name == "column") and wanted not in relation.columns:
-            raise RequestError(f"{name}: {wanted!r} is no column of the relation; it has {', '.join(relation.columns)}")
+            raise RequestError(f"{name}: {wanted!r} is none of the relation's {len(relation.columns):,} columns")
     table = relation.fetch_arrow_table()
     listed_subjects = None if subjects is None else table.column(subjects).to_pylist()
     done = run(table.column(column).to_pylist(), subjects=listed_subjects)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections import Counter as Frequencies
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from lexveil.accounting.budgets import Action
-from lexveil.accounting.record import ClassCounts
+from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_token
+from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting.operator_report import SECRECY, ClassCounts
 from lexveil.accounting.results import Number, Result
-from lexveil.accounting.statement import MUCH_UNCHANGED
+from lexveil.accounting.statement import MUCH_UNCHANGED, PRIVATE
+from lexveil.errors import RequestError
+from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
+from lexveil.ledger.caps import TIMES
 from lexveil.privatization.batches import FlatTexts
 from lexveil.privatization.count import plan_tokens
 from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
@@ -25,7 +30,7 @@ from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import find_readers
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import make_settings
-from lexveil.privatization.tally import Tally, class_counts
+from lexveil.privatization.tally import Tally, class_counts, coverage, unprotected_share
 from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
 from lexveil.text.encode import TokenClass, encode
@@ -52,8 +57,12 @@ class BudgetPreview(Result):
     metric: str
     no_guarantee: str | None
     document_budget: Number
-    cap: Number | None
-    """Lifetime epsilon of a subject."""
+    cap: Number | Literal["unlimited"] | None
+    """Lifetime epsilon of a subject, as params.yaml has it; null: the ledger's own."""
+    max_token_epsilon: Number | None
+    """The largest that a token may get; null: no limit."""
+    capped_documents: int
+    """Whose tokens get no more than that, and which leave some of their budget."""
     epsilon_per_token: EpsilonSpread
 
 
@@ -78,6 +87,7 @@ class Estimate(Result):
 class Inspection(Result):
     """What `lexveil privatize` would do with an input. A row with any text is a document."""
 
+    secrecy: str = SECRECY
     files: int
     bytes: int
     rows: int
@@ -86,11 +96,13 @@ class Inspection(Result):
     tokens: int
     coverage: float | None
     """Share of the words that the vocabulary knows."""
-    in_clear_share: float | None
+    unprotected_share: float | None
     """Share of the tokens that would stay unprotected."""
     by_class: ClassCounts
     """How many tokens of each class would meet which action."""
     budget: BudgetPreview
+    guarantee: Guarantee
+    """What the record would state."""
     tried: Trial
     estimate: Estimate
     examples: dict[str, list[tuple[str, int]]] | None
@@ -111,38 +123,49 @@ def inspect(
     """
     chosen, model = FileOptions(**options), Model.load(project)
     settings, params = make_settings(chosen, model.params), model.params
+    if settings.mechanism == "none":
+        raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = model.path(params.machine.temp_directory)
     with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
         n_bytes = sum(reader.size for reader in readers)
         workers = chosen.workers_for(n_bytes, model)
         model.require_checks(settings.strategy)
         engine = Engine(settings, model)
-        survey = _survey(engine, readers, workers)
+        try:
+            survey = _survey(engine, readers, workers)
+        except NoColumn as error:
+            raise (RequestError(f"{error}: {names(error.columns)}") if show_examples else error) from None
         totals, budget = survey.totals, engine.budget(survey.totals)
+        withholds = settings.mode == "release" and params.release.cap != "unlimited"
+        measurement = engine.measurement(budget, len(chosen.columns), withholds=withholds)
+        spread, n_capped = survey.epsilon_per_token(budget)
         tried = _try(engine, survey.first, budget)
         examples = _examples(engine, [selected for selected, _ in survey.first]) if show_examples else None
-    words = int(totals.by_class[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
-    unknown, tokens = int(totals.by_class[TokenClass.OOV].sum()), int(totals.by_class.sum())
+    tokens = int(totals.by_class.sum())
     return Inspection(
+        secrecy=SECRECY,  # what is not set is not in the JSON form
         files=len(readers),
         bytes=n_bytes,
         rows=totals.rows,
         documents=totals.documents,
         texts=totals.texts,
         tokens=tokens,
-        coverage=1 - unknown / words if words else None,
-        in_clear_share=int(totals.by_class[:, Action.KEPT].sum()) / tokens if tokens else None,
+        coverage=coverage(totals.by_class),
+        unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
         budget=BudgetPreview(
             mechanism=settings.mechanism,
             strategy=settings.strategy,
             mode=settings.mode,
             metric=engine.prepared.mechanism.metric,
-            no_guarantee=engine.prepared.mechanism.no_guarantee,
-            document_budget=budget,
+            no_guarantee="; ".join(measurement.refusals) or None,
+            document_budget=budget.total,
             cap=params.release.cap,
-            epsilon_per_token=survey.epsilon_per_token(budget),
+            max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
+            capped_documents=n_capped,
+            epsilon_per_token=spread,
         ),
+        guarantee=engine.guarantee(measurement, len(chosen.columns)),
         tried=tried,
         estimate=_estimate(tokens, workers, survey.seconds, tried),
         examples=examples,
@@ -162,32 +185,28 @@ class _Survey:
 
     Attributes:
         first: its first chunks, counted.
-        least, most: of the parts that a document's budget is divided into for each token that pays, as shares.
-        n_documents, n_parts: documents that spend, and the parts of all their budgets.
+        parts: how many documents divide their budget into how many parts.
         seconds: how long counting took.
     """
 
     totals: InputTotals = field(default_factory=InputTotals.empty)
     first: list[tuple[SelectedChunk, ChunkCounts]] = field(default_factory=list)
-    least: float = np.inf
-    most: float = 0.0
-    n_documents: int = 0
-    n_parts: int = 0
+    parts: Frequencies[int] = field(default_factory=Frequencies)
     seconds: float = 0.0
 
     def add_parts(self, parts: Int64) -> None:
         """Add the parts of each document's budget; of one that spends nothing, 0."""
-        parts = parts[parts > 0]
-        if len(parts):
-            self.least, self.most = min(self.least, 1 / float(parts.max())), max(self.most, 1 / float(parts.min()))
-            self.n_documents, self.n_parts = self.n_documents + len(parts), self.n_parts + int(parts.sum())
+        self.parts.update(parts[parts > 0].tolist())
 
-    def epsilon_per_token(self, budget: float) -> EpsilonSpread:
-        """What a token gets of a document budget."""
-        if not self.n_parts:
-            return EpsilonSpread(least=None, mean=None, most=None)
-        mean = self.n_documents / self.n_parts
-        return EpsilonSpread(least=budget * self.least, mean=budget * mean, most=budget * self.most)
+    def epsilon_per_token(self, budget: DocumentBudget) -> tuple[EpsilonSpread, int]:
+        """What a token gets of a document budget, and how many documents meet its limit."""
+        if not self.parts:
+            return EpsilonSpread(least=None, mean=None, most=None), 0
+        parts, documents = (np.array(list(values), dtype=np.int64) for values in (self.parts, self.parts.values()))
+        epsilon = epsilon_per_token("S1", budget.total, parts, parts, budget.cap)
+        mean = float((epsilon * parts * documents).sum() / (parts * documents).sum())
+        spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
+        return spread, int(documents[budget.cap * parts < budget.total].sum())
 
 
 def _survey(engine: Engine, readers: Sequence[Reader], workers: int) -> _Survey:
@@ -210,7 +229,7 @@ def _survey(engine: Engine, readers: Sequence[Reader], workers: int) -> _Survey:
     return survey
 
 
-def _try(engine: Engine, chunks: Sequence[tuple[SelectedChunk, ChunkCounts]], budget: float) -> Trial:
+def _try(engine: Engine, chunks: Sequence[tuple[SelectedChunk, ChunkCounts]], budget: DocumentBudget) -> Trial:
     """Rewrite some rows and discard them: how much would change, and how fast it goes."""
     tally, n_before = Tally(), 0
     some = []
@@ -236,13 +255,13 @@ def _try(engine: Engine, chunks: Sequence[tuple[SelectedChunk, ChunkCounts]], bu
 
 def _examples(engine: Engine, chunks: Sequence[SelectedChunk]) -> dict[str, list[tuple[str, int]]]:
     """The most frequent words that would stay unprotected, and those that are unknown, of the first rows."""
-    examples: dict[str, Frequencies[str]] = {"in clear": Frequencies(), "unknown": Frequencies()}
+    examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
     for selected in chunks:
         encoded = encode(FlatTexts.of(selected.texts).texts, engine.lexicon)
         plan = plan_tokens(encoded, engine.vocabulary.number, engine.settings.policy)
         is_kept = plan.action == Action.KEPT.value
         is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
-        for name, chosen in (("in clear", is_kept), ("unknown", is_unknown)):
+        for name, chosen in (("unprotected", is_kept), ("unknown", is_unknown)):
             examples[name].update(encoded.words[word] for word in encoded.first_word[np.flatnonzero(chosen)].tolist())
     return {name: words.most_common(EXAMPLES) for name, words in examples.items()}
 
@@ -252,6 +271,7 @@ def as_text(result: Inspection) -> list[str]:
     budget, tried, estimate, tokens = result.budget, result.tried, result.estimate, result.tokens
     files = f" in {result.files:,} files" if result.files > 1 else ""
     lines = [
+        f"all of this is {PRIVATE}",
         f"{result.rows:,} rows{files} ({size(result.bytes)}), {result.texts:,} texts, {tokens:,} tokens",
         f"the vocabulary knows {_percent(result.coverage)} of the words",
         "",
@@ -261,10 +281,12 @@ def as_text(result: Inspection) -> list[str]:
     for kind, actions in result.by_class:
         cells = (actions.perturbed, actions.sampled, actions.dropped, actions.kept)
         lines.append(f"{kind:<12}" + "".join(f"{count:>14,}" for count in cells))
-    lines.append(f"{_percent(result.in_clear_share)} of all tokens would be unprotected")
+    lines.append(f"{_percent(result.unprotected_share)} of all tokens would be unprotected")
     for name, words in (result.examples or {}).items():
         lines.append(f"most frequent {name}: " + ", ".join(f"{word} ({count:,})" for word, count in words))
     lines += ["", *_budget_lines(budget)]
+    if result.guarantee.holds:
+        lines += filter(None, (f"guarantee: {result.guarantee.statement}", result.guarantee.not_covered))
     if tried.share_changed is not None:
         changed = _percent(tried.share_changed)
         lines.append(f"about {changed} of the perturbed tokens would change (tried on {tried.tokens:,} tokens)")
@@ -282,11 +304,17 @@ def _budget_lines(budget: BudgetPreview) -> Iterator[str]:
     yield f"{budget.mechanism} {budget.strategy}, {budget.mode} mode; unit 1 / {budget.metric}"
     spread = "" if per.mean is None else f"; epsilon of a token {per.least:.4g} to {per.most:.4g}, mean {per.mean:.4g}"
     yield f"budget of each document {budget.document_budget:.4g}{spread}"
-    yield f"lifetime cap of a subject: {'none (params.yaml: release.cap)' if budget.cap is None else budget.cap}"
-    if budget.cap is not None and budget.document_budget > budget.cap:
+    if budget.capped_documents:
+        yield (
+            f"{budget.capped_documents:,} documents are so short that their tokens get the largest epsilon of a token, "
+            f"{budget.max_token_epsilon:.4g}, and leave some of their budget"
+        )
+    own = f"the ledger's own; if it has none yet, {TIMES} times this document budget (params.yaml: release.cap)"
+    yield f"lifetime cap of a subject: {own if budget.cap is None else budget.cap}"
+    if isinstance(budget.cap, int | float) and budget.document_budget > budget.cap:
         yield "CAUTION: the budget of a document is above the cap: rows would be left out, perhaps all"
     if budget.no_guarantee:
-        yield f"CAUTION: no guarantee: {budget.no_guarantee}"
+        yield f"CAUTION: no guarantee: {budget.no_guarantee}; a release is refused without --without-guarantee"
 
 
 def _percent(value: float | None) -> str:

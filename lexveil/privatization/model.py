@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.guarantee import StructureFigures
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import Prepared, prepare
+from lexveil.artifacts.structure import load_structure
 from lexveil.config import Params, load_params
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import require
@@ -68,6 +71,30 @@ class Model:
         if segmentation not in self._lexicons:
             self._lexicons[segmentation] = load_lexicon(segmentation, self.project)
         return self._lexicons[segmentation]
+
+    def average_words(self) -> float:
+        """Words per document of the public corpus that the embeddings are trained on; 0 if it has no documents.
+
+        Raises:
+            MissingArtifact: if no run has counted them.
+        """
+        length = json.loads(require(self.path(paths.CORPUS_LENGTH), "sample_corpus").read_text(encoding="utf-8"))
+        return float(length["n_words"] / length["n_documents"]) if length["n_documents"] else 0.0
+
+    def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
+        """How often one other word changes the structure of public texts; None where no run has measured it."""
+        measured = load_structure(strategy, self.project)
+        if measured is None:
+            return None
+        change, source = measured.change(strategy, policy)
+        return StructureFigures(
+            source=source,
+            texts=measured.texts,
+            replacements=measured.replacements,
+            number_changed=change.number.share,
+            pattern_changed=change.pattern.share,
+            structure_changed=change.structure.share,
+        )
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.

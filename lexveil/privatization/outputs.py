@@ -18,11 +18,14 @@ from lexveil.formats.messages import shown
 from lexveil.formats.readers import Reader
 from lexveil.formats.registry import as_source, known_names
 from lexveil.formats.writers import check_output
+from lexveil.ledger.output_files import erase, is_own, make_folder
 from lexveil.runtime.hashes import sha256
 
 STDIN = "-"
+HELD = 256  # hidden files that are held open at most; those of a larger folder are known by their inode's number alone
 PARTIAL = ".partial-"  # before the name of an output until it is whole
-COMPANIONS = ("tokens.parquet", "record.json", "withheld.csv")
+OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")  # files that only their owner may read
+COMPANIONS = ("record.json", *OPERATORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +44,41 @@ class Outputs:
     Attributes:
         target: the file or folder that was asked for; None for standard output.
         more: further files that may go with the output.
+        operator: the folder of the operator's files, if they do not stand beside the output.
         begun: those that are being written, by the name that each will have.
         hashes: of those that are written and do not change any more.
     """
 
     target: Path | None
     more: tuple[Path, ...] = ()
+    operator: Path | None = None
     begun: dict[Path, Path] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     hashes: dict[Path, str] = field(default_factory=dict)
+    made: dict[Path, tuple[int, int]] = field(default_factory=dict)  # device and inode of each that stays the same file
+    held: list[int] = field(default_factory=list)  # open, so that no other file gets the inode
 
-    def begin(self, final: Path) -> Path:
-        """Return where to write what will be ``final``: a file that nobody else may read."""
-        self._make_folder(final.parent)
+    def begin(self, final: Path, in_place: bool = True) -> Path:
+        """Return where to write what will be ``final``: a file that nobody else may read.
+
+        Args:
+            in_place: whether it is written into that file; else another is renamed to it.
+        """
+        if not final.parent.exists():
+            with _faults(final.parent):
+                self.folders += make_folder(final.parent)
         partial = partial_name(final)
         with _faults(final):
             # What a killed run left, or a link that somebody laid there, is not written into.
             partial.unlink(missing_ok=True)
-            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+            descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
+            status = os.fstat(descriptor)
+        if in_place:
+            self.made[final] = status.st_dev, status.st_ino
+        if in_place and len(self.held) < HELD:
+            self.held.append(descriptor)
+        else:
+            os.close(descriptor)
         self.begun[final] = partial
         return partial
 
@@ -71,7 +91,14 @@ class Outputs:
     def companion(self, ending: str) -> Path:
         """The name of a file that goes with the output."""
         assert self.target is not None
-        return beside(self.target, ending)
+        name = beside(self.target, ending)
+        return self.operator / name.name if self.operator and ending in OPERATORS else name
+
+    def is_private(self, final: Path) -> bool:
+        """Whether only the operator may read a file."""
+        if self.target is None or (self.operator is not None and final.parent == self.operator):
+            return True
+        return final in {self.companion(ending) for ending in OPERATORS}
 
     def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
         """The hidden and the final name of all that a request may write, whether it will or not."""
@@ -79,12 +106,23 @@ class Outputs:
         return [(partial_name(final), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """See that all is on the disk, readable as the umask has it; return hidden and final names, the texts last."""
+        """See that all is on the disk; return hidden and final names, the texts last.
+
+        What is published is readable as the umask has it, the operator's files by their owner alone.
+        """
         mask = os.umask(0)
         os.umask(mask)
         for final, partial in self.begun.items():
             with _faults(final), partial.open("rb") as written:
-                os.fchmod(written.fileno(), 0o666 & ~mask)
+                status = partial.lstat()
+                identity = status.st_dev, status.st_ino
+                # Another run that writes the same output, an experiment with a known seed, would have it replaced.
+                if not is_own(status) or self.made.get(final, identity) != identity:
+                    raise LexveilError(
+                        f"{shown(final)}: while it was written, somebody linked or replaced its hidden file "
+                        f"{shown(partial)}; nothing was released. Write into a folder of your own"
+                    )
+                os.fchmod(written.fileno(), 0o600 if self.is_private(final) else 0o666 & ~mask)
                 os.fsync(written.fileno())
         own = {*(self.companion(ending) for ending in COMPANIONS), *self.more} if self.target else set()
         return sorted(((partial, final) for final, partial in self.begun.items()), key=lambda pair: pair[1] not in own)
@@ -100,21 +138,20 @@ class Outputs:
         """Leave what was begun where it is: it has its name now."""
         self.begun.clear()
         self.folders.clear()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        while self.held:
+            os.close(self.held.pop())
 
     def abandon(self) -> None:
         """Remove what was begun."""
+        self._let_go()
         for partial in self.begun.values():
-            partial.unlink(missing_ok=True)
+            erase(partial)
         for folder in reversed(self.folders):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
-
-    def _make_folder(self, folder: Path) -> None:
-        if not folder.exists():
-            self._make_folder(folder.parent)
-            with _faults(folder):
-                folder.mkdir()
-            self.folders.append(folder)
 
 
 def beside(out: Path, ending: str) -> Path:
@@ -128,13 +165,13 @@ def partial_name(final: Path) -> Path:
 
 
 @contextmanager
-def writing(target: Path | None, more: Sequence[Path] = ()) -> Iterator[Outputs]:
+def writing(target: Path | None, more: Sequence[Path] = (), operator: Path | None = None) -> Iterator[Outputs]:
     """Give the outputs of a request; what was begun and not published is removed.
 
     Raises:
         LexveilError: if something cannot be written, in place of the system's error.
     """
-    outputs = Outputs(target, tuple(more))
+    outputs = Outputs(target, tuple(more), operator)
     try:
         with _faults(target or Path("standard output")):
             yield outputs
@@ -155,7 +192,7 @@ def _faults(path: Path) -> Iterator[None]:
         hint = {28: "; free some space", 13: "; see to its permissions", 30: "; choose a folder that can be written"}
         raise LexveilError(
             f"{shown(where)}: cannot be written ({error.strerror or error}){hint.get(error.errno or 0, '')}; "
-            "nothing was released"
+            + "; ".join(["nothing was released", *getattr(error, "__notes__", ())])
         ) from None
 
 

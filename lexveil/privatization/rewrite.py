@@ -24,7 +24,7 @@ DRAW = 4096
 MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rewritten:
     """A batch of rewritten texts and what happened to each of their n tokens.
 

@@ -14,7 +14,7 @@ from lexveil.text.encode import Encoded
 from lexveil.types import Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TextBatch:
     """Texts to rewrite together.
 

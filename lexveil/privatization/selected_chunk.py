@@ -14,7 +14,7 @@ from lexveil.privatization.engine import TOKEN_LOG
 from lexveil.types import Flags
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SelectedChunk:
     """A chunk, the name of its file (empty if there is one only), and which of its rows are rewritten."""
 

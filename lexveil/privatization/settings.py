@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Literal
 
 from lexveil.accounting.budgets import STRATEGIES, Policy
-from lexveil.accounting.guarantee import Claim
+from lexveil.accounting.measurements import BudgetSource
+from lexveil.accounting.record import Configuration
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 
+CHOICES: dict[str, tuple[str | None, ...]] = {
+    "mode": ("release", "experiment"),
+    "stopwords": (None, "paper", "perturb", "keep", "drop", "sample"),
+    "punctuation": (None, "perturb", "keep", "drop", "sample"),
+    "oov": (None, "keep", "drop", "sample"),
+}
+LARGEST = 2**53  # of whole numbers: all up to it are numbers of the engine
 SMALLEST_EPSILON = 1e-9  # with much less, noise is beyond what a number can hold
 
 
@@ -20,8 +29,12 @@ class RewriteOptions:
 
     Attributes:
         epsilon: base epsilon per word; or ``document_budget``: of each document.
+        average_words: words of a document by which a base epsilon becomes its budget; ``data`` is the data set's own
+            average, which is private, so only for experiments.
+        max_token_epsilon: largest epsilon of a token; ``none`` is no limit, only for experiments.
         mode: release, or experiment, which a seed implies.
         consistent: replace equal tokens of a document alike, on one payment.
+        without_guarantee: release also what no guarantee can be given of; the output is named so.
         stopwords, punctuation, oov: what happens to tokens of the class.
     """
 
@@ -29,6 +42,8 @@ class RewriteOptions:
     strategy: str
     epsilon: float | None = None
     document_budget: float | None = None
+    average_words: float | Literal["data"] | None = None
+    max_token_epsilon: float | Literal["none"] | None = None
     mode: str = "release"
     seed: int | None = None
     keep_layout: bool = False
@@ -36,6 +51,7 @@ class RewriteOptions:
     punctuation: str | None = None
     oov: str | None = None
     consistent: bool = False
+    without_guarantee: bool = False
 
     def check(self) -> None:
         """See that the request is one that can be served.
@@ -43,6 +59,7 @@ class RewriteOptions:
         Raises:
             RequestError: if it contradicts itself or is out of range.
         """
+        self._check_values()
         mechanism, strategy = self.mechanism, self.strategy
         budgets = {"--epsilon": self.epsilon, "--document-budget": self.document_budget}
         n_budgets = sum(value is not None for value in budgets.values())
@@ -66,13 +83,57 @@ class RewriteOptions:
             )
         if self.mode == "release" and self.seed is not None:
             raise RequestError("a seed makes an experiment; leave --mode release or --seed out")
-        for name, value in budgets.items():
+        self._check_limits()
+        for name, value in {**budgets, "--max-token-epsilon": self.max_token_epsilon}.items():
+            if isinstance(value, str):
+                continue
             if value is not None and not 0 < value < float("inf"):
                 raise RequestError(f"{name} {value}: must be finite and greater than 0")
             if value is not None and value < SMALLEST_EPSILON:
                 raise RequestError(
                     f"{name} {value}: must be at least {SMALLEST_EPSILON:g}, the unit in which the ledger counts"
                 )
+
+    def _check_limits(self) -> None:
+        average, cap = self.average_words, self.max_token_epsilon
+        if average not in (None, "data") and not (isinstance(average, int | float) and 0 < average < float("inf")):
+            raise RequestError(f"--average-words {average}: must be data, or finite and greater than 0")
+        if isinstance(cap, str) and cap != "none":
+            raise RequestError(f"--max-token-epsilon {cap}: must be none, or finite and greater than 0")
+        if self.mode != "release":
+            return
+        if average == "data":
+            raise RequestError(
+                "--average-words data: the data set's own average follows from private texts, and every epsilon from "
+                "it; give a public number of words, leave it out for that of the corpus, or add --mode experiment"
+            )
+        if cap == "none":
+            raise RequestError(
+                "--max-token-epsilon none: without a limit short texts get so large an epsilon that they come out as "
+                "they are; give a number, leave it out for twice the base epsilon, or add --mode experiment"
+            )
+
+    def _check_values(self) -> None:
+        """See that values are of their kinds; what a command line gives has been seen to."""
+        for name in ("mechanism", "strategy"):
+            if not isinstance(getattr(self, name), str):
+                raise RequestError(f"{name}: must be a name")
+        words = {"epsilon": None, "document_budget": None, "average_words": "data", "max_token_epsilon": "none"}
+        for name, word in words.items():
+            value = getattr(self, name)
+            if value is not None and value != word and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise RequestError(f"{name}: must be a number")
+            if isinstance(value, Integral) and int(value) > LARGEST:
+                raise RequestError(f"{name}: must be at most 2^53")
+        for name in ("keep_layout", "consistent", "without_guarantee"):
+            if not isinstance(getattr(self, name), bool):
+                raise RequestError(f"{name}: must be true or false")
+        seed = self.seed
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**63):
+            raise RequestError("seed: must be a whole number from 0 to 2^63 - 1")
+        for name, choices in CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                raise RequestError(f"{name}: must be one of {', '.join(filter(None, choices))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +145,9 @@ class Settings:
         budget: document budget B; None if ``epsilon`` is given.
         seed: None in release mode.
         consistent: replace equal tokens of a document alike, on one payment.
+        average_words: as in ``RewriteOptions``; None is that of the corpus.
+        max_token_epsilon: as in ``RewriteOptions``; None is twice the base epsilon.
+        without_guarantee: as in ``RewriteOptions``.
     """
 
     mechanism: str
@@ -94,6 +158,9 @@ class Settings:
     policy: Policy
     keep_layout: bool
     consistent: bool = False
+    average_words: float | Literal["data"] | None = None
+    max_token_epsilon: float | Literal["none"] | None = None
+    without_guarantee: bool = False
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -102,18 +169,19 @@ class Settings:
             return "none"
         return "release" if self.seed is None else "experiment"
 
-    def claim(self, no_proof: str | None = None, n_columns: int = 1) -> Claim:
-        """What the guarantee of such a run depends on."""
-        return Claim(
-            mechanism=self.mechanism,
-            strategy=self.strategy,
-            policy=self.policy,
-            mode=self.mode,
-            keep_layout=self.keep_layout,
-            no_proof=no_proof,
-            consistent=self.consistent,
-            n_columns=n_columns,
-            given_budget=self.epsilon is None,
+    @property
+    def budget_source(self) -> BudgetSource:
+        """Where the number comes from that every epsilon follows from."""
+        if self.average_words == "data":
+            return "data"
+        if self.epsilon is None:
+            return "given"
+        return "corpus" if self.average_words is None else "given words"
+
+    def configuration(self, no_proof: str | None = None) -> Configuration:
+        """What the record says of it."""
+        return Configuration(
+            self.mechanism, self.strategy, self.policy, self.mode, self.consistent, self.keep_layout, no_proof
         )
 
 
@@ -127,8 +195,14 @@ def make_settings(options: RewriteOptions, params: Params) -> Settings:
         RequestError: as ``RewriteOptions.check``.
     """
     options.check()
+    without_guarantee = options.without_guarantee or params.release.without_guarantee
     if options.mechanism == "none":
-        return UNCHANGED
+        if options.mode == "release" and not without_guarantee:
+            raise RequestError(
+                "--mechanism none leaves texts as they are, so no guarantee can be given; add --mode experiment, or "
+                "--without-guarantee, which names the output so"
+            )
+        return replace(UNCHANGED, without_guarantee=without_guarantee and options.mode == "release")
     policy = Policy.of(
         options.strategy,
         options.stopwords or params.policy.stopwords,
@@ -144,4 +218,7 @@ def make_settings(options: RewriteOptions, params: Params) -> Settings:
         policy,
         options.keep_layout,
         options.consistent,
+        options.average_words or params.release.average_words,
+        options.max_token_epsilon or params.release.max_token_epsilon,
+        without_guarantee,
     )

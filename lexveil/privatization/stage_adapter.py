@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.accounting.budgets import Action, Policy
-from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
+from lexveil.accounting.measurements import unchanged
+from lexveil.accounting.operator_report import RunCounts
+from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
@@ -87,7 +89,9 @@ class StageRun:
         if mechanism != "none":
             chosen = model.params.policy
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-            self.settings = Settings(mechanism, strategy, epsilon, None, model.params.seed, policy, keep_layout=False)
+            self.settings = Settings(
+                mechanism, strategy, epsilon, None, model.params.seed, policy, False, average_words="data"
+            )
             self.engine = Engine(self.settings, model)
             self.plan = BudgetPlan.load(strategy, epsilon)
         rewriter = self.engine.rewriter(str(epsilon)) if self.engine else None
@@ -128,14 +132,15 @@ class StageRun:
             for source, rewritten in results:
                 yield Part(private_documents(source, rewritten), token_log(source, rewritten), rewritten.tally)
 
-    def record(self, counts: Counts) -> PrivacyRecord:
+    def record(self, counts: RunCounts) -> PrivacyRecord:
         """The privacy record of the run."""
         prepared = self.engine.prepared if self.engine else None
         facts = RunFacts(
-            claim=self.settings.claim(prepared.mechanism.no_guarantee if prepared else None),
+            configuration=self.settings.configuration(prepared.mechanism.no_guarantee if prepared else None),
+            guarantee=self.engine.guarantee(self.engine.measurement()) if self.engine else unchanged(),
             base_epsilon=self.settings.epsilon,
             budgets=self.plan.budgets,
-            counts=counts,
+            counts=counts.public(n_rows=counts.n_documents),
             made_with=self.engine.made_with() if self.engine else {},
             version=version(),
             parameters=prepared.parameters if prepared else {},
@@ -216,7 +221,7 @@ def _joined(parts: list[Part]) -> Part:
     )
 
 
-def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> Counts:
+def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> RunCounts:
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the counts."""
     run = StageRun(mechanism, strategy, epsilon, Model.load())
     documents = load_documents()

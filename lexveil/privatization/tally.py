@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action
-from lexveil.accounting.record import ActionCounts, ClassCounts, Counts
+from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCounts
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
@@ -86,15 +86,15 @@ class Tally:
         self.epsilon.merge(other.epsilon)
         self.cosine.merge(other.cosine)
 
-    def counts(self) -> Counts:
-        """As a record has them; null where there is nothing to divide by."""
+    def counts(self) -> RunCounts:
+        """All of them, most of which are the operator's; null where there is nothing to divide by."""
         by_action = self.actions.sum(axis=0)
         n, perturbed = int(by_action.sum()), int(by_action[Action.PERTURBED])
 
         def share(part: float, whole: float) -> float | None:
             return round(part / whole, 9) if whole else None
 
-        return Counts(
+        return RunCounts(
             n_documents=self.n_documents,
             n_texts=self.n_texts,
             n_tokens_in=n,
@@ -111,6 +111,18 @@ class Tally:
             unprotected_share=share(int(by_action[Action.KEPT]), n) or 0.0,
             epsilon_spent_mean=share(float(self.epsilon), self.n_texts),
         )
+
+
+def coverage(actions: Int64) -> float | None:
+    """The share of the words that the vocabulary knows, of (4, 4) tokens of each class that met each action."""
+    n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
+    return 1 - int(actions[TokenClass.OOV].sum()) / n_words if n_words else None
+
+
+def unprotected_share(actions: Int64) -> float | None:
+    """The share of such tokens that are kept."""
+    n_tokens = int(actions.sum())
+    return int(actions[:, Action.KEPT].sum()) / n_tokens if n_tokens else None
 
 
 def class_counts(actions: Int64) -> ClassCounts:

@@ -9,16 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from lexveil import paths
+from lexveil.accounting.budgets import DocumentBudget
+from lexveil.accounting.measurements import Measurement
+from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.errors import LexveilError
-from lexveil.privatization.audit_lookup import audit_relied_on
+from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
 from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk
 from lexveil.privatization.model import Model
+from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
-from lexveil.privatization.tally import Tally
+from lexveil.privatization.tally import Tally, coverage
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.stage import Progress
 
@@ -46,42 +50,67 @@ class TwoPassRun:
         self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
         model.require_checks(settings.strategy)
         self.engine = Engine(settings, model)
-        self.audit = audit_relied_on(settings, self.engine.prepared.parameters, model.path(paths.AUDITS))
+        require_guarantee(settings, self.engine.measurement())
         self.survey, self.seen = InputTotals.empty(), _Fingerprint()
-        self.budget = 0.0
+        self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
+        self.made_with = self.engine.made_with()
+        self.audit, self.why_no_audit = audit_relied_on(self._sought(model), model.path(paths.AUDITS))
+
+    def _sought(self, model: Model) -> Sought:
+        """What an audit must be of, for the record to rely on it."""
+        settings, average = self.settings, self.budget.average_words
+        if settings.epsilon is None and average is None:
+            average = model.average_words()
+        epsilon = settings.epsilon or (self.budget.total / average if average else 0.0)
+        parameters = self.engine.prepared.parameters
+        return Sought(settings, parameters, self.made_with, epsilon, model.params.operation.audit_days)
 
     def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
         metric = self.engine.prepared.mechanism.metric
         return {"mechanism": self.settings.mechanism, "strategy": self.settings.strategy, "metric": metric}
 
-    def count(self, payment: Charge) -> None:
-        """First pass: count the tokens, and reserve what the rows cost their subjects."""
+    def measurement(self, payment: Charge) -> Measurement:
+        """What ran, with what is proven of it."""
+        entry = payment.entry()
+        withholds = entry is not None and entry.cap is not None
+        return self.engine.measurement(self.budget, len(self.columns), withholds=withholds)
+
+    def count(self, payment: Charge, judge: Callable[[InputTotals], None] | None = None) -> None:
+        """First pass: count the tokens, and reserve what the rows cost their subjects.
+
+        Args:
+            judge: looks at the counts before anything is reserved; what it raises ends the run.
+        """
         progress = progress_on_stderr("count", 0, "rows")
         for selected, counted in self.engine.count(batches_of(self.chunks(False)), self.workers, progress):
             self.survey.add(counted)
             self.seen.add(selected)
-            payment.request(selected.chunk, self.engine.shares(counted))
+            # Where the budget is not known yet, this is an experiment, for which nothing is charged.
+            payment.request(selected.chunk, self.engine.spends(counted, self.budget))
         self.budget = self.engine.budget(self.survey)
-        self.spent = SpendHistogram(self.budget)
-        payment.reserve(self.budget)
+        self.spent = SpendHistogram(self.budget.total)
+        if judge is not None:
+            judge(self.survey)
+        payment.reserve(self.budget.total)
 
     def rewrite(self, payment: Charge) -> Iterator[tuple[SelectedChunk, RewrittenChunk]]:
-        """Second pass: rewrite the rows that were charged.
+        """Second pass: spend what was reserved, then rewrite the rows that were charged.
 
         Raises:
-            LexveilError: if the input is not what was counted; rows before the change were given already.
+            LexveilError: if the input is not what was counted; chunks before the change were given already.
         """
+        payment.spend()
         again = _Fingerprint()
 
         def chosen() -> Iterator[SelectedChunk]:
             done = 0
             for selected in self.chunks(True):
                 again.add(selected)
+                if not again.follows(self.seen):
+                    raise _changed()  # before any noise is drawn for what nobody has paid for
                 stop = done + len(selected.chunk)
-                if stop > self.survey.rows:
-                    raise _changed()
                 yield replace(selected, keep=~payment.withheld(done, stop))
                 done = stop
 
@@ -89,10 +118,10 @@ class TwoPassRun:
         for selected, rewritten in self.engine.rewrite(
             batches_of(chosen()), self.columns, self.budget, self.workers, progress
         ):
-            self.spent.add(rewritten.spent[selected.keep])
+            self.spent.add(rewritten.spent[selected.keep], rewritten.per_token[selected.keep])
             self.tally.merge(rewritten.tally)
             yield selected, rewritten
-        if again.digest() != self.seen.digest():
+        if again.chunks != self.seen.chunks:
             raise _changed()
 
     def record(self, payment: Charge, **formulas: int | None) -> PrivacyRecord:
@@ -102,12 +131,17 @@ class TwoPassRun:
             formulas: counts of the fields that a spreadsheet would compute.
         """
         settings, engine = self.settings, self.engine
+        if self.audit is None and settings.mode == "release":
+            print(f"the record relies on no audit: {self.why_no_audit}", file=sys.stderr)
+        guarantee = engine.guarantee(self.measurement(payment), len(self.columns))
         facts = RunFacts(
-            claim=settings.claim(engine.prepared.mechanism.no_guarantee, len(self.columns)),
+            configuration=settings.configuration(engine.prepared.mechanism.no_guarantee),
+            guarantee=guarantee,
+            average_words=self.budget.average_words,
             base_epsilon=settings.epsilon,
-            budgets={"input": self.budget},
-            counts=self.tally.counts().model_copy(update={"n_rows": self.survey.rows, **formulas}),
-            made_with=engine.made_with(),
+            budgets={"input": self.budget.total},
+            counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
+            made_with=self.made_with,
             version=version(),
             parameters=engine.prepared.parameters,
         )
@@ -115,9 +149,22 @@ class TwoPassRun:
             facts,
             audit=self.audit,
             code=code_hash(),
+            **({"without_guarantee": True} if settings.mode == "release" and not guarantee.holds else {}),
             columns=list(self.columns),
             release=payment.entry(),
             spent=self.spent.summary(),
+        )
+
+    def operator_report(self, payment: Charge) -> OperatorReport:
+        """What only the operator may see of what was rewritten."""
+        return OperatorReport(
+            schema_version=1,
+            secrecy=SECRECY,
+            lexveil=version(),
+            rows_read=self.survey.rows,
+            counts=self.tally.counts(),
+            coverage=coverage(self.tally.actions),
+            ledger=payment.costs(),
         )
 
 
@@ -127,21 +174,35 @@ def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
 
 
 def _changed() -> LexveilError:
-    return LexveilError("the input changed while it was read; nothing was released. Give a file that stays as it is")
+    return LexveilError(
+        "the input changed while it was read; no file was released, and nothing from the change on. Give a file that "
+        "stays as it is"
+    )
 
 
 class _Fingerprint:
-    """Tells whether two passes read the same. Keyed with a random key, so that it identifies no text elsewhere."""
+    """Tells whether two passes read the same, from chunk to chunk.
+
+    Keyed with a random key, so that it identifies no text elsewhere. Texts are UTF-8, in which the bytes that separate
+    them do not occur: no text can pose as two.
+    """
 
     KEY = secrets.token_bytes(32)
+    VALUE, NULL, ROW, CHUNK = b"\xff", b"\xfe", b"\xfd", b"\xfc"
 
     def __init__(self) -> None:
-        self.hash = hashlib.blake2b(key=self.KEY)
+        self.hash = hashlib.blake2b(key=self.KEY, digest_size=16)
+        self.chunks: list[bytes] = []  # after each
 
     def add(self, selected: SelectedChunk) -> None:
         chunk = selected.chunk
         for values in (*chunk.texts, chunk.subjects or ()):
-            self.hash.update("\0".join("\1" if value is None else value for value in values).encode() + b"\2")
+            self.hash.update(self.VALUE.join(self.NULL if value is None else value.encode() for value in values))
+            self.hash.update(self.ROW)
+        self.hash.update(selected.file.encode("utf-8", "surrogateescape") + self.CHUNK)
+        self.chunks.append(self.hash.digest())
 
-    def digest(self) -> bytes:
-        return self.hash.digest()
+    def follows(self, first: _Fingerprint) -> bool:
+        """Whether the chunks so far are those with which ``first`` begins."""
+        n = len(self.chunks)
+        return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]

@@ -1,7 +1,8 @@
-"""The archive of releases: what is remembered of each, and the index and newest versions of all of them.
+"""The archive of releases, and what the operator remembers of each: that is never in the archive.
 
-A release is a folder whose documents.parquet has its name, which the ledger gives it when it is paid for. Everything
-else is derived from the releases and the list of withdrawn ids, so that the next run completes what a killed one began.
+A release is a folder whose documents.parquet has its name, which the ledger gives it when it is paid for. Index and
+newest versions are derived from the releases and the operator's memory, so that the next run completes what a killed
+one began. What is published of ids are names that are no function of any content.
 """
 
 from __future__ import annotations
@@ -19,36 +20,50 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lexveil.accounting.record import SCHEMA
+from lexveil.accounting.subject_keys import subject_key
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import shown
+from lexveil.ledger.output_files import make_folder, sync
 from lexveil.ledger.subjects import Hasher
+from lexveil.privatization.no_guarantee import STAMP
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import PARQUET, atomic_file, write_json, write_table
 
 DOCUMENTS = "documents.parquet"
-RECORD, TOKENS = f"{DOCUMENTS}.record.json", f"{DOCUMENTS}.tokens.parquet"
-CHECKS, PAGE, IDS = "checks.json", "checks.html", "ids.parquet"
+RECORD, CHECKS, PAGE = f"{DOCUMENTS}.record.json", "checks.json", "checks.html"
+# The operator's: what he remembers of a release, and what the gate said of its source.
+REPORT, TOKENS, IDS = f"{DOCUMENTS}.operator.json", f"{DOCUMENTS}.tokens.parquet", "ids.parquet"
+SOURCE_CHECKS, SOURCE_PAGE = "source_checks.json", "source_checks.html"
 AS_RELEASED = "record.as_released.json"  # the record whose hash the ledger's chain has, once the other was changed
-CURRENT, INDEX, WITHDRAWN = "current.parquet", "index.parquet", "withdrawn.parquet"
+CURRENT, CURRENT_WITHOUT = "current.parquet", f"current.{STAMP}.parquet"
+INDEX, WITHDRAWN = "index.parquet", "withdrawn.parquet"
 
 HASH = pa.binary(16)
 IDS_SCHEMA = pa.schema(
-    [("release", pa.string()), ("row", pa.int64()), ("document", HASH), ("content", HASH), ("version", pa.int32())]
+    [
+        ("release", pa.string()),
+        ("row", pa.int64()),
+        ("document", HASH),
+        ("content", HASH),
+        ("version", pa.int32()),
+        ("published", pa.string()),
+    ]
 )
 WITHDRAWN_SCHEMA = pa.schema([("document", HASH)])
 BATCH = 2_000  # rows of texts that are held at a time
 
 
 def document_hash(hasher: Hasher, document: str) -> bytes:
-    """The keyed hash of a document's id. It never meets that of a subject."""
-    return hasher.one(f"document:{document}")
+    """The keyed hash of a document's id, which is made a key as a subject's name is. It never meets a subject's."""
+    return hasher.one(f"document:{subject_key(document)}")
 
 
-def content_hash(hasher: Hasher, document: str, subject: str, texts: Iterable[str | None]) -> bytes:
-    """The keyed hash of what is in a document: equal texts of two documents have different ones."""
-    return hasher.one("content:" + json.dumps([document, subject, *texts]))
+def content_hash(hasher: Hasher, document: str, subject: str, text_key: str) -> bytes:
+    """The keyed hash of what is in a document, all as keys: equal texts of two documents have different ones."""
+    return hasher.one("content:" + json.dumps([subject_key(document), subject_key(subject), text_key]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +72,12 @@ class Archive:
 
     Attributes:
         folder: relative to the project.
+        memory: the operator's folder, which nobody else may read.
         salt: the fingerprint of the ledger's salt, under which ids are hashed.
     """
 
     folder: Path
+    memory: Path
     machine: MachineParams
     hasher: Hasher
     salt: str
@@ -87,31 +104,64 @@ class Archive:
                 "completed; to begin anew on purpose, choose another folder in params.yaml: release.archive"
             )
         for release in releases:
-            for file in (DOCUMENTS, TOKENS, IDS):
-                if not (release / file).is_file():
-                    raise RequestError(
-                        f"{shown(release / file)} is missing; bring it back by `dvc checkout {shown(release)}.dvc`"
-                    )
-            if read_record(release)["publication"]["salt"] != self.salt:
-                raise RequestError(
-                    f"{shown(release)}: was released with another ledger, under whose salt its documents are known; "
-                    "bring that ledger back (params.yaml: release.ledger), or choose another release.archive"
-                )
+            self._check_release(release)
+        if any(read_record(release)["withdrawn"] for release in releases) and not (self.memory / WITHDRAWN).is_file():
+            raise self._forgotten(self.memory / WITHDRAWN)
+
+    def _check_release(self, release: Path) -> None:
+        if (release / IDS).exists() or read_record(release)["schema"] < SCHEMA:
+            raise RequestError(
+                f"{shown(release)}: was released by an earlier version, which published hashes of contents, a token "
+                "log and statistics of the source beside it. Take back what you can of what was handed on, and choose "
+                "another folder in params.yaml: release.archive; what the ledger has charged stays charged"
+            )
+        if not (release / DOCUMENTS).is_file():
+            raise RequestError(
+                f"{shown(release / DOCUMENTS)} is missing; bring it back by `dvc checkout {shown(release)}.dvc`"
+            )
+        memory = self.memory / release.name
+        for file in (IDS, TOKENS, REPORT):
+            if not (memory / file).is_file():
+                raise self._forgotten(memory / file)
+        if _json(memory / REPORT).get("release", {}).get("salt") != self.salt:
+            raise RequestError(
+                f"{shown(release)}: was released with another ledger, under whose salt its documents are known; "
+                "bring that ledger back (params.yaml: release.ledger), or choose another release.archive"
+            )
+
+    def _forgotten(self, file: Path) -> RequestError:
+        return RequestError(
+            f"{shown(file)} is missing, by which the documents of {shown(self.folder)} are known again: without it "
+            "they would be paid for and released once more. Bring it back from your copy of release.operator; to begin "
+            "anew on purpose, choose another release.archive"
+        )
 
     def withdrawn(self) -> set[bytes]:
         """The hashes of all ids that were ever withdrawn."""
-        file = self.folder / WITHDRAWN
+        file = self.memory / WITHDRAWN
         return set(pq.read_table(file).column("document").to_pylist()) if file.exists() else set()
 
     def withdraw(self, gone: set[bytes]) -> None:
         """Remember for ever that documents are withdrawn."""
-        write_table(pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA), self.folder / WITHDRAWN)
+        self.make_memory()
+        write_table(pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA), self.memory / WITHDRAWN)
+        sync(self.memory)
+        (self.memory / WITHDRAWN).chmod(0o600)
+
+    def make_memory(self, name: str = "") -> None:
+        """Make the operator's folder, or that of a release in it: nobody else may read it, and it is never tracked."""
+        folder = self.memory / name
+        for path in (*reversed(folder.parents), folder):
+            if not path.exists():
+                make_folder(path, 0o700)
+        if not (self.memory / ".gitignore").exists():
+            (self.memory / ".gitignore").write_text("*\n", encoding="utf-8")
 
     @contextmanager
     def known(self, gone: set[bytes]) -> Iterator[duckdb.DuckDBPyConnection]:
         """A database session with ``ids`` of all released versions, their states as ``marks``, and ``gone``."""
         with duckdb_session.session(self.machine) as con:
-            files = [release / IDS for release in self.releases()]
+            files = [self.memory / release.name / IDS for release in self.releases()]
             con.register("gone_ids", pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA))
             con.execute("create temp table gone as select * from gone_ids")
             if files:
@@ -126,25 +176,38 @@ class Archive:
         """Take withdrawn documents out of every release, and write index and newest versions anew.
 
         Returns:
-            How many documents current.parquet has.
+            How many documents are current: in current.parquet, and in that of documents without a guarantee.
         """
         gone = self.withdrawn()
         with self.known(gone) as con:
             withdrawn = con.execute(
-                "select release, list(row) filter (state = 'withdrawn') from marks group by release order by release"
+                "select release, list(row) filter (state = 'withdrawn'), list(published) filter (state = 'withdrawn') "
+                "from marks group by release order by release"
             ).fetchall()
-            for name, rows in withdrawn:
-                self._take_out(self.folder / name, rows or [], gone)
+            for name, rows, published in withdrawn:
+                self._take_out(self.folder / name, rows or [], published or [])
             if not withdrawn:
                 return 0
             with atomic_file(self.folder / INDEX) as partial:
-                con.execute(f"copy (select * from marks order by release, row) to '{partial}' (format parquet)")
+                # Neither hashes nor rows of the private input, whose gaps would count what was withheld.
+                con.execute(
+                    "copy (select release, published as id, state, place from marks order by release, row) "
+                    f"to '{partial}' (format parquet)"
+                )
             files = duckdb_session.file_list(release / DOCUMENTS for release in self.releases())
             con.execute(
                 f"create temp view archived as select * from read_parquet({files}, union_by_name = true, "
                 "filename = true, file_row_number = true)"
             )
-            n_current = duckdb_session.materialize(con, "release/current", self.folder / CURRENT, group_rows=BATCH)
+            names = {CURRENT: False}
+            if any(STAMP in release.name for release in self.releases()):
+                names[CURRENT_WITHOUT] = True
+            n_current = sum(
+                duckdb_session.materialize(
+                    con, "release/current", self.folder / name, group_rows=BATCH, stamp=STAMP, is_stamped=is_stamped
+                )
+                for name, is_stamped in names.items()
+            )
             (wanted,) = con.execute("select count(*) from marks where state = 'current'").fetchone() or (0,)
         if n_current != wanted:
             raise LexveilError(
@@ -153,29 +216,36 @@ class Archive:
             )
         return n_current
 
-    def _take_out(self, release: Path, rows: list[int], gone: set[bytes]) -> None:
+    def _take_out(self, release: Path, rows: list[int], published: list[str]) -> None:
         """Take rows out of a release's documents and tokens; its record comes last and says that it is done."""
-        record = read_record(release)
+        record, memory = read_record(release), self.memory / release.name
         if record["withdrawn"] == len(rows):
             return
         if not (release / AS_RELEASED).exists():
             with atomic_file(release / AS_RELEASED) as partial:
                 shutil.copyfile(release / RECORD, partial)
-        id_column, taken_out = record["publication"]["id_column"], pa.array(rows, pa.int64())
-        _filter(release / DOCUMENTS, lambda batch: self._stays(batch.column(id_column), gone))
-        _filter(release / TOKENS, lambda batch: pc.invert(pc.is_in(batch.column("row"), taken_out)))
-        hashes = {"sha256": sha256(release / DOCUMENTS), "tokens_sha256": sha256(release / TOKENS)}
-        changed = {"withdrawn": len(rows), "output": record["output"] | hashes}
-        write_json(record | changed, release / RECORD)
-
-    def _stays(self, ids: pa.Array, gone: set[bytes]) -> pa.Array:
-        return pa.array([document_hash(self.hasher, document) not in gone for document in ids.to_pylist()], pa.bool_())
+            sync(release)
+        id_column = record["publication"]["id_column"]
+        _take(release / DOCUMENTS, id_column, pa.array(published, pa.string()))
+        _take(memory / TOKENS, "row", pa.array(rows, pa.int64()))
+        (memory / TOKENS).chmod(0o600)
+        output = record["output"] | {"sha256": sha256(release / DOCUMENTS)}
+        write_json(record | {"withdrawn": len(rows), "output": output}, release / RECORD)
 
     def clear(self) -> None:
         """Remove the folders of releases that never appeared; what the ledger had to complete is complete by now."""
-        for folder in self.folder.iterdir() if self.folder.is_dir() else ():
-            if folder.is_dir() and not any(not path.name.startswith(".") for path in folder.iterdir()):
-                shutil.rmtree(folder)
+        for parent in (self.folder, self.memory):
+            for folder in parent.iterdir() if parent.is_dir() else ():
+                if folder.is_dir() and not any(not path.name.startswith(".") for path in folder.iterdir()):
+                    shutil.rmtree(folder)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        content = None
+    return content if isinstance(content, dict) else {}
 
 
 def read_record(release: Path) -> dict[str, Any]:
@@ -184,21 +254,18 @@ def read_record(release: Path) -> dict[str, Any]:
     Raises:
         RequestError: if it is none.
     """
-    try:
-        record: dict[str, Any] = json.loads((release / RECORD).read_text(encoding="utf-8"))
-        known = {"salt", "id_column"} <= record["publication"].keys() and "withdrawn" in record
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        known = False
-    if not known:
+    record = _json(release / RECORD)
+    publication = record.get("publication")
+    if not (isinstance(publication, dict) and "id_column" in publication and "withdrawn" in record):
         raise RequestError(
             f"{shown(release / RECORD)}: no record of `lexveil release`; bring it back by `dvc checkout`"
         )
     return record
 
 
-def _filter(file: Path, stays: Any) -> None:
-    """Rewrite a Parquet file without some of its rows, in bounded memory."""
+def _take(file: Path, column: str, values: pa.Array) -> None:
+    """Rewrite a Parquet file without the rows that have one of ``values``, in bounded memory."""
     source = pq.ParquetFile(file)
     with atomic_file(file) as partial, pq.ParquetWriter(partial, source.schema_arrow, **PARQUET) as writer:
         for batch in source.iter_batches(batch_size=BATCH):
-            writer.write_batch(batch.filter(stays(batch)))
+            writer.write_batch(batch.filter(pc.invert(pc.is_in(batch.column(column), values))))

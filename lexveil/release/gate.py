@@ -1,22 +1,29 @@
-"""The gate of a release: validates the hidden output, and writes result and remembered ids beside it."""
+"""The gate of a release: judges the source by its counts before any noise, and the output as an observer would."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, ReleaseEvents
 from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
+from lexveil.privatization.engine import InputTotals
+from lexveil.privatization.file_adapter import Gate
 from lexveil.privatization.outputs import Outputs
-from lexveil.release.archive import CHECKS, DOCUMENTS, IDS, PAGE
+from lexveil.privatization.tally import coverage, unprotected_share
+from lexveil.release.archive import CHECKS, DOCUMENTS, IDS, PAGE, SOURCE_CHECKS, SOURCE_PAGE
 from lexveil.release.source import Columns, quoted
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import write_json, write_table
+
+if TYPE_CHECKING:
+    from lexveil.checks.validation import Verdict
 
 
 class NothingToRelease(Exception):
@@ -41,46 +48,80 @@ class DataDocsCapture:
 
 
 @dataclass(slots=True)
-class Gate:
-    """Called with the hidden outputs and the record, to which it adds the publication.
+class ReleaseGate(Gate):
+    """The gate of `lexveil release`.
 
     Attributes:
-        release: the folder of the release.
-        source: the private file that is rewritten.
-        ids: hashes of its rows, in their order; withheld rows are left out.
-        publication: what the record says of this release.
-        n_withheld: documents that were, once it was called.
+        release, memory: the folder of the release, and the operator's of it.
+        ids: what the operator remembers of the rows, in their order; withheld rows are left out.
+        docs: pages of what an observer can compute.
+        source_docs: pages of what counts the source: the operator's.
+        publication, events: what record and report say of this release.
+        n_withheld: documents that were, once the ledger has said so.
     """
 
     release: Path
-    source: Path
+    memory: Path
     columns: Columns
     ids: pa.Table
     limits: GateParams
     machine: MachineParams
     docs: DataDocs
+    source_docs: DataDocs
     publication: Publication
-    n_withheld: int = field(default=0)
+    events: ReleaseEvents
+    n_withheld: int = 0
+    _source: tuple[dict[str, Any], str] = field(default=({}, ""))
 
-    def __call__(self, outputs: Outputs, record: PrivacyRecord) -> PrivacyRecord:
-        """Judge the outputs.
+    @property
+    def name(self) -> str:
+        """Of the validations."""
+        return f"releases/{self.release.name}"
 
-        Returns:
-            The record that is archived.
+    def counted(self, totals: InputTotals) -> None:
+        """Judge what counts the source, before anything is reserved or drawn.
 
         Raises:
-            CheckFailed: if an expectation does not hold.
-            NothingToRelease: if no document is left.
+            CheckFailed: if an expectation does not hold; nothing is spent then.
         """
         # Great Expectations takes seconds to import.
-        from lexveil.checks.release_suite import PERSONAL, release_suite
-        from lexveil.checks.validation import validate
+        import pandas as pd
 
-        record = self._forget_withheld(outputs, record)
-        assert record.release is not None and record.spent is not None
-        self.n_withheld = record.release.withheld
-        if self.n_withheld == self.ids.num_rows:
+        from lexveil.checks.release_suite import source_suite
+
+        known, kept = coverage(totals.by_class), unprotected_share(totals.by_class)
+        numbers = {
+            "n_documents": totals.documents,
+            "coverage": 1.0 if known is None else known,  # of no words none is unknown
+            "unprotected_share": kept or 0.0,
+        }
+        docs = DataDocsCapture(self.source_docs)
+        suite = source_suite(self.limits.min_coverage, self.limits.max_unprotected)
+        verdict = _validate(self.name, suite, pd.DataFrame([{"release": self.release.name, **numbers}]), docs)
+        self._source = verdict.record(numbers), docs.page
+
+    def reserved(self, costs: LedgerCosts | None) -> None:
+        """See that any document is left.
+
+        Raises:
+            NothingToRelease: if not.
+        """
+        assert costs is not None
+        self.n_withheld = costs.documents_withheld
+        if costs.documents_charged == 0:
             raise NothingToRelease
+
+    def written(
+        self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
+    ) -> tuple[PrivacyRecord, OperatorReport]:
+        """Judge the outputs by what an observer can compute, and write what is published and what is remembered.
+
+        Raises:
+            CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is spent.
+        """
+        from lexveil.checks.release_suite import PERSONAL, release_suite
+
+        assert record.spent is not None
         (budget,) = record.document_budget.values()
         with duckdb_session.session(self.machine) as con:
             self._open(con, outputs)
@@ -93,47 +134,45 @@ class Gate:
                 **PERSONAL,
             ).df()
         docs = DataDocsCapture(self.docs)
-        limits = self.limits
-        suite = release_suite(limits.min_coverage, limits.max_unprotected, limits.max_length_ratio, limits.pii)
-        verdict = validate(f"releases/{self.release.name}", suite, frame, docs)
+        suite = release_suite(self.limits.max_length_ratio, self.limits.pii)
+        verdict = _validate(self.name, suite, frame, docs)
         self._write(outputs, verdict.record(_summary(frame)), docs.page, set(frame["row"].tolist()))
-        return record.model_copy(update={"publication": self.publication, "withdrawn": 0})
-
-    def _forget_withheld(self, outputs: Outputs, record: PrivacyRecord) -> PrivacyRecord:
-        """The list of withheld rows names their subjects; it is not archived."""
-        partial = outputs.begun.pop(outputs.companion("withheld.csv"), None)
-        if partial is None:
-            return record
-        partial.unlink()
-        return record.with_output(withheld_sha256=None)
+        published = {"publication": self.publication, "withdrawn": 0}
+        return record.model_copy(update=published), operator.model_copy(update={"release": self.events})
 
     def _open(self, con: Any, outputs: Outputs) -> None:
         texts = f"concat_ws(chr(10), {', '.join(map(quoted, self.columns.texts))}) as text"
-        key = f"{quoted(self.columns.id)} as id"
-        con.execute(
-            f"create temp view inputs as select file_row_number + 1 as row, {key}, {texts} "
-            f"from read_parquet({duckdb_session.file_list([self.source])}, file_row_number = true)"
-        )
         hidden = outputs.begun[self.release / DOCUMENTS]
+        con.register("ids", self.ids)
         con.execute(
-            f"create temp view outputs as select {key}, {texts} from read_parquet({duckdb_session.file_list([hidden])})"
+            f"create temp view outputs as select ids.row, {texts} from "
+            f"read_parquet({duckdb_session.file_list([hidden])}) as documents "
+            f"left join ids on ids.published = documents.{quoted(self.columns.id)}"
         )
         duckdb_session.view(con, "tokens", outputs.begun[outputs.companion("tokens.parquet")])
 
     def _write(self, outputs: Outputs, verdict: dict[str, Any], page: str, rows: set[int]) -> None:
         stays = pa.array([row in rows for row in self.ids.column("row").to_pylist()], pa.bool_())
-        write_json(verdict, outputs.begin(self.release / CHECKS))
-        write_table(self.ids.filter(stays), outputs.begin(self.release / IDS))
-        outputs.begin(self.release / PAGE).write_text(page, encoding="utf-8")
+        write_table(self.ids.filter(stays), outputs.begin(self.memory / IDS, in_place=False))
+        for folder, (checks, checks_page), (result, html) in (
+            (self.release, (CHECKS, PAGE), (verdict, page)),
+            (self.memory, (SOURCE_CHECKS, SOURCE_PAGE), self._source),
+        ):
+            write_json(result, outputs.begin(folder / checks, in_place=False))
+            outputs.begin(folder / checks_page).write_text(html, encoding="utf-8")
+
+
+def _validate(name: str, suite: Any, frame: Any, docs: DataDocsCapture) -> Verdict:
+    from lexveil.checks.validation import validate
+
+    return validate(name, suite, frame, docs)
 
 
 def _summary(frame: Any) -> dict[str, Any]:
     return {
         "n_documents": len(frame),
-        "n_words_in": int(frame["n_words_in"].sum()),
+        "n_tokens": int(frame["n_tokens"].sum()),
         "n_words_out": int(frame["n_words_out"].sum()),
-        "coverage": round(float(frame["coverage"].iloc[0]), 9),
-        "unprotected_share": round(float(frame["unprotected_share"].iloc[0]), 9),
         "length_ratio_most": round(float(frame["length_ratio"].max()), 9),
         "epsilon_spent_most": float(frame["epsilon_spent"].max()),
     }

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil import paths
+from lexveil.accounting.operator_report import ReleaseEvents
 from lexveil.accounting.record import Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import Params, ReleaseParams
@@ -26,17 +27,26 @@ from lexveil.formats.readers import Reader
 from lexveil.formats.registry import format_named
 from lexveil.ledger.database import text
 from lexveil.ledger.ledger import DATABASE, Ledger
-from lexveil.ledger.output_files import sync
+from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.budget_charge import NoCharge
-from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.file_adapter import Archiving, privatize_file
 from lexveil.privatization.model import Model
+from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee
 from lexveil.privatization.selected_chunk import SelectedChunk
-from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.privatization.tally import ExactSum
 from lexveil.privatization.two_passes import TwoPassRun
-from lexveil.release.archive import CHECKS, DOCUMENTS, IDS, PAGE, Archive
-from lexveil.release.gate import Gate, NothingToRelease
+from lexveil.release.archive import (
+    CHECKS,
+    DOCUMENTS,
+    IDS,
+    PAGE,
+    SOURCE_CHECKS,
+    SOURCE_PAGE,
+    Archive,
+)
+from lexveil.release.gate import NothingToRelease, ReleaseGate
 from lexveil.release.report import ReleaseReport
 from lexveil.release.selection import ReleaseSelection, select_documents
 from lexveil.release.source import Columns
@@ -88,15 +98,16 @@ def _open_archive(params: Params, make: bool) -> Archive:
     """The archive, checked against the ledger; opening that completes or aborts what a killed run had begun."""
     terms = params.release
     folder = Path(terms.archive)
+    memory = Path(terms.operator, folder)
     if not make and not Path(terms.ledger, DATABASE).exists():
         salt = secrets.token_bytes(SALT_BYTES)  # without a ledger nothing was released yet
-        archive = Archive(folder, params.machine, Hasher(salt), fingerprint(salt))
+        archive = Archive(folder, memory, params.machine, Hasher(salt), fingerprint(salt))
         archive.check([])
         return archive
-    with Ledger.open(terms.ledger, keys=terms.keys) as ledger:
+    with Ledger.open(terms.ledger, keys=terms.keys, anchor=terms.anchor) as ledger:
         ((salt_print,),) = ledger.database.rows("select value from meta where name = 'salt'")
         charged = [json.loads(payload)["about"] for _, payload in ledger.database.rows(text("ledger/charged"))]
-        archive = Archive(folder, params.machine, ledger.hasher, str(salt_print))
+        archive = Archive(folder, memory, params.machine, ledger.hasher, str(salt_print))
     # Up to 0.1.0 the folder was called `publish`.
     archive.check(
         about["publication"] for about in charged if about.get("archive", about.get("publish")) == terms.archive
@@ -126,36 +137,37 @@ def release_name(now: datetime) -> str:
 def _release(params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs) -> None:
     """Release what was selected, and fill in the report."""
     report, terms, name = selection.report, params.release, release_name(datetime.now(UTC))
-    release = archive.folder / name
+    if is_without_guarantee(_settings(params), Model(Path(), params)):
+        name = f"{name}-{STAMP}"
+    release, memory = archive.folder / name, archive.memory / name
     assert selection.source is not None
-    gate = Gate(
+    gate = ReleaseGate(
         release=release,
-        source=selection.source,
+        memory=memory,
         columns=columns,
         ids=selection.ids.set_column(0, "release", pa.array([name] * selection.ids.num_rows, pa.string())),
         limits=terms.gate,
         machine=params.machine,
         docs=docs,
-        publication=Publication(
-            name=name,
-            salt=archive.salt,
-            id_column=columns.id,
-            new=report.new,
-            changed=report.changed,
-        ),
+        source_docs=DataDocs(archive.memory / "checks"),
+        publication=Publication(name=name, id_column=columns.id),
+        events=ReleaseEvents(name=name, salt=archive.salt, new=report.new, changed=report.changed),
     )
+    archive.make_memory(name)
     mask = os.umask(0o022)  # the private folder's mask is not for what is archived
     try:
-        release.mkdir(parents=True)
-        sync(archive.folder)
-        record = privatize_file(
+        make_folder(release)
+        done = privatize_file(
             selection.source,
             release / DOCUMENTS,
             text_column=columns.texts,
-            subject_column=columns.subject,
-            gate=gate,
-            more=[release / file for file in (CHECKS, PAGE, IDS)],
-            about={"archive": terms.archive, "publication": name},
+            archiving=Archiving(
+                gate=gate,
+                more=[release / CHECKS, release / PAGE, *(memory / file for file in (IDS, SOURCE_CHECKS, SOURCE_PAGE))],
+                operator=memory,
+                about={"archive": terms.archive, "publication": name},
+                subjects=selection.subjects,
+            ),
             **_rewriting(terms),
         )
     except NothingToRelease:
@@ -163,27 +175,32 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
         return
     finally:
         os.umask(mask)
-        with suppress(OSError):
-            release.rmdir()  # if nothing appeared
+        for folder in (release, memory):
+            with suppress(OSError):
+                folder.rmdir()  # if nothing appeared
     report.release, report.withheld = name, gate.n_withheld
     report.released = selection.ids.num_rows - gate.n_withheld
-    (report.budget,) = record.document_budget.values()
-    report.epsilon = record.release.epsilon if record.release else 0.0
+    (report.budget,) = done.record.document_budget.values()
+    report.epsilon = done.operator.ledger.epsilon_charged if done.operator and done.operator.ledger else 0.0
 
 
 def _rewriting(terms: ReleaseParams) -> dict[str, Any]:
     return {name: getattr(terms, name) for name in ("mechanism", "strategy", "epsilon", "document_budget")}
 
 
+def _settings(params: Params) -> Settings:
+    return make_settings(RewriteOptions(**_rewriting(params.release)), params)
+
+
 class _CostEstimate(NoCharge):
-    """Adds up what all rows would cost, in document budgets."""
+    """Adds up what all rows would cost."""
 
     def __init__(self) -> None:
-        self.shares = ExactSum()
+        self.epsilon = ExactSum()
 
-    def request(self, chunk: Chunk, shares: npt.NDArray[Any]) -> None:  # noqa: ARG002
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[Any]) -> None:  # noqa: ARG002
         """Add the rows of a chunk."""
-        self.shares.add(shares)
+        self.epsilon.add(epsilon)
 
 
 def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
@@ -194,8 +211,7 @@ def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
         for chunk in reader.chunks(for_writing):
             yield SelectedChunk.whole(chunk)
 
-    settings = make_settings(RewriteOptions(**_rewriting(model.params.release)), model.params)
-    run = TwoPassRun(settings, model, chunks, columns.texts, model.params.machine.workers)
+    run = TwoPassRun(_settings(model.params), model, chunks, columns.texts, model.params.machine.workers)
     estimate = _CostEstimate()
     run.count(estimate)
-    return run.budget, float(estimate.shares) * run.budget
+    return run.budget.total, float(estimate.epsilon)

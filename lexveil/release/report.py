@@ -65,6 +65,7 @@ class ReleaseReport:
             yield f"withheld, because the budget of their subjects is exhausted: {self.withheld:,}"
         if self.release:
             yield f"released: {self.released:,} documents for {self.epsilon:.6g} epsilon, as {self.release}"
+            yield "these counts, and what lies in release.operator, are private to the operator"
         else:
             yield "nothing to release"
         yield f"archived now: {self.current:,} documents"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lexveil.accounting.subject_keys import subject_key, text_keys
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.ledger.subjects import Hasher
@@ -19,6 +22,7 @@ from lexveil.release.report import ReleaseReport
 from lexveil.release.source import BATCH, Columns, gather, quoted, read_location
 from lexveil.runtime import duckdb_session
 
+PSEUDONYM = 16  # random bytes of a published id
 INCOMING = pa.schema([("position", pa.int64()), ("document", HASH), ("content", HASH), ("is_withdrawn", pa.bool_())])
 
 
@@ -27,13 +31,15 @@ class ReleaseSelection:
     """What a source holds, compared with what was released before.
 
     Attributes:
-        source: the private file of the rows to release; None if there are none.
+        source: the private file of the rows to release, with the ids that are published; None if there are none.
+        subjects: whom each of its rows is about; None if no column says so.
         ids: what is to be remembered of them, in their order, but for the name of the release.
         gone: hashes of all that is withdrawn, now and earlier.
         report: counts of it.
     """
 
     source: Path | None
+    subjects: list[str] | None
     ids: pa.Table
     gone: set[bytes]
     report: ReleaseReport
@@ -65,11 +71,19 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
         withdrawn = con.execute("select document from fates where fate = 'withdrawn'").fetchall()
         gone |= {bytes(document) for (document,) in withdrawn}
         report = _counts(con, n_rows)
-        ids = _ids(con)
+        if columns.subject is None and report.changed:
+            raise RequestError(
+                f"{report.changed:,} documents were released before with another text; nothing was released. Without "
+                "params.yaml: release.subject_column each version would have a budget of its own: `subject_column: "
+                f"{columns.id}` lets the versions of a document share one"
+            )
+        ids, subjects = _ids(con), _subjects(con, source, columns)
+        names = _published(con, source, columns, subjects, params.release.ids)
         if ids.num_rows:
-            _write_selected(con, source, columns, selected)
+            _write_selected(con, source, columns, names, selected)
     report.taken_out = _count_taken_out(archive, gone)
-    return ReleaseSelection(selected if ids.num_rows else None, ids, gone, report)
+    ids = ids.append_column("published", names.column("id")).cast(IDS_SCHEMA)
+    return ReleaseSelection(selected if ids.num_rows else None, subjects, ids, gone, report)
 
 
 def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
@@ -90,16 +104,51 @@ def _ids(con: duckdb.DuckDBPyConnection) -> pa.Table:
         "select '' as release, row_number() over (order by position) as row, document, content, "
         "version::integer as version from fates where fate in ('new', 'changed') order by position"
     )
-    return selected.to_arrow_table().cast(IDS_SCHEMA)
+    return selected.to_arrow_table()
 
 
-def _write_selected(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns, out: Path) -> None:
-    """Write the rows of new and changed documents, in the order of ``_ids``."""
-    wanted = ", ".join(f"{columns.inner(column)} as {quoted(column)}" for column in columns.names)
+def _values(con: duckdb.DuckDBPyConnection, source: Path, inner: str) -> list[str]:
+    """A column of new and changed documents, in the order of ``_ids``."""
+    rows = con.execute(
+        f"select {inner} from read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed') order by position"
+    ).fetchall()
+    return [value for (value,) in rows]
+
+
+def _subjects(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns) -> list[str] | None:
+    return None if columns.subject is None else _values(con, source, columns.inner(columns.subject))
+
+
+def _published(
+    con: duckdb.DuckDBPyConnection,
+    source: Path,
+    columns: Columns,
+    subjects: list[str] | None,
+    how: Literal["pseudonym", "plain"],
+) -> pa.Table:
+    """The id and the subject of each row as they are published: random, so that they are functions of no content."""
+    ids = _values(con, source, columns.inner(columns.id))
+    if how == "pseudonym":
+        ids = [secrets.token_hex(PSEUDONYM) for _ in ids]
+        if subjects is not None:
+            names = {subject: secrets.token_hex(PSEUDONYM) for subject in dict.fromkeys(map(subject_key, subjects))}
+            is_id = columns.subject == columns.id
+            subjects = ids if is_id else [names[subject_key(subject)] for subject in subjects]
+    whom = pa.nulls(len(ids), pa.string()) if subjects is None else pa.array(subjects, pa.string())
+    return pa.table({"id": pa.array(ids, pa.string()), "subject": whom})
+
+
+def _write_selected(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns, names: pa.Table, out: Path) -> None:
+    """Write the rows of new and changed documents, in the order of ``_ids``, under the names that are published."""
+    inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
+    wanted = ", ".join(f"{inner.get(column, columns.inner(column))} as {quoted(column)}" for column in columns.names)
+    con.register("named", names.append_column("number", pa.array(range(names.num_rows), pa.int64())))
     con.execute(
-        f"copy (select {wanted} from read_parquet({duckdb_session.file_list([source])}, "
-        "file_row_number = true) as rows join fates on fates.position = rows.file_row_number "
-        "where fate in ('new', 'changed') "
+        f"copy (select {wanted} from (select *, row_number() over (order by position) - 1 as number from "
+        f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed')) as chosen "
+        "join named as names using (number) "
         f"order by position) to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
     )
 
@@ -129,20 +178,25 @@ def register_hashes(con: duckdb.DuckDBPyConnection, file: Path, columns: Columns
 
 def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
     """Yield the hashes of a source, batch by batch, in the columns of ``INCOMING``."""
-    wanted = list(dict.fromkeys([columns.id, columns.subject, *columns.texts]))
+    wanted = list(dict.fromkeys([columns.id, *columns.subjects, *columns.texts]))
     start = 0
     for batch in pq.ParquetFile(file).iter_batches(
         BATCH, columns=["place", "is_withdrawn", *map(columns.inner, wanted)]
     ):
         values = {column: batch.column(columns.inner(column)).to_pylist() for column in wanted}
-        documents, subjects = values[columns.id], values[columns.subject]
+        documents = values[columns.id]
+        subjects = documents if columns.subject is None else values[columns.subject]
         is_withdrawn = batch.column("is_withdrawn").to_pylist()
         for row, (document, subject, withdrawn) in enumerate(zip(documents, subjects, is_withdrawn, strict=True)):
-            if not document or (not subject and not withdrawn):
-                location, missing = batch.column("place")[row].as_py(), "id" if not document else "subject"
+            if not subject_key(document or "") or (not subject_key(subject or "") and not withdrawn):
+                missing = "subject" if subject_key(document or "") else "id"
+                location = batch.column("place")[row].as_py()
                 raise RequestError(f"{location} has no {missing}; without it nobody knows whose budget it spends")
-        contents = zip(documents, subjects, zip(*map(values.__getitem__, columns.texts), strict=True), strict=True)
-        content = [content_hash(hasher, document, subject or "", texts) for document, subject, texts in contents]
+        keys = text_keys(list(zip(*map(values.__getitem__, columns.texts), strict=True)))
+        content = [
+            content_hash(hasher, document, subject or "", key)
+            for document, subject, key in zip(documents, subjects, keys, strict=True)
+        ]
         yield pa.table(
             [
                 pa.array(np.arange(start, start + batch.num_rows)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from lexveil.config import ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
-from lexveil.formats.messages import name, names, shown
+from lexveil.formats.messages import NoColumn, name, shown
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime import duckdb_session
@@ -37,19 +38,23 @@ class Columns:
 
     id: str
     texts: tuple[str, ...]
-    subject: str
+    subject: str | None
     others: tuple[str, ...]
 
     @classmethod
     def of(cls, params: ReleaseParams) -> Columns:
-        """The columns that params.yaml names; a document without a subject of its own is its subject."""
-        subject = params.subject_column or params.id_column
-        return cls(params.id_column, tuple(params.text_columns), subject, tuple(params.columns or ()))
+        """The columns that params.yaml names."""
+        return cls(params.id_column, tuple(params.text_columns), params.subject_column, tuple(params.columns or ()))
 
     @property
     def names(self) -> list[str]:
         """Each once, in the order in which they are archived."""
-        return list(dict.fromkeys([self.id, self.subject, *self.texts, *self.others]))
+        return list(dict.fromkeys([self.id, *self.subjects, *self.texts, *self.others]))
+
+    @property
+    def subjects(self) -> list[str]:
+        """The column that names whom a document is about, if there is one."""
+        return [] if self.subject is None else [self.subject]
 
     def inner(self, column: str) -> str:
         """What a column is called in the private file."""
@@ -147,7 +152,7 @@ def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnecti
             )
         con.execute(f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)")
     except ABOUT_THE_QUERY as error:
-        raise RequestError(f"params.yaml: {key}: {str(error).splitlines()[0][:300]}") from None
+        raise RequestError(f"params.yaml: {key}: {_about_query(error, query)}") from None
     except duckdb.Error as error:
         raise RequestError(
             f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says may hold a value and is "
@@ -155,8 +160,16 @@ def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnecti
         ) from None
 
 
+def _about_query(error: duckdb.Error, query: str) -> str:
+    """What DuckDB says of a query, of which it may quote the query alone: other quotations are of the data."""
+    quotation = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
+    line = str(error).splitlines()[0]
+    shown_line = quotation.sub(lambda quoted: quoted[0] if quoted[0][1:-1] in query else "(not shown)", line)
+    return shown_line[:300]
+
+
 def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
-    is_text = {columns.id, columns.subject}
+    is_text = {columns.id, *columns.subjects}
     wanted = [
         f"{quoted(column)}{'::varchar' if column in is_text else ''} as {columns.inner(column)}"
         for column in columns.names
@@ -191,10 +204,8 @@ def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
 def _require(known: Collection[str], columns: Columns, where: str) -> None:
     for column in columns.names:
         if column not in known:
-            raise RequestError(
-                f"{where}: there is no column {name(column)}; the columns are {names(known)}; see params.yaml: "
-                "release.id_column, text_columns, subject_column, columns"
-            )
+            hint = "see params.yaml: release.id_column, text_columns, subject_column, columns"
+            raise NoColumn(where, column, known, hint)
 
 
 def quoted(column: str) -> str:

@@ -30,6 +30,7 @@ from distributed.security import Security
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.crash import short_report
 from lexveil.runtime.executor import starting_workers
 from lexveil.runtime.hashes import code_hash
 
@@ -101,7 +102,12 @@ def _call(name: str, item: PickledPayload, build: str) -> Any:
         )
     if name not in _opened:
         _opened[name] = _functions[name].open()
-    return _opened[name](item.open())
+    try:
+        return _opened[name](item.open())
+    except (LexveilError, ImportError):
+        raise
+    except Exception as error:  # workers log what it says, which may be a text
+        raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
 
 
 def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
@@ -111,8 +117,9 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
 
     Raises:
         RequestError: if the scheduler does not answer or has no workers, or a worker has other code.
-        LexveilError: if an item killed several workers, or the scheduler or all workers were lost. What ``function``
-            raises is raised here.
+        LexveilError: if an item killed several workers, or the scheduler or all workers were lost. A LexveilError of
+            ``function`` is raised here.
+        RuntimeError: with name and place of another exception of ``function``; what it says stays there.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
     with dask.config.set(QUIET), _connected(machine) as client:

@@ -17,6 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lexveil.errors import LexveilError
+from lexveil.runtime.crash import short_report
+
 PIPE = "LEXVEIL_EVENTS"  # environment variable: the path of the pipe
 LONGEST_MESSAGE = 2000  # characters of an error; the rest is in the log
 
@@ -82,8 +85,8 @@ def send(event: Event) -> None:
 
 
 def send_error(error: BaseException, exit_code: int = 1) -> None:
-    """Send why this process is about to end."""
-    message = " ".join(str(error).split())
+    """Send why this process is about to end; of an error that is not ours only where: its message may be a text."""
+    message = " ".join(str(error).split()) if isinstance(error, LexveilError) else short_report(error)
     send(ErrorEvent(type(error).__name__, message[:LONGEST_MESSAGE], exit_code))
 
 

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import TextIO
 
 from lexveil.errors import LexveilError
+from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import ProgressEvent, send, send_error
 
 
 def stage_main(main: Callable[[], None]) -> None:
     """Run a stage; a known error becomes one line on stderr and its exit code."""
     os.environ.setdefault("DO_NOT_TRACK", "1")  # no telemetry of libraries
+    hide_messages()
     try:
         main()
     except LexveilError as error:

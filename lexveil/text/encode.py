@@ -92,7 +92,7 @@ def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Encoded:
     """The n tokens of a batch of texts, in text order. It holds source text and must not leave the process.
 

@@ -2,7 +2,7 @@
 
 The stop words are function words only (articles, pronouns, auxiliaries, prepositions, conjunctions, and their
 contracted forms). Longer lists in common libraries hold words with content ("bill", "fire", "computer"), which would
-leave in clear.
+stay as they are.
 """
 
 from __future__ import annotations

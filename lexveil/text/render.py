@@ -69,6 +69,21 @@ def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequ
     return rendered
 
 
+def copied_layout(encoded: Encoded, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """What ``render_in_layout`` copies of each text: what stands between its tokens, and how each is capitalized."""
+    bounds, copied = encoded.offsets(), []
+    for i, text in enumerate(texts):
+        parts: list[str] = []
+        end = 0
+        for at in range(int(bounds[i]), int(bounds[i + 1])):
+            first = int(encoded.first_word[at])
+            start, stop = encoded.spans[first].tolist()
+            parts += [text[end:start], _capitals("ab", text[start:stop])]
+            end = int(encoded.spans[first + int(encoded.n_words[at]) - 1, 1])
+        copied.append((*parts, text[end:]))
+    return copied
+
+
 def _capitals(word: str, model: str) -> str:
     if len(model) > 1 and model.isupper():
         return word.upper()

@@ -4,7 +4,7 @@
 -- releases  budget, cap and reserved_seq are null until something is reserved; cap is null if there was none
 -- files     what a release writes: partial is where, final is where it goes, null until it is written
 -- spends    what each subject pays for a release; none of a release that was aborted
--- balances  what each subject has spent in all: the sum of its spends; none of who has none
+-- balances  what each subject has spent in all: the sum of its spends; none of who has none; mac is its keyed hash
 -- names     keys in clear, only in a ledger of plain keys
 create table meta (name text primary key, value text not null) without rowid;
 create table entries (
@@ -20,7 +20,9 @@ create index entries_of_release on entries (release);
 create table releases (
     number integer primary key,
     id text not null unique,
-    state text not null check (state in ('open', 'reserved', 'written', 'committed', 'aborted')),
+    state text not null check (
+        state in ('open', 'reserved', 'spent', 'written', 'committed', 'aborted', 'failed')
+    ),
     budget integer,
     cap integer,
     reserved_seq integer
@@ -38,5 +40,10 @@ create table spends (
     nano integer not null check (nano > 0),
     primary key (release, subject)
 ) without rowid;
-create table balances (subject blob primary key, nano integer not null check (nano >= 0)) without rowid;
+create index spends_of_subject on spends (subject, nano);
+create table balances (
+    subject blob primary key,
+    nano integer not null check (nano >= 0),
+    mac blob not null
+) without rowid;
 create table names (subject blob primary key, key text not null) without rowid;

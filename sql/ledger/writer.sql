@@ -9,4 +9,4 @@ inner join releases on releases.number = files.release
 where
     files.partial = $partial
     and files.release <> $release
-    and releases.state in ('open', 'reserved', 'written')
+    and releases.state in ('open', 'reserved', 'spent', 'written')

@@ -2,10 +2,11 @@
 --
 -- reads    archived (every column of the releases' files, filename, file_row_number)
 --          marks (release, place, state): of sql/release/index.sql
+-- params   $stamp, $is_stamped: only of releases whose name holds the stamp, or only of the others
 -- key      the documents' id
 -- ordered  by release and place
 select archived.* exclude (filename, file_row_number)
 from archived
 join marks on marks.release = parse_path(archived.filename)[-2] and marks.place = archived.file_row_number
-where marks.state = 'current'
+where marks.state = 'current' and contains(marks.release, $stamp) = $is_stamped
 order by marks.release, marks.place

@@ -1,7 +1,8 @@
--- What went into each document of a release that is about to appear, what came out, and what does not add up.
+-- What came out of each document of a release that is about to appear, and what does not add up: by the output and by what
+-- is disclosed of every token, its fate and its epsilon, and by nothing else.
 --
--- reads    inputs (row, id, text), outputs (id, text): texts of all text columns, a line each; row from 1
---          tokens (row, class, epsilon, action): one row per token
+-- reads    outputs (row, text): texts of all text columns, a line each; row from 1, null where it was not asked for
+--          tokens (row, epsilon): one row per token
 -- params   $budget of each document, $spent_most, $spent_mean: what the record says
 --          $emails, $phones, $numbers, $handles, $urls: patterns (RE2) that no output may match
 -- key      row
@@ -12,41 +13,32 @@ with accounts as (
     select
         row,
         count(*) as n_tokens,
-        count(*) filter (action = 'kept') as n_kept,
-        count(*) filter (class <> 'punctuation') as n_words,
-        count(*) filter (class = 'oov') as n_unknown,
         sum(epsilon) as epsilon_spent
     from tokens
     group by row
 ),
 documents as (
     select
-        inputs.row,
+        outputs.row,
         coalesce(outputs.text, '') as text,
-        len(regexp_extract_all(coalesce(inputs.text, ''), '[\p{L}\p{N}]+')) as n_words_in,
         len(regexp_extract_all(coalesce(outputs.text, ''), '[\p{L}\p{N}]+')) as n_words_out,
         coalesce(n_tokens, 0) as n_tokens,
-        coalesce(n_kept, 0) as n_kept,
-        coalesce(n_words, 0) as n_words,
-        coalesce(n_unknown, 0) as n_unknown,
         coalesce(epsilon_spent, 0) as epsilon_spent
     from outputs
-    join inputs using (id)
-    left join accounts on accounts.row = inputs.row
+    left join accounts on accounts.row = outputs.row
+    where outputs.row is not null
 )
 select
     row,
-    n_words_in,
+    n_tokens,
     n_words_out,
     epsilon_spent,
-    n_words_out / greatest(n_words_in, 1) as length_ratio,
+    n_words_out / greatest(n_tokens, 1) as length_ratio,
     (epsilon_spent - $budget) / greatest($budget, 1) as epsilon_overrun,
     abs(max(epsilon_spent) over () - $spent_most) / greatest($spent_most, 1) as most_gap,
     abs(avg(epsilon_spent) over () - $spent_mean) / greatest($spent_mean, 1) as mean_gap,
     (select count(*) from tokens where row not in (select row from documents)) as n_stray_tokens,
-    (select count(*) from outputs) - count(*) over () as n_stray,
-    1 - sum(n_unknown) over () / greatest(sum(n_words) over (), 1) as coverage,
-    sum(n_kept) over () / greatest(sum(n_tokens) over (), 1) as unprotected_share,
+    (select count(*) from outputs where row is null) as n_stray,
     len(regexp_extract_all(text, $emails)) as n_emails,
     len(regexp_extract_all(text, $phones)) as n_phones,
     len(regexp_extract_all(text, $numbers)) as n_numbers,

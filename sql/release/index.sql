@@ -1,11 +1,11 @@
 -- Every version of every document that was released, and which of them is to be seen.
 --
--- reads    ids (release, row, document, content, version): row from 1, of the release's private input
+-- reads    ids (release, row, document, content, version, published): row from 1, of the release's private input
 --          gone (document)
 -- key      (release, row)
 -- ordered  by key; names of releases begin with their time
 --
--- place is the row's number in the release's file, from 0; null where it was taken out of it.
+-- published is the id that is published. place is the row's number in the release's file, from 0; null where it was taken out of it.
 with versions as (
     select ids.*, gone.document is not null as is_gone
     from ids
@@ -16,6 +16,7 @@ select
     row,
     document,
     version,
+    published,
     case
         when is_gone then 'withdrawn'
         when version < max(version) over (partition by document) then 'superseded'

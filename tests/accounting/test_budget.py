@@ -1,11 +1,14 @@
 """Budgets by hand (CLMLDP Figure 1 and Table 8), and their invariants."""
 
+from fractions import Fraction
+from math import inf
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import Action, Policy, document_budget, epsilon_per_token
+from lexveil.accounting.budgets import Action, DocumentBudget, Policy, document_budget, epsilon_per_token
 from lexveil.errors import ParameterError
 
 PERTURBED, KEPT, DROPPED, SAMPLED = Action
@@ -40,6 +43,53 @@ def test_no_text_spends_more_than_its_budget(counts: list[tuple[int, int]], budg
     full = (n > 0) & ((words == n) | (strategy != "S2"))
     assert spent[full] == pytest.approx(np.full(full.sum(), budget))
     assert (spent[(words > n) & (strategy == "S2")] < budget).all()
+
+
+STRATEGIES = st.sampled_from(["S1", "S2", "S3", "S4"])
+BUDGETS = st.floats(1e-9, 1e9) | st.integers(1, 10**6).map(float)
+
+
+@given(st.integers(1, 10**6) | st.integers(1, 40), st.integers(0, 10**6), BUDGETS, STRATEGIES)
+@example(n=10**6, extra=0, budget=0.1, strategy="S3")
+@example(n=3, extra=0, budget=0.3, strategy="S1")  # 0.3 / 3 rounds up
+def test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget(
+    n: int, extra: int, budget: float, strategy: str
+) -> None:
+    words = n + min(extra, 2 * n)
+    (epsilon,) = epsilon_per_token(strategy, budget, np.array([n]), np.array([words])).tolist()
+    exact = n * Fraction(epsilon)
+    assert exact <= Fraction(budget)
+    assert n * epsilon == exact and float(exact) == exact  # every partial sum has fewer bits still
+    parts = words if strategy == "S2" else n
+    assert epsilon == pytest.approx(budget / parts, rel=2**-30) and epsilon <= Fraction(budget) / parts
+
+
+def test_sums_in_float64_are_exact_in_any_order() -> None:
+    (epsilon,) = epsilon_per_token("S3", 0.1, np.array([10**6]), np.array([10**6])).tolist()
+    values = np.full(10**6, epsilon)
+    exact = 10**6 * Fraction(epsilon)
+    assert float(np.cumsum(values)[-1]) == float(values.sum()) == exact
+
+
+@given(st.integers(1, 10**6), BUDGETS, st.floats(1e-9, 1e9), STRATEGIES)
+def test_no_token_gets_more_than_the_limit(n: int, budget: float, cap: float, strategy: str) -> None:
+    (epsilon,) = epsilon_per_token(strategy, budget, np.array([n]), np.array([n]), cap).tolist()
+    assert 0 < epsilon <= cap and n * Fraction(epsilon) <= Fraction(budget)
+    assert epsilon == pytest.approx(min(cap, budget / n), rel=2**-30)
+
+
+@pytest.mark.parametrize(
+    ("given", "total", "cap"),
+    [
+        ({"base_epsilon": 2.0, "total": None, "average_words": 20.0, "cap": None}, 40.0, 4.0),
+        ({"base_epsilon": None, "total": 30.0, "average_words": 20.0, "cap": None}, 30.0, 3.0),
+        ({"base_epsilon": None, "total": 30.0, "average_words": None, "cap": 0.5}, 30.0, 0.5),
+        ({"base_epsilon": 2.0, "total": None, "average_words": 20.0, "cap": inf}, 40.0, inf),
+    ],
+)
+def test_the_limit_of_a_token_is_twice_the_base_epsilon(given: dict[str, float], total: float, cap: float) -> None:
+    budget = DocumentBudget.of(**given)
+    assert (budget.total, budget.cap) == (total, cap)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])

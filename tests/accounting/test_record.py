@@ -1,20 +1,22 @@
-"""A guarantee is printed only where its proof holds for what was run."""
+"""A record states what the measurement that ran states, and a person reads it."""
 
 import pytest
 
 from lexveil.accounting.budgets import Policy
-from lexveil.accounting.guarantee import Claim, guarantee
-from lexveil.accounting.record import Counts, PrivacyRecord, RunFacts, record
+from lexveil.accounting.record import Configuration, Counts, PrivacyRecord, RunFacts, record
 from lexveil.accounting.statement import statement
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.measured import guarantee_of
+from tests.accounting.toy_measurements import POLICY, measured, settings_of, toy
 
-SAFE = Policy("perturb", "keep", "sample")
-COUNTS = dict(n_texts=2, n_tokens_in=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=3, share_unchanged=0.5)
+COUNTS = dict(n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=3)
 
 
 def recorded(mechanism: str, mode: str, counts: dict[str, float], parameters: dict[str, float]) -> PrivacyRecord:
+    settings, kernel = settings_of(mechanism, seed=None if mode == "release" else 1), toy(mechanism)
     facts = RunFacts(
-        claim=Claim(mechanism=mechanism, strategy="S3", policy=SAFE, mode=mode),
+        configuration=Configuration(mechanism, "S3", POLICY, mode, no_proof=kernel.no_guarantee),
+        guarantee=guarantee_of(measured(mechanism, seed=settings.seed), settings, kernel, None),
         base_epsilon=1.0,
         budgets={"input": 12.0},
         counts=Counts(**counts),
@@ -25,58 +27,24 @@ def recorded(mechanism: str, mode: str, counts: dict[str, float], parameters: di
     return record(facts)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "mode", "claimed"),
-    [
-        ("madlib", "release", True),
-        ("madlib", "experiment", False),
-        ("madlib", "anything", False),
-        ("none", "release", False),
-    ],
-)
-def test_only_a_release_claims(mechanism: str, mode: str, claimed: bool) -> None:
-    formula = guarantee(Claim(mechanism=mechanism, strategy="S3", policy=SAFE, mode=mode)).formula
-    assert (formula != "none") is claimed
-
-
-@pytest.mark.parametrize("mode", ["release", "experiment"])
-def test_a_mechanism_without_a_proof_claims_nothing(mode: str) -> None:
-    made = guarantee(
-        Claim(mechanism="vickrey", strategy="S3", policy=SAFE, mode=mode, no_proof="the input is left out")
-    )
-    assert made.formula == "none" and made.because[0] == "the input is left out"
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
     made = recorded(mechanism, "release", COUNTS, {"beta": 0.1})
-    assert made.metric == MECHANISMS[mechanism].metric and made.metric in made.guarantee.statement
-    assert made.parameters == {"beta": 0.1} and "exp(" in made.guarantee.formula
-
-
-@pytest.mark.parametrize(
-    ("strategy", "policy", "keep_layout", "said"),
-    [
-        ("S3", Policy("keep", "keep", "sample"), False, "what is kept (stop words, punctuation) leaves in clear"),
-        ("S3", Policy("perturb", "perturb", "keep"), False, "what is kept (unknown words) leaves in clear"),
-        ("S3", SAFE, True, "layout is unprotected"),
-        ("S2", SAFE, False, "same number of words in their perturbed tokens"),
-    ],
-)
-def test_conditions_name_what_is_not_protected(strategy: str, policy: Policy, keep_layout: bool, said: str) -> None:
-    because = guarantee(Claim(mechanism="madlib", strategy=strategy, policy=policy, keep_layout=keep_layout)).because
-    assert any(said in line for line in because)
-    plain = guarantee(Claim(mechanism="madlib", strategy="S3", policy=Policy("perturb", "perturb", "sample"))).because
-    assert not any(said in line for line in plain)
+    assert made.metric == MECHANISMS[mechanism].metric and made.parameters == {"beta": 0.1}
+    if made.no_proof is None:
+        assert made.metric in made.guarantee.statement and "exp(" in made.guarantee.formula
+    else:
+        assert made.guarantee.formula == "none" and made.no_proof in made.guarantee.statement
 
 
 @pytest.mark.parametrize("mode", ["release", "experiment"])
 def test_the_statement_says_what_matters(mode: str) -> None:
     made = recorded("madlib", mode, COUNTS, {})
     text = "\n".join(statement(made))
-    assert "6 perturbed (50.0% came out unchanged)" in text and "3 unprotected" in text
+    assert "6 perturbed" in text and "3 unprotected" in text and "unchanged" not in text
     assert ("guarantee: none" in text) is (mode == "experiment")
     assert "seed" not in made.to_dict()
+    assert ("Not covered: the text itself decides" in text) is (mode == "release")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +52,6 @@ def test_the_statement_says_what_matters(mode: str) -> None:
     [
         ({}, None),
         ({"n_kept": 4}, "40% of all tokens are unprotected"),
-        ({"share_unchanged": 0.9}, "90% of the perturbed tokens"),
     ],
 )
 def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], said: str | None) -> None:
@@ -94,7 +61,7 @@ def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], 
     assert said is None or said in cautions[0]
 
 
-@pytest.mark.parametrize(("given", "said"), [(True, "tells nothing"), (False, "average length")])
-def test_a_given_budget_tells_nothing(given: bool, said: str) -> None:
-    because = guarantee(Claim(mechanism="tem", strategy="S3", policy=SAFE, given_budget=given)).because
-    assert any(said in line for line in because)
+def test_policy_is_recorded_as_it_was_resolved() -> None:
+    made = recorded("madlib", "release", COUNTS, {})
+    assert made.policy.model_dump() == {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}
+    assert Policy(**made.policy.model_dump()) == POLICY

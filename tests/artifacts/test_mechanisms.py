@@ -71,7 +71,7 @@ def test_release(listed: Path, tmp_path: Path, mechanism: str) -> None:
     text = "the government said the fire services in new south wales were there"
     source.write_text("".join(json.dumps({"text": text}) + "\n" for _ in range(4)))
     how: dict[str, Any] = {"mechanism": mechanism, "strategy": "S3", "epsilon": 2.0}
-    record = privatize_file(source, tmp_path / "a.jsonl", **how)
+    record = privatize_file(source, tmp_path / "a.jsonl", **how).record
     privatize_file(source, tmp_path / "b.jsonl", **how)
     assert (tmp_path / "a.jsonl").read_bytes() != (tmp_path / "b.jsonl").read_bytes()
     assert "exp(" in record.guarantee.formula and record.metric in record.guarantee.statement
@@ -90,8 +90,11 @@ def test_what_has_no_proof_says_so(listed: Path, tmp_path: Path, monkeypatch: py
     record = read_json(tmp_path / "run" / "record.json", "privatize")
     assert "exclude_input" in record["no_proof"] and "exclude_input" in record["guarantee"]["because"][0]
     (tmp_path / "in.txt").write_text("the government said no\n")
-    release = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", mechanism="vickrey", strategy="S3", epsilon=9.0)
-    assert release.guarantee.formula == "none"
+    how: dict[str, Any] = {"mechanism": "vickrey", "strategy": "S3", "epsilon": 9.0}
+    with pytest.raises(LexveilError, match="no guarantee can be given"):
+        privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", **how)
+    release = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", without_guarantee=True, **how).record
+    assert release.guarantee.formula == "none" and release.without_guarantee
 
 
 def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +103,8 @@ def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: p
     privatize("madlib", "S3", 20.0, tmp_path / "run")
     plain, remapped = (read_json(tmp_path / run / "record.json", "privatize") for run in ("plain", "run"))
     assert "rank_remap" not in plain["parameters"] and remapped["parameters"]["rank_remap"]["c"] == 0.01
-    assert remapped["counts"]["share_unchanged"] != plain["counts"]["share_unchanged"]
+    counts = [read_json(tmp_path / run / "metrics.json", "privatize") for run in ("plain", "run")]
+    assert counts[0]["share_unchanged"] != counts[1]["share_unchanged"]
 
 
 @pytest.mark.parametrize("segmentation", sorted(set(SEGMENTATION_OF.values())))

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, lambertw
 
-from lexveil.auditing.exact import ExactResult, distances_of, exact_audit
-from lexveil.auditing.sampled import SampledResult, kernel_sampler, sampled_audit
+from lexveil.auditing.distances import Distances, euclidean, mahalanobis, on_lists
+from lexveil.auditing.exact import ExactResult, exact_audit
+from lexveil.auditing.sampled import SampledResult, Sampler, sampled_audit
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, Vectors
 
 Law = Callable[[Floats, float], Floats]
 
@@ -236,6 +237,50 @@ class SameNoiseForEveryToken(Madlib):
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         one = super().noise(np.ones(1), rng)
         return one / epsilon[:, None]
+
+
+# --- their metric, and draws of them --------------------------------------------------------------
+
+
+def distances_of(mechanism: Any) -> Distances:
+    """The metric of a mechanism's claim, measured by the audit's own means where the mechanism is no ``Table``."""
+    if isinstance(mechanism, Table):
+        return lambda first, second: mechanism.distances[np.ix_(first, second)]
+    if hasattr(mechanism, "orders"):
+        return on_lists(mechanism.orders)
+    if hasattr(mechanism, "lambda_"):
+        return mahalanobis(mechanism.vectors, mechanism.lambda_)
+    return euclidean(mechanism.vectors if hasattr(mechanism, "vectors") else mechanism.inner.vectors)
+
+
+def toy_vectors(shape: str, epsilon: float) -> Vectors:
+    """Eight words on a line or twelve in a plane, the nearest two half a unit of 1/ε apart."""
+    if shape == "line":
+        places = np.cumsum([0.0, 1.0, 1.0, 2.0, 1.4, 1.0, 1.6, 1.0])[:, None]
+    else:
+        angle = np.arange(12) * 2.399963  # the golden angle spreads them
+        places = np.sqrt(np.arange(12) + 0.5)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    smallest = gaps[~np.eye(len(places), dtype=bool)].min()
+    return np.asarray(places * (0.5 / epsilon / smallest), dtype=np.float32)
+
+
+def kernel_sampler(
+    mechanism: Any, ids: Ids, epsilon: float, generator: Callable[[str, int], np.random.Generator]
+) -> Sampler:
+    """Draw from the mechanism itself; ``generator(stage, input)`` gives the stream of one input at one stage."""
+
+    def sample(number: int, n: int, stage: str) -> Ids:
+        rng = generator(stage, number)
+        out = np.empty(n, dtype=np.int64)
+        for start in range(0, n, 4096):
+            size = min(4096, n - start)
+            budgets = np.full(size, epsilon)
+            same = np.full(size, ids[number], dtype=np.int64)
+            out[start : start + size] = mechanism.replace(same, budgets, mechanism.noise(budgets, rng))
+        return out
+
+    return sample
 
 
 # --- audits of them -------------------------------------------------------------------------------

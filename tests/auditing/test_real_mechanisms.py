@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_toys import SAMPLES, sampled
+from audit_toys import SAMPLES, distances_of, sampled, toy_vectors
 
-from lexveil.auditing.exact import distances_of, exact_audit
-from lexveil.auditing.texts import toy_vectors
+from lexveil.auditing.exact import exact_audit
 from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.madlib import Madlib
@@ -82,6 +81,9 @@ class HalfNoise:
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.name, self.metric, self.guarantee = inner, "half", inner.metric, "claimed wrongly"
+        for own in ("orders", "lambda_", "vectors"):
+            if hasattr(inner, own):
+                setattr(self, own, getattr(inner, own))
 
     def noise(self, epsilon: Any, rng: np.random.Generator) -> Any:
         return self.inner.noise(2 * epsilon, rng)

@@ -18,7 +18,7 @@ from audit_toys import (
     Vickrey,
     WrongScale,
     WrongShape,
-    cloud,
+    distances_of,
     exact,
     fixed,
     geometric,
@@ -27,12 +27,11 @@ from audit_toys import (
     tem,
     tem_ball_missing,
     tem_bottom,
+    toy_vectors,
 )
 from scipy.stats import binom
 
-from lexveil.auditing.exact import distances_of
-from lexveil.auditing.sampled import loss_bound, noise_reused, power_at, sampled_audit
-from lexveil.auditing.texts import toy_vectors
+from lexveil.auditing.sampled import loss_bound, power_at, sampled_audit
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
@@ -260,22 +259,3 @@ def test_the_same_audit_twice() -> None:
 def test_bad_requests(samples: int, confidence: float) -> None:
     with pytest.raises(ParameterError):
         sampled_audit(coins([0.5, 0.5], 1, 0), np.ones((2, 2)), 1.0, samples, confidence)
-
-
-def test_a_metric_must_be_known() -> None:
-    class Odd:
-        name, metric, guarantee = "odd", "something else", "none"
-        vectors = words("line", 1.0)
-
-    with pytest.raises(ParameterError, match="no method `distance`"):
-        distances_of(Odd())  # type: ignore[arg-type]
-    own = Table(cloud(5, 2, 1), tem)
-    assert (distances_of(own)(np.arange(5), np.arange(3)) == own.distances[:, :3]).all()
-
-
-def test_noise_used_twice() -> None:
-    rng = np.random.default_rng(1)
-    one, other = rng.standard_normal((2, 64, 3))
-    assert not noise_reused([one, other])
-    assert noise_reused([one, other, one.copy()])
-    assert not noise_reused([np.empty((0, 3)), np.empty((0, 3))])

@@ -227,6 +227,15 @@ def test_a_writer_overtaken_by_another_still_leaves_a_complete_index(tmp_path):
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "mine other"
 
 
+def test_results_torn_by_a_power_cut_end_no_release(tmp_path):
+    docs = DataDocs(tmp_path)
+    for name, content in (("torn", b'{"name": "to'), ("zeros", bytes(512))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_bytes(content)
+    docs.put("mine", {"results.json": '{"name": "mine"}'}, lambda results: " ".join(one["name"] for one in results))
+    assert (tmp_path / "index.html").read_text(encoding="utf-8") == "mine"
+
+
 def test_an_unknown_page_is_rebuilt_from_harmless_parts():
     page = """<html><head><script>a()</script><link href="https://x/y.css"></head><body onload="b()">
       <nav><ul><li>menu</ul></nav><p class="x" style="background:url(https://x/z)">1 &lt; 2<br><img src="https://x/i">

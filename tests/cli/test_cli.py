@@ -182,7 +182,7 @@ def test_privatize_hands_on_what_was_asked(
 
     def privatize_file(source: object, target: object, **options: object) -> types.SimpleNamespace:
         asked.update(options, source=source, target=target)
-        return types.SimpleNamespace(to_dict=lambda: {"n_documents": 3})
+        return types.SimpleNamespace(record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None)
 
     monkeypatch.setitem(
         sys.modules, "lexveil.privatization.file_adapter", types.SimpleNamespace(privatize_file=privatize_file)

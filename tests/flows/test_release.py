@@ -60,8 +60,8 @@ def test_what_it_did_is_an_artifact(on: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_fails_says_why(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = "from lexveil.runtime.events import send_error; "
-    code += "send_error(ValueError('releases/x: 2 documents hold what looks like a number')); raise SystemExit(1)"
+    code = "from lexveil.errors import CheckFailed; from lexveil.runtime.events import send_error; "
+    code += "send_error(CheckFailed('releases/x: 2 documents hold what looks like a number')); raise SystemExit(1)"
     stand_in(monkeypatch, code)
     state = release_flow.release(return_state=True)
     assert state.message == "release: releases/x: 2 documents hold what looks like a number"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -16,7 +17,7 @@ from flows import audit as audit_flow
 from flows import build as build_flow
 from flows.data_bootstrap import DataUnreachable
 from flows.process import Command
-from lexveil.config import load_params
+from lexveil.config import load_params, parse_params
 from lexveil.errors import RequestError
 from lexveil.runtime.events import ErrorEvent
 
@@ -90,10 +91,11 @@ def test_a_failed_stage_is_not_tried_again(built: Project, prefect_server: str) 
 # Stands for `lexveil audit`: writes a result as lexveil.auditing.audit does, or ends with an error.
 STAND_IN = """
 import json, sys, time
+from lexveil.errors import RequestError
 from lexveil.runtime.events import send_error
 mechanism, strategy, epsilon, out = sys.argv[1:]
 if mechanism == "vickrey":
-    send_error(ValueError("--mechanism vickrey: there is no such space"), 2)
+    send_error(RequestError("--mechanism vickrey: there is no such space"), 2)
     sys.exit(2)
 if mechanism == "mahalanobis":
     time.sleep(600)
@@ -143,6 +145,21 @@ def test_the_grid_is_audited_and_the_report_is_an_artifact(stand_in: None) -> No
         }
         for strategy in ("S1", "S2")
     ]
+
+
+@pytest.mark.parametrize(
+    ("release", "audited"),
+    [
+        ({}, []),
+        ({"source": "inbox", "mechanism": "tem", "strategy": "S3", "epsilon": 2.5}, [("tem", "S3", 2.5)]),
+        ({"sql": "select 1", "document_budget": 60.0, "average_words": 20.0}, [("tem", "S3", 3.0)]),
+    ],
+)
+def test_what_the_nightly_release_runs_is_audited(
+    release: dict[str, Any], audited: list[tuple[str, str, float]]
+) -> None:
+    """At its base epsilon, also where its document budget is given."""
+    assert audit_flow.released(parse_params({"seed": 1, "release": release})) == audited
 
 
 def test_a_violated_claim_fails_the_run_after_all_audits(stand_in: None) -> None:

@@ -15,7 +15,7 @@ def asked(
     release: Transaction, *subjects: str, budget: float = 1.0, cap: float | None = None, **more: str
 ) -> Reservation:
     """Ask for one whole document of each subject, in order, and reserve."""
-    release.request(subjects, np.ones(len(subjects)))
+    release.request(subjects, np.full(len(subjects), budget))
     return release.reserve(budget, cap, **more)
 
 
@@ -23,6 +23,7 @@ def spend(ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None
     """A whole release, to standard output."""
     with ledger.begin({"test": True}) as release:
         reserved = asked(release, *subjects, budget=budget, cap=cap)
+        release.spend()
         release.commit()
     return reserved
 

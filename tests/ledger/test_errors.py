@@ -53,7 +53,7 @@ def test_an_empty_file(used: Path) -> None:
 
 def test_a_later_form(used: Path) -> None:
     con = sqlite3.connect(used / "ledger.sqlite")
-    con.execute("pragma user_version = 2")
+    con.execute("pragma user_version = 3")
     con.close()
     with pytest.raises(RequestError, match="written by a later Lexveil"):
         Ledger.open(used)
@@ -186,3 +186,17 @@ def test_who_only_reads_makes_writers_wait_and_not_fail(used: Path) -> None:
             spend(ledger, "ben")
         other.close()
         assert spend(ledger, "ben").n_withheld == 0
+
+
+def test_an_entry_of_a_damaged_disk(used: Path, tmp_path: Path) -> None:
+    """An index that outlives its rows gives entries of nothing: the chain was changed, and that is said."""
+    with Ledger.open(used, anchor=tmp_path / "anchor") as ledger:
+        con = ledger.database.con
+        con.execute("pragma writable_schema = on")
+        con.execute("update sqlite_master set sql = replace(sql, ' not null', '') where name = 'entries'")
+    con = sqlite3.connect(used / "ledger.sqlite")
+    con.execute("update entries set previous = null where seq = (select max(seq) from entries)")
+    con.commit()
+    con.close()
+    with Ledger.open(used, anchor=tmp_path / "anchor") as ledger:
+        assert ledger.refusal is not None and "was changed" in ledger.refusal

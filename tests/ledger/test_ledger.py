@@ -44,21 +44,25 @@ def test_what_comes_after_a_withheld_document_is_withheld_too(ledger: Ledger) ->
     with ledger.begin({}) as release:
         release.request(["ana", "ana"], np.array([1.0, 2.0]))
         release.request(["ana", "ana", "ben"], np.array([1.0, 0.0, 0.0]))
-        reserved = release.reserve(1.0, 2.0)
+        reserved = release.reserve(2.0, 2.0)
         assert reserved.withheld(0, 5).tolist() == [False, True, True, True, False]
         assert reserved.withheld(1, 3).tolist() == [True, True]
+        release.spend()
         release.commit()
     assert ledger.database.rows("select count(*) from spends") == [(1,)]  # ben pays nothing
 
 
 @pytest.mark.parametrize(
-    ("share", "budget", "nano"),
-    [(1.0, 3.0, 3 * NANO), (1 / 3, 1.0, 333_333_334), (0.5, 1e-9, 1), (1e-3, 1e-9, 1), (0.0, 5.0, 0)],
-)
-def test_amounts_are_rounded_up(ledger: Ledger, share: float, budget: float, nano: int) -> None:
+    ("epsilon", "budget", "nano"),
+    [(3.0, 3.0, 3 * NANO), (1 / 3, 1.0, 333_333_334), (0.1, 0.1, 10**8), (0.1, 1.0, 10**8 + 1), (5e-10, 1.0, 1),
+     (1e-12, 1e-9, 1), (0.0, 5.0, 0), (np.nextafter(2.0, 3.0), 3.0, 2 * NANO + 1)],
+)  # fmt: skip
+def test_amounts_are_rounded_up(ledger: Ledger, epsilon: float, budget: float, nano: int) -> None:
+    """What is exactly 0.1 in binary is more than 0.1; but a budget is what its decimal says."""
     with ledger.begin({}) as release:
-        release.request(["ana"], np.array([share]))
+        release.request(["ana"], np.array([epsilon]))
         assert release.reserve(budget, None).total == nano
+        release.spend()
         release.commit()
     assert balance(ledger, "ana") == nano
 
@@ -88,6 +92,7 @@ def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
 def test_refuse_lets_pass_what_fits(ledger: Ledger) -> None:
     with ledger.begin({}) as release:
         assert asked(release, "ana", "ben", cap=1.0, on_exhausted="refuse").n_withheld == 0
+        release.spend()
         release.commit()
     assert balance(ledger, "ben") == NANO
 
@@ -110,6 +115,7 @@ def test_files_are_published_with_their_records(ledger: Ledger, tmp_path: Path) 
         assert release.head == reserved.head
         for partial in partials:
             partial.write_text(partial.name)
+        release.spend()
         release.written([(partial, tmp_path / partial.name[1:], sha(partial.name)) for partial in partials])
         assert states(ledger) == ["written"] and not (tmp_path / "a").exists()
         release.publish()
@@ -128,7 +134,7 @@ def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> N
         raise KeyError("a text that is secret")
     assert not partial.exists() and balance(ledger, "ana") == 0
     ((payload,),) = ledger.database.rows("select payload from entries where kind = 'aborted'")
-    assert payload == '{"because":"KeyError"}'
+    assert payload == '{"balances":0,"because":"KeyError"}'
 
 
 def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_path: Path) -> None:
@@ -136,6 +142,7 @@ def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_pa
     with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
         asked(release, "ana")
         partial.write_text("all")
+        release.spend()
         release.written([(partial, final, sha("all"))])
         raise KeyError
     assert states(ledger) == ["written"] and balance(ledger, "ana") == NANO
@@ -147,16 +154,49 @@ def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_pa
 def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledger: Ledger) -> None:
     with pytest.raises(KeyboardInterrupt), ledger.begin({}) as release:
         asked(release, "ana")
+        release.spend()
         release.commit()
-        release.state = "reserved"  # as if Ctrl-C had come right after the transaction
+        release.state = "spent"  # as if Ctrl-C had come right after the transaction
         raise KeyboardInterrupt
     assert states(ledger) == ["committed"] and balance(ledger, "ana") == NANO
 
 
-@pytest.mark.parametrize("call", ["commit", "publish", "written"])
+@pytest.mark.parametrize("call", ["commit", "written"])
+def test_nothing_leaves_before_it_is_spent(ledger: Ledger, call: str) -> None:
+    with pytest.raises(RequestError, match="is reserved"), ledger.begin({}) as release:
+        asked(release, "ana")
+        release.written([]) if call == "written" else release.commit()
+    assert states(ledger) == ["aborted"] and balance(ledger, "ana") == 0
+
+
+def test_what_is_spent_is_never_given_back(ledger: Ledger, tmp_path: Path) -> None:
+    """A gate that refuses after the noise, again and again: the cap ends it."""
+    partial = tmp_path / ".out"
+    for _ in range(2):
+        with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
+            asked(release, "ana", cap=2.0)
+            release.spend()
+            partial.write_text("noise")
+            raise KeyError
+        assert release.state == "failed" and not partial.exists()
+    assert states(ledger) == ["failed"] * 2 and balance(ledger, "ana") == 2 * NANO
+    assert spend(ledger, "ana", cap=2.0).n_withheld == 1
+    assert ledger.database.rows("select count(*) from files") == [(0,)]
+    assert verify(ledger.folder).holds
+
+
+def test_a_document_never_costs_more_than_its_budget(ledger: Ledger) -> None:
+    with pytest.raises(ParameterError, match="more than its budget"), ledger.begin({}) as release:
+        release.request(["ana"], np.array([np.nextafter(0.5, 1.0)]))
+        release.reserve(0.5, None)
+    assert states(ledger) == ["aborted"]
+
+
+@pytest.mark.parametrize("call", ["spend", "commit", "publish", "written"])
 def test_nothing_leaves_before_it_is_reserved(ledger: Ledger, call: str) -> None:
     with pytest.raises(RequestError, match="is open"), ledger.begin({}) as release:
         release.request(["ana"], np.ones(1))
+        release.spend()
         release.written([]) if call == "written" else getattr(release, call)()
     assert states(ledger) == ["aborted"]
 
@@ -166,6 +206,7 @@ def test_a_file_that_was_not_announced_is_refused(ledger: Ledger, tmp_path: Path
     (tmp_path / "p").write_text("x")
     with pytest.raises(ParameterError, match="neither to begin nor to reserve"), ledger.begin({}) as release:
         asked(release, "ana")
+        release.spend()
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
 
 
@@ -183,23 +224,26 @@ def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> No
         pass
 
 
-def test_what_cannot_be_renamed_is_refused_before_it_is_paid_for_good(ledger: Ledger, tmp_path: Path) -> None:
+def test_what_cannot_be_renamed_is_refused_and_stays_paid(ledger: Ledger, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for final, said in (("folder", "is a folder"), ("absent/f", "cannot be published")):
         with pytest.raises(RequestError, match=said), ledger.begin({}, [tmp_path / "p"]) as release:
             asked(release, "ana")
             (tmp_path / "p").write_text("x")
+            release.spend()
             release.written([(tmp_path / "p", tmp_path / final, sha("x"))])
     with pytest.raises(RequestError, match="cannot be published"), ledger.begin({}, [tmp_path / "p"]) as release:
         asked(release, "ana")
+        release.spend()
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
-    assert states(ledger) == ["aborted"] * 3 and balance(ledger, "ana") == 0
+    assert states(ledger) == ["failed"] * 3 and balance(ledger, "ana") == 3 * NANO
 
 
 def test_what_somebody_removes_before_it_is_published_is_said(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="f: missing: somebody removed"), ledger.begin({}, [tmp_path / "p"]) as one:
         asked(one, "ana")
         (tmp_path / "p").write_text("x")
+        one.spend()
         one.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
         (tmp_path / "p").unlink()
         one.publish()
@@ -207,26 +251,27 @@ def test_what_somebody_removes_before_it_is_published_is_said(ledger: Ledger, tm
 
 
 @pytest.mark.parametrize(
-    ("subjects", "shares", "message"),
+    ("subjects", "epsilon", "message"),
     [
         (["ana", ""], [1, 1], "document 2 has no subject: an empty text"),
         (["ana", None], [1, 1], "document 2 has no subject: not a text"),
         ([7], [1], "document 1 has no subject"),
-        (["ana"], [-1], "shares"),
-        (["ana"], [float("nan")], "shares"),
-        (["ana"], [float("inf")], "shares"),
-        (["ana"], [1, 1], "shares"),
+        (["ana"], [-1], "epsilon"),
+        (["ana"], [float("nan")], "epsilon"),
+        (["ana"], [float("inf")], "epsilon"),
+        (["ana"], [1, 1], "epsilon"),
     ],
 )
-def test_wrong_requests(ledger: Ledger, subjects: list[str], shares: list[float], message: str) -> None:
+def test_wrong_requests(ledger: Ledger, subjects: list[str], epsilon: list[float], message: str) -> None:
     with pytest.raises(RequestError, match=message), ledger.begin({}) as release:
-        release.request(subjects, np.array(shares, dtype=float))
+        release.request(subjects, np.array(epsilon, dtype=float))
 
 
 @pytest.mark.parametrize(("budget", "cap"), [(0.0, 1.0), (-1.0, 1.0), (float("nan"), 1.0), (1.0, 0.0), (1e10, None)])
 def test_wrong_budgets_and_caps(ledger: Ledger, budget: float, cap: float | None) -> None:
     with pytest.raises(ParameterError, match="greater than 0"), ledger.begin({}) as release:
-        asked(release, "ana", budget=budget, cap=cap)
+        release.request(["ana"], np.ones(1))
+        release.reserve(budget, cap)
 
 
 def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger: Ledger) -> None:
@@ -259,6 +304,7 @@ def test_what_is_spilled_is_treated_like_the_rest(ledger: Ledger, monkeypatch: p
         assert reserved.withheld(0, 300).tolist() == expected
         assert any(expected) and not all(expected)
         assert reserved.withheld(290, 300).tolist() == expected[290:]
+        release.spend()
         release.commit()
     assert list((ledger.folder / "work").iterdir()) == []
     assert verify(ledger.folder).holds
@@ -269,6 +315,7 @@ def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger, monkeypatch: 
     with ledger.begin({}) as release:
         asked(release, "a-secret-person", "Zoë \N{GRINNING FACE}", "\ud800")
         contents = b"".join(file.read_bytes() for file in ledger.folder.rglob("*") if file.is_file())
+        release.spend()
         release.commit()
     contents += (ledger.folder / "ledger.sqlite").read_bytes()
     assert b"secret-person" not in contents

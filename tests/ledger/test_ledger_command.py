@@ -28,10 +28,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert "  cap: null " in written
     (tmp_path / "params.yaml").write_text(written.replace("  cap: null ", "  cap: 2.5 "))
     monkeypatch.chdir(tmp_path)
-    with Ledger.open(".lexveil/ledger") as ledger:
+    with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         with ledger.begin({"mechanism": "madlib"}) as release:
             release.request(["ana", "ben"], np.array([1.0, 1.0]))
             release.reserve(1.0, 2.5)
+            release.spend()
             release.commit()
         spend(ledger, "ana", budget=1.5, cap=2.5)
         with ledger.begin({}) as release:
@@ -72,6 +73,8 @@ def test_one_subject(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("show", "--subject", "ben") == 0
     out = capsys.readouterr().out
     assert "1 epsilon spent, 1.5 of 2.5 are left" in out and "ben" not in out
+    assert call("show", "--subject", " ben\u200b ") == 0  # however it is written
+    assert capsys.readouterr().out == out
     assert call("show", "--subject", "nobody", "--json") == 0
     assert json.loads(capsys.readouterr().out)["epsilon"] == 0
 
@@ -79,7 +82,7 @@ def test_one_subject(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("verify") == 0
     assert "everything holds" in capsys.readouterr().out
-    with Ledger.open(".lexveil/ledger") as ledger:
+    with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         ledger.database.con.execute("update entries set time = '' where seq = 2")
     assert call("verify", "--json") == 1
     said = json.loads(capsys.readouterr().out)
@@ -89,7 +92,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_verify_a_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Ledger.open(".lexveil/ledger") as ledger:
+    with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         (name, head) = ledger.database.rows("select release, hash from entries where kind = 'reserved'")[0]
     (here / "good.json").write_text(json.dumps({"release": {"id": name, "head": head}}))
     (here / "bad.json").write_text(json.dumps({"release": {"id": name, "head": "0" * 64}}))
@@ -118,8 +121,10 @@ def test_export(here: Path, capsys: pytest.CaptureFixture[str], name: str) -> No
 
 def test_export_of_plain_keys(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     params = Path("params.yaml")
-    params.write_text(params.read_text().replace("ledger: .lexveil/ledger", "ledger: plain"))
-    with Ledger.open("plain", "plain") as ledger:
+    params.write_text(
+        params.read_text().replace("ledger: .lexveil/ledger", "ledger: plain").replace(".ledger-anchor", "plain")
+    )
+    with Ledger.open("plain", "plain", anchor="plain.json") as ledger:
         spend(ledger, "ana")
     for name in ("-", "plain.parquet"):
         assert call("export", name) == 0
@@ -160,7 +165,7 @@ def test_without_a_ledger(here: Path, capsys: pytest.CaptureFixture[str], argume
 
 
 def test_what_was_put_right_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Ledger.open(".lexveil/ledger") as ledger:
+    with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         release = ledger.begin({})
         asked(release, "zoe")
         release._lock.held.release(force=True)  # as its process's end does

@@ -19,13 +19,14 @@ from lexveil.runtime.hashes import sha256
 
 @pytest.fixture
 def used(folder: Path, tmp_path: Path) -> Path:
-    """Entries: 1 created, 2 to 5 a release with files, 6 to 8 one aborted, 9 to 11 one with a cap."""
+    """Entries: 1 created, 2 to 6 a release with files, 7 to 9 one aborted, 10 to 13 one with a cap."""
     with Ledger.open(folder, "plain") as ledger:
         with ledger.begin({"mechanism": "madlib"}, [tmp_path / "p", tmp_path / "q"]) as release:
             asked(release, "ana", "ben", "ana")
             (tmp_path / "p").write_text("text")
             (tmp_path / "q").write_text(json.dumps({"release": {"id": release.id, "head": release.head}}))
             outputs = [("p", "out"), ("q", "out.record.json")]
+            release.spend()
             release.written([(tmp_path / a, tmp_path / b, sha256(tmp_path / a)) for a, b in outputs])
             release.publish()
         with ledger.begin({}) as release:
@@ -69,7 +70,7 @@ def places(folder: Path, *records: Path) -> list[str]:
 def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
     checked = verify(used, [tmp_path / "out.record.json"])
     assert checked.problems == [] and checked.holds
-    assert (checked.entries, checked.subjects) == (11, 3)
+    assert (checked.entries, checked.subjects) == (13, 3)
     assert checked.releases == {"aborted": 1, "committed": 2}
     assert "everything holds" in as_text(checked)[0]
 
@@ -81,23 +82,23 @@ A = "(select subject from names where key = 'ana')"
     ("statement", "where"),
     [
         ("update entries set time = '2020' where seq = 3", "entry 3"),
-        ("update entries set kind = 'aborted' where seq = 5", "entry 5"),
-        ("update entries set release = 'x' where seq = 4", "entry 4"),
+        ("update entries set kind = 'aborted' where seq = 6", "entry 6"),
+        ("update entries set release = 'x' where seq = 5", "entry 5"),
         ("update entries set payload = replace(payload, 'madlib', 'tem') where seq = 2", "entry 2"),
-        ("update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 10", "entry 10"),
-        ("update entries set payload = 'x' where seq = 8", "entry 8"),
-        ("update entries set previous = '00' where seq = 7", "entry 7"),
-        ("update entries set hash = '00' where seq = 7", "entry 7"),
-        ("update entries set hash = '00' where seq = 11", "entry 11"),
-        ("update entries set seq = 99 where seq = 11", "entry 99"),
+        ("update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 11", "entry 11"),
+        ("update entries set payload = 'x' where seq = 9", "entry 9"),
+        ("update entries set previous = '00' where seq = 8", "entry 8"),
+        ("update entries set hash = '00' where seq = 8", "entry 8"),
+        ("update entries set hash = '00' where seq = 13", "entry 13"),
+        ("update entries set seq = 99 where seq = 13", "entry 99"),
         ("delete from entries where seq = 1", "entry 2"),
-        ("delete from entries where seq = 6", "entry 7"),
+        ("delete from entries where seq = 7", "entry 8"),
         ("delete from entries", "entry 1"),
         (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "entry 3"),
-        ("delete from spends where release = 3", "entry 10"),
+        ("delete from spends where release = 3", "entry 11"),
         (f"update spends set subject = x'00' where release = 1 and subject = {A}", "entry 3"),
         ("update spends set nano = 'much' where release = 1", "entry 3"),
-        ("insert into spends values (3, x'01', 5)", "entry 10"),
+        ("insert into spends values (3, x'01', 5)", "entry 11"),
         ("insert into spends values (9, x'01', 5)", "spends of release number 9"),
         ("update releases set state = 'aborted' where number = 3", "release"),
         ("update releases set cap = null where number = 3", "release"),
@@ -107,7 +108,8 @@ A = "(select subject from names where key = 'ana')"
         ("insert into releases (id, state) values ('x', 'open')", "release x"),
         (f"update balances set nano = nano - 1 where subject = {A}", "subject"),
         (f"delete from balances where subject = {A}", "subject"),
-        ("insert into balances values (x'01', 5)", "subject 01"),
+        ("insert into balances values (x'01', 5, x'00')", "subject 01"),
+        (f"update balances set mac = x'00' where subject = {A}", "subject"),
         ("update files set sha256 = 'x'", "release"),
         ("update names set key = 'eve' where key = 'ana'", "subject"),
         ("update meta set value = 'hashed' where name = 'keys'", "entry 1"),
@@ -123,10 +125,10 @@ def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: 
 @pytest.mark.parametrize(
     ("statements", "where"),
     [
-        (["update entries set payload = replace(payload, '3000000000', '9000000000') where seq = 10"], "release"),
-        (["delete from entries where seq = 11", "update releases set state = 'reserved' where number = 3"], None),
-        (["update entries set kind = 'aborted' where seq = 11"], "release"),
-        (["update entries set kind = 'reserved' where seq = 11"], "entry 11"),
+        (["update entries set payload = replace(payload, '3000000000', '9000000000') where seq = 11"], "release"),
+        (["delete from entries where seq = 13", "update releases set state = 'spent' where number = 3"], None),
+        (["update entries set kind = 'aborted' where seq = 13"], "release"),
+        (["update entries set kind = 'reserved' where seq = 13"], "entry 13"),
     ],
 )
 def test_a_chain_made_again_still_has_to_fit_the_rest(used: Path, statements: list[str], where: str | None) -> None:
@@ -155,6 +157,7 @@ def test_a_release_that_was_made_to_never_have_ended(used: Path, tmp_path: Path)
         "delete from balances where subject not in (select subject from spends)",
         f"update balances set nano = 2000000000 where subject = {A}",
     )  # fmt: skip
+    (used / "salt").unlink()  # with it the keyed hashes of balances would tell
     assert places(used) == []
     assert "is reserved, not committed" in verify(used, [tmp_path / "out.record.json"]).problems[0].what
 
@@ -165,7 +168,7 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
     assert "was changed since" in verify(used, [record]).problems[0].what
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"release": null}', '{"release": {"id": "x"}}'])
+@pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"release": null}', '{"release": "x"}'])
 def test_no_record(used: Path, tmp_path: Path, content: str) -> None:
     (tmp_path / "r").write_text(content)
     with pytest.raises(RequestError, match="is not the record of a release"):
@@ -180,11 +183,12 @@ def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
         spend(ledger, "ana", "ana", cap=2.0)
         with ledger.begin({}) as release:
             asked(release, "ana", cap=None)
+            release.spend()
             release.commit()
     assert places(folder) == []  # without a cap all is allowed
     change(
         folder, "update releases set cap = 2500000000 where number = 2",
-        "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 6",
+        "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 7",
     )  # fmt: skip
     rehash(folder, 2)
     (problem,) = verify(folder).problems
@@ -214,6 +218,7 @@ def test_a_release_on_its_way_is_left_alone(folder: Path, tmp_path: Path) -> Non
         asked(release, "ana")
         assert verify(folder).releases == {"reserved": 1}
         (tmp_path / "p").write_text("x")
+        release.spend()
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
         assert verify(folder).holds and (tmp_path / "p").exists()
         release.publish()

@@ -178,3 +178,23 @@ def test_extreme_epsilons(kind, epsilon: float) -> None:
     assert (drawn == 4).all() or epsilon < 1 or (kind is DiffractorTem and (drawn == 4).mean() > 0.99)
     if epsilon < 1:
         assert set(drawn) == ({0, 8} if kind is DiffractorGeometric else set(range(9)))
+
+
+def test_rounding_of_the_radius_never_makes_a_longer_step() -> None:
+    """The score is the index up to R = ⌊reach⌋, and γ beyond: from R to R + 1 it may change by 1 at most.
+
+    With R = ⌊γ⌋ it changes by more where γ is rounded below a whole number, which the first assertion looks for.
+    """
+    tem = DiffractorTem(np.arange(1000))
+    beta, longer = Decimal(tem.beta), 0
+    with localcontext() as context:
+        context.prec = 60
+        level = 2 * ((1 - beta) * 999 / beta).ln()
+        for whole in range(1, 200):
+            epsilon = np.array([float(level / whole)])
+            for _ in range(4):
+                gamma, radius = float(truncation(epsilon, tem.beta, 1000)[0]), int(tem.reach(epsilon)[0])
+                longer += level / Decimal(float(epsilon[0])) - int(gamma) > 1
+                assert -1 <= level / Decimal(float(epsilon[0])) - radius <= 1
+                epsilon = np.nextafter(epsilon, 0)
+    assert longer

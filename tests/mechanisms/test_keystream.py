@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lexveil.mechanisms.noise.keystream import BLOCKS, UNITS, chacha20, draw_words, expand, next_units, open_stream
+from lexveil.mechanisms.noise.keystream import BLOCKS, WORDS, chacha20, draw_words, expand, next_words, open_stream
 from lexveil.mechanisms.noise.streams import stream
 
 
@@ -42,15 +42,15 @@ def test_blocks_made_together_are_those_made_one_by_one() -> None:
         assert (together[:, block] == alone[:, 0]).all()
 
 
-def test_units_are_the_words_of_the_stream() -> None:
+def test_words_are_those_of_the_stream() -> None:
     key = np.array([1, 2, 3, 4], dtype=np.uint64)
-    words = np.frombuffer(expand(key, 8 * 3 * UNITS), dtype="<u8")
-    state, some, units = np.empty(16, dtype=np.uint32), np.empty(UNITS), []
+    state, some, words = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64), []
     open_stream(state, key[None], 0, 0)
     for _ in range(3):
-        next_units(state, some)
-        units += some.tolist()
-    assert units == ((words >> np.uint64(11)) * 2.0**-53).tolist()
+        next_words(state, some)
+        words += some.tolist()
+    assert words == np.frombuffer(expand(key, 8 * 3 * WORDS), dtype="<u8").tolist()
+    assert expand(key, 64) != expand(key, 64, nonce=1) != expand(key, 64, nonce=2)
 
 
 def test_words_are_uniform_and_named() -> None:

@@ -1,7 +1,9 @@
 """Streams have names; a release has none."""
 
 import numpy as np
+from randomgen import ChaCha
 
+from lexveil.mechanisms.noise.keystream import expand
 from lexveil.mechanisms.noise.streams import release_generator, stream
 
 
@@ -23,3 +25,11 @@ def test_release_is_never_the_same() -> None:
 def test_release_is_cryptographic() -> None:
     assert type(release_generator().bit_generator).__name__ == "ChaCha"
     assert isinstance(release_generator(), np.random.Generator)
+
+
+def test_its_cipher_is_that_of_the_rfc() -> None:
+    """The keystream has the vectors of RFC 8439 (test_keystream.py); the generator's library gives the same words."""
+    words = np.array([0x8796A5B4C3D2E1F0, 0x0F1E2D3C4B5A6978, 0xFEDCBA9876543210, 0x0123456789ABCDEF], dtype=np.uint64)
+    key = int.from_bytes(words.astype("<u8").tobytes(), "little")
+    drawn = ChaCha(key=key, counter=0, rounds=20).random_raw(64)
+    assert drawn.tolist() == np.frombuffer(expand(words, 512), dtype="<u8").tolist()

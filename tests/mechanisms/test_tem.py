@@ -1,5 +1,11 @@
 """TEM: the sampler follows the closed form, the closed form keeps the promise."""
 
+import decimal
+import itertools
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -49,22 +55,83 @@ def test_every_way_of_proposing_has_the_same_law(
 
 
 def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
-    """Also for limits just beside the distance, bounds that are the distance itself, and those of the sketch."""
+    """Also for positions just beside the limit, bounds that are the distance itself, and those of the sketch."""
     some, rng = vectors(200), np.random.default_rng(5)
-    sketch = Tem(some).sketch
-    decided = 0
+    sketch, bits, n_unsure = Tem(some).sketch, 40, 0
     for _ in range(3000):
-        word, proposed = rng.integers(200, size=2)
-        radius = rng.exponential(4)
-        distance = float(tem_distances(some, word, proposed))
-        edge = min(distance, radius)
+        word, proposed = (int(number) for number in rng.integers(200, size=2))
+        radius, half = rng.exponential(4), rng.exponential(2)
+        edge = min(tem_distances(some, word, proposed), radius)
+        limit = 2**bits * exact_exp(-half, edge)
         closest = sketch_bounds(sketch.rows, sketch.step, sketch.place[word], sketch.place[proposed])
-        for limit in (rng.exponential(4), edge * (1 - 1e-13), edge * (1 + 1e-13), edge, np.inf, -np.inf):
-            for bounds in (closest, (distance, distance), (0.0, np.inf)):
-                got = kernels.accepted(some, word, proposed, radius, limit, *bounds)
-                assert got == (edge < limit)
-            decided += got
-    assert decided > 1000
+        for q in (int(limit), int(limit) - 1, int(limit) + 1, int(limit * (1 - Decimal("1e-9"))), int(limit / 2), -1):
+            wanted = kernels.ACCEPT if q + 1 <= limit else kernels.REFUSE if q >= limit else kernels.UNSURE
+            for bounds in (closest, (edge, edge) if edge < radius else (radius, np.inf), (0.0, np.inf)):
+                got = kernels.decide(some, word, proposed, half, radius, max(q, -1), bits, *bounds)
+                assert got in (wanted, kernels.UNSURE)
+                n_unsure += got != wanted
+                if abs(q - limit) > 2 + limit * Decimal("1e-11"):
+                    assert got == wanted
+    assert n_unsure > 100
+
+
+def exact_exp(half: float, distance: float) -> Decimal:
+    return (Decimal(half) * Decimal(distance)).exp()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0, 9.0])
+@pytest.mark.parametrize("bits", [1, 3, 8])
+@pytest.mark.parametrize("way", ["plain", "groups", "list"])
+def test_what_the_drawn_bits_do_not_decide_is_decided_exactly(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, bits: int, way: str
+) -> None:
+    """With so few bits most acceptances are undecided at first; the distribution is the same."""
+    weighed = Tem.plain
+    monkeypatch.setattr(Tem, "plain", lambda *args: weighed(*args) & False | (way == "plain"))
+    tem = Tem(vectors(40))
+    tem._proposals[:] = 0.0 if way == "list" else np.inf
+    tem.bits, exact, n_exact = bits, tem._is_accepted, 0
+
+    def counted(*args: Any) -> bool:
+        nonlocal n_exact
+        n_exact += 1
+        return exact(*args)
+
+    monkeypatch.setattr(tem, "_is_accepted", counted)
+    drawn = draw(tem, 3, epsilon, samples=4000)
+    assert n_exact > 4
+    assert fits(drawn, np.exp(tem.log_pmf(np.array([3]), np.array([epsilon])))[0])
+
+
+def test_an_undecided_token_reads_its_own_stream() -> None:
+    """In any batch the same word, also where bits are few."""
+    tem = Tem(vectors(50))
+    tem.bits = 2
+    ids, budgets = np.arange(50), np.geomspace(0.05, 20, 50)
+    noise = tem.noise(budgets, stream(1, "x"))
+    together = tem.replace(ids, budgets, noise)
+    alone = [tem.replace(ids[i : i + 1], budgets[i : i + 1], noise[i : i + 1])[0] for i in reversed(range(50))]
+    assert together.tolist() == alone[::-1]
+
+
+def test_rounding_is_bounded_by_what_is_stated() -> None:
+    """Scores against exact ones of the same vectors; the sentence of the record is true of the largest spaces."""
+    some = vectors(60)
+    tem, worst = Tem(some), 0.0
+    for word, other in itertools.product(range(60), repeat=2):
+        rows = [[Fraction(float(value)) for value in some[row]] for row in (word, other)]
+        exact = Decimal(0)
+        with decimal.localcontext() as context:
+            context.prec = 60
+            square = sum((a - b) ** 2 for a, b in zip(*rows, strict=True))
+            exact = (Decimal(square.numerator) / Decimal(square.denominator)).sqrt()
+            off = abs(Decimal(kernels.score(some, word, other, np.inf)) - exact)
+            worst = max(worst, float(off / exact) if exact else float(off))
+    assert 0 < worst <= (some.shape[1] + 4) * 2.0**-53
+    epsilon = np.array([0.1, 1.0, 100.0])
+    assert (tem.rounding(epsilon) <= 1e-12).all()
+    gamma_times_epsilon = 2 * np.log(1e7 / 1e-12)
+    assert 2 * (1000 + 4) * 2.0**-53 * gamma_times_epsilon < 1e-10
 
 
 def tem_distances(some: np.ndarray, word: int, proposed: int) -> float:

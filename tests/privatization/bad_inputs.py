@@ -264,7 +264,7 @@ BAD: dict[str, Bad] = {
     "Parquet to standard output": Bad("f.parquet", parquet(texts("a")), out="-"),
     # how much
     **{
-        f"{option[2:]} {value}": Bad("f.jsonl", lines(GOOD), budget=(option, value))
+        f"{option[2:]} {value}": Bad("f.jsonl", lines(GOOD), ("--average-words", "2"), budget=(option, value))
         for option in ("--epsilon", "--document-budget")
         for value in ("0", "-1", "nan", "inf", "ten", "1e-10", "1e10")
     },

@@ -21,9 +21,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The project's folder, as current folder."""
     root = stand_beside(_built, tmp_path / "project", monkeypatch)
-    with Ledger.open(root / ".lexveil/ledger") as ledger, ledger.begin({}) as release:
-        release.request(["subject:1", "subject:2"], np.ones(2))
+    with (
+        Ledger.open(root / ".lexveil/ledger", anchor=root / ".ledger-anchor.json") as ledger,
+        ledger.begin({}) as release,
+    ):
+        release.request(["subject:1", "subject:2"], np.full(2, 3.0))
         release.reserve(3.0, None)
+        release.spend()
         release.commit()
     with mock.patch.dict(os.environ):  # what a command puts there ends with its test
         yield root

@@ -11,7 +11,8 @@ from bad_inputs import BAD, packed, parquet, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fuzz.properties import ENDINGS, check_file, check_texts, read, small_limits
+from benchmarks.fuzz.entries import check_request
+from benchmarks.fuzz.properties import ENDINGS, check_file, check_message, check_texts, read, small_limits
 
 FUZZ = Path(__file__).parents[2] / "benchmarks" / "fuzz"
 EXAMPLES = settings(max_examples=150)
@@ -84,14 +85,30 @@ def test_what_was_found_once(target: str) -> None:
     assert target == "tokenizer" or 10 < n_read < len(files)
 
 
+def test_requests_that_were_found_once(ready: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Parameters, command lines, API arguments and records: served, or refused in one line."""
+    files = sorted((FUZZ / "corpus/entries").iterdir())
+    assert len(files) > 20 and sum(file.stat().st_size for file in files) < 100_000
+    served = sum(check_request(file.read_bytes()) for file in files)
+    assert 0 < served < len(files)
+    assert "Traceback" not in "".join(capsys.readouterr())
+
+
 def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that dies of a fault, a writer that loses a text, a tokenizer that differs."""
+    """A reader that dies of a fault, a message that quotes, a writer that loses a text, a tokenizer that differs."""
+    check_message("f.csv, line 2: 3 fields where the header has 2", b"Zanzibar")
+    with pytest.raises(AssertionError):
+        check_message("f.csv: there is no column `Zanzibar`", b"Zanzibar,text")
     assert read(b'{"text": "a"}\n{"text": null}\n', "jsonl") == [["a"], [None]]
     assert read(b'{"text": 5}\n', "jsonl") is None
     monkeypatch.setattr("lexveil.formats.json_lines._joined", lambda rest, texts: '{"text": "b"}\n')
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
     monkeypatch.setattr("benchmarks.fuzz.properties.sentences", lambda text: [[text]])
+    with pytest.raises(AssertionError):
+        check_texts(["a b"])
+    monkeypatch.undo()
+    monkeypatch.setattr("benchmarks.fuzz.properties.text_keys", lambda rows: [text for (text,) in rows])
     with pytest.raises(AssertionError):
         check_texts(["a b"])
 

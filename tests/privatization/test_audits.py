@@ -1,8 +1,9 @@
-"""A record names the audit it relies on, and an audit that failed stops releases."""
+"""A record names the audit it relies on, if it is of all that runs and recent; one that failed stops releases."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,47 +11,99 @@ import pytest
 
 from lexveil import paths
 from lexveil.accounting.record import AuditReference
+from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
 from lexveil.errors import RequestError
-from lexveil.privatization.audit_lookup import audit_relied_on
+from lexveil.privatization.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.in_memory import privatize
 from lexveil.privatization.settings import RewriteOptions, make_settings
-from lexveil.runtime.hashes import sha256
+from lexveil.runtime.hashes import code_hash, sha256, version
+
+SPACE = {"embeddings/gst/vectors.npy": "0" * 64}
 
 
 def write(name: str, **changed: Any) -> Path:
     paths.AUDITS.mkdir(parents=True, exist_ok=True)
     file = paths.AUDITS / f"{name}.json"
-    result = {"epsilon": 10.0, "mode": "release", "violation": False, "parameters": {"t": 0.75}} | changed
+    result = {
+        "epsilon": 10.0, "epsilons": [2.5, 10.0], "mode": "release", "violation": False, "factor": 1.2,
+        "verdict": "no violation found", "parameters": {"t": 0.75}, "space": SPACE, "lexveil": version(),
+        "policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}, "code": code_hash(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    } | changed  # fmt: skip
     file.write_text(json.dumps(result))
     return file
 
 
-def relied_on(epsilon: float = 10.0, mode: str = "release") -> AuditReference | None:
+def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = RewriteOptions(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
-    return audit_relied_on(make_settings(options, load_params()), {"t": 0.75}, paths.AUDITS)
+    settings = make_settings(options, load_params())
+    return audit_relied_on(Sought(settings, {"t": 0.75}, SPACE, epsilon, 30), paths.AUDITS)
 
 
-def test_the_nearest_epsilon_counts(project: Path) -> None:
-    assert relied_on() is None
-    write("vickrey-S3-1.0", epsilon=1.0)
+def test_the_nearest_epsilon_counts(built: Path) -> None:
+    assert relied_on()[0] is None
+    write("vickrey-S3-1.0", epsilon=1.0, epsilons=[1.0, 12.0])
     file = write("vickrey-S3-10.0")
     write("vickrey-S1-10.0", epsilon=9.0)
-    found = relied_on(9.0)
-    assert found is not None
-    reference = {"epsilon": 10.0, "mode": "release", "result": "no violation found", "sha256": sha256(file)}
-    assert found.to_dict() == reference
+    found, why = relied_on(9.0)
+    assert found is not None and not why
+    assert (found.epsilon, found.factor, found.mode) == (10.0, 1.2, "release")
+    assert (found.result, found.sha256) == ("no violation found", sha256(file))
 
 
-def test_an_audit_of_other_parameters_or_half_a_file_is_none(project: Path) -> None:
-    write("vickrey-S3-10.0", parameters={"t": 0.5})
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"parameters": {"t": 0.5}}, "other parameters"),
+        ({"policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "keep"}}, "another policy"),
+        ({"space": {"embeddings/gst/vectors.npy": "1" * 64}}, "another embedding"),
+        ({"code": "2" * 64}, "another version of the code"),
+        ({"lexveil": "0.0.1"}, "another version of the code"),
+        ({"mode": "experiment"}, "an experiment's noise"),
+        ({"verdict": "inconclusive"}, "inconclusive"),
+        ({"epsilons": [20.0, 40.0]}, "base epsilon from 20 to 40"),
+        ({"time": (datetime.now(UTC) - timedelta(days=31)).isoformat()}, "older than 30 days"),
+        ({"time": "yesterday"}, "of an older version"),
+    ],
+)
+def test_an_audit_of_anything_else_is_none(built: Path, changed: dict[str, Any], why: str) -> None:
+    write("vickrey-S3-10.0", **changed)
+    found, said = relied_on()
+    assert found is None and "vickrey-S3-10.0.json" in said and why in said
+
+
+def test_half_a_file_is_none(built: Path) -> None:
+    paths.AUDITS.mkdir(parents=True)
     (paths.AUDITS / "vickrey-S3-20.0.json").write_text('{"epsilon": 20.0, "vio')
     (paths.AUDITS / "vickrey-S3-30.0.json").write_text("[]")
-    assert relied_on() is None
+    assert relied_on() == (None, "vickrey-S3-30.0.json: it is truncated, or of an older version")
 
 
-def test_nothing_is_released_on_a_violation(project: Path) -> None:
-    write("vickrey-S3-10.0", violation=True)
+def test_nothing_is_released_on_a_violation_however_old(built: Path) -> None:
+    write("vickrey-S3-10.0", violation=True, verdict="violated", code="2" * 64, time="2020-01-01T00:00:00+00:00")
     with pytest.raises(RequestError, match=r"vickrey-S3-10\.0\.json: the last audit .* found a violation"):
         relied_on()
-    found = relied_on(mode="experiment")
-    assert found is not None and found.result == "violation found"
+    assert relied_on(mode="experiment")[0] is None
+
+
+def test_a_release_relies_on_an_audit_of_what_it_runs(
+    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the document budget is given: the base epsilon is that over the public average."""
+    paths.AUDITS.mkdir(parents=True)
+    monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())
+    monkeypatch.setattr("lexveil.auditing.audit.audit_releases", lambda *_: [])
+    made = audit(AuditRequest("tem", 2.0, strategy="S1", samples=400, words=5), paths.AUDITS / "tem-S1-2.0.json")
+    evidence = json.loads((paths.AUDITS / "tem-S1-2.0.json").read_text())
+    evidence |= {"verdict": "no violation found", "factor": 1.5}  # a part of an audit shows nothing
+    (paths.AUDITS / "tem-S1-2.0.json").write_text(json.dumps(evidence))
+    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "average_words": 10.0}
+    done = privatize(["the government said"], document_budget=20.0, **how)
+    assert done.record.audit is not None and done.record.audit.factor == 1.5 and made.epsilons == (2.0,)
+    capsys.readouterr()
+    other = privatize(["the government said"], document_budget=50.0, **how)
+    assert other.record.audit is None
+    assert (
+        "the record relies on no audit: tem-S1-2.0.json: it is of a base epsilon from 2 to 2" in capsys.readouterr().err
+    )

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil.accounting.measurements import NEIGHBOURS
 from lexveil.errors import LexveilError
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.inspection import as_text, inspect
@@ -31,13 +32,14 @@ def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> Non
     found = inspect(source, **HOW).to_dict()
     assert {file.name for file in tmp_path.iterdir()} == {"in.jsonl", "project"}
     assert not Path(".lexveil").exists()
-    record = privatize_file(source, tmp_path / "out.jsonl", **HOW).to_dict()
-    assert found["by_class"] == record["counts"]["by_class"]
-    assert (found["rows"], found["tokens"]) == (3, record["counts"]["n_tokens_in"])
+    done = privatize_file(source, tmp_path / "out.jsonl", **HOW)
+    record, operator = done.record.to_dict(), done.operator.to_dict()
+    assert found["by_class"] == operator["counts"]["by_class"]
+    assert (found["rows"], found["tokens"]) == (3, operator["counts"]["n_tokens_in"])
     assert found["budget"]["document_budget"] == record["document_budget"]["input"]
-    assert found["tried"]["tokens"] == record["counts"]["n_tokens_in"]
-    unknown = record["counts"]["by_class"]["oov"]["sampled"]
-    words = sum(sum(record["counts"]["by_class"][kind].values()) for kind in ("word", "stopword", "oov"))
+    assert found["tried"]["tokens"] == operator["counts"]["n_tokens_in"]
+    unknown = operator["counts"]["by_class"]["oov"]["sampled"]
+    words = sum(sum(operator["counts"]["by_class"][kind].values()) for kind in ("word", "stopword", "oov"))
     assert found["coverage"] == pytest.approx(1 - unknown / words)
 
 
@@ -49,6 +51,21 @@ def test_epsilon_per_token_is_that_of_the_ledger(source: Path, tmp_path: Path) -
     assert (per.least, per.most, per.mean) == pytest.approx((spent.min(), spent.max(), spent.mean()))
 
 
+def test_a_copy_has_nothing_to_inspect(source: Path) -> None:
+    with pytest.raises(LexveilError, match="nothing to inspect"):
+        inspect(source, mechanism="none", strategy="none", mode="experiment")
+
+
+def test_columns_are_named_only_on_request(tmp_path: Path, project: Path) -> None:
+    """A file without its header: what would be the names are a row."""
+    (tmp_path / "in.csv").write_text("Zorblax,Zanzibar\nand,then\n")
+    with pytest.raises(LexveilError, match="no column `text` among its 2;") as silent:
+        inspect(tmp_path / "in.csv", **HOW)
+    assert "Zanzibar" not in str(silent.value)
+    with pytest.raises(LexveilError, match="`Zorblax`, `Zanzibar`"):
+        inspect(tmp_path / "in.csv", show_examples=True, **HOW)
+
+
 def test_words_are_shown_only_on_request(source: Path) -> None:
     silent = inspect(source, **HOW)
     assert silent.examples is None
@@ -56,13 +73,13 @@ def test_words_are_shown_only_on_request(source: Path) -> None:
     shown = inspect(source, show_examples=True, **HOW)
     assert ("zorblax", 2) in shown.examples["unknown"]
     assert "zorblax (2)" in "\n".join(as_text(shown))
-    assert shown.examples["in clear"][0][0] in {",", "."}
+    assert shown.examples["unprotected"][0][0] in {",", "."}
 
 
-def test_what_is_unknown_and_kept_is_said_to_leave_in_clear(source: Path) -> None:
+def test_what_is_unknown_and_kept_is_said_to_be_unprotected(source: Path) -> None:
     found = inspect(source, oov="keep", **HOW)
     assert found.by_class.oov.kept > 0 == found.by_class.oov.sampled
-    assert found.in_clear_share > inspect(source, oov="sample", **HOW).in_clear_share
+    assert found.unprotected_share > inspect(source, oov="sample", **HOW).unprotected_share
 
 
 def test_a_mechanism_without_a_guarantee_is_said_to_have_none(project: Path, source: Path) -> None:
@@ -72,6 +89,24 @@ def test_a_mechanism_without_a_guarantee_is_said_to_have_none(project: Path, sou
     found = inspect(source, **(HOW | {"mechanism": "vickrey"}))
     assert found.budget.no_guarantee
     assert any(line.startswith("CAUTION: no guarantee") for line in as_text(found))
+
+
+@pytest.mark.parametrize(
+    ("cap", "said"),
+    [(None, "the ledger's own; if it has none yet, 10 times this"), ("unlimited", ": unlimited"), (50.0, ": 50.0")],
+)
+def test_it_says_the_cap_and_between_which_texts_the_bound_holds(
+    cap: float | str | None, said: str, project: Path, source: Path, tmp_path: Path
+) -> None:
+    params = yaml.safe_load((project / "params.yaml").read_text())
+    params["release"] = {"cap": cap}
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    found = inspect(source, **HOW)
+    lines = as_text(found)
+    assert any(line.startswith("lifetime cap") and said in line for line in lines)
+    done = privatize_file(source, tmp_path / "out.jsonl", **HOW).record
+    assert found.guarantee == done.guarantee
+    assert any(line.startswith(f"guarantee: {NEIGHBOURS[0].upper()}{NEIGHBOURS[1:]}") for line in lines)
 
 
 def test_faults_are_those_of_a_release(built: Path, tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.errors import LexveilError
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.errors import LexveilError, RequestError
+from lexveil.privatization.count import count_tokens
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.runtime.hashes import sha256
 
@@ -30,7 +33,7 @@ def rows(file: Path) -> list[dict[str, Any]]:
 
 
 def test_jsonl_keeps_objects_and_key_order(built: Path, tmp_path: Path) -> None:
-    record = privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
+    record = privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW).record
     out = rows(tmp_path / "out.jsonl")
     assert [list(row) for row in out] == [["z", "text", "a"]] * 3
     assert [(row["z"], row["a"]) for row in out] == [(i, [i, None]) for i in range(3)]
@@ -38,7 +41,7 @@ def test_jsonl_keeps_objects_and_key_order(built: Path, tmp_path: Path) -> None:
     assert "zorblax" not in out[0]["text"].lower()  # an unknown name never leaves in clear
     assert json.loads((tmp_path / "out.jsonl.record.json").read_text()) == record.to_dict()
     ledger = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
-    assert len(ledger) == record.counts.n_tokens_in
+    assert len(ledger) == record.counts.n_tokens
     assert set(ledger["row"]) == {1, 3}
     assert "word" not in ledger.columns and "token" not in ledger.columns
 
@@ -47,14 +50,15 @@ def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tm
     source = jsonl(tmp_path)
     privatize_file(source, tmp_path / "out.jsonl", **HOW)
     recorded = (tmp_path / "out.jsonl.record.json").read_text()
-    assert json.loads(recorded)["output"] == {
-        "sha256": sha256(tmp_path / "out.jsonl"),
-        "tokens_sha256": sha256(tmp_path / "out.jsonl.tokens.parquet"),
-    }
-    assert sha256(source) not in recorded
+    assert json.loads(recorded)["output"] == {"sha256": sha256(tmp_path / "out.jsonl")}
+    operator = (tmp_path / "out.jsonl.operator.json").read_text()
+    assert json.loads(operator)["output"] == {"tokens_sha256": sha256(tmp_path / "out.jsonl.tokens.parquet")}
+    assert sha256(source) not in recorded + operator
     assert {file.name for file in tmp_path.iterdir()} == {
-        "in.jsonl", "out.jsonl", "out.jsonl.record.json", "out.jsonl.tokens.parquet"
+        "in.jsonl", "out.jsonl", "out.jsonl.record.json", "out.jsonl.operator.json", "out.jsonl.tokens.parquet"
     }  # fmt: skip
+    for ending in ("operator.json", "tokens.parquet"):
+        assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0  # nobody else may read it
 
 
 def test_what_fails_while_it_is_written_leaves_nothing(
@@ -63,7 +67,7 @@ def test_what_fails_while_it_is_written_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("lexveil.privatization.file_adapter._write_record", full)
+    monkeypatch.setattr("lexveil.privatization.file_adapter._write", full)
     with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
@@ -113,8 +117,8 @@ def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> N
     how = HOW | {"epsilon": 1.0}
     source = jsonl(tmp_path, ["the government said the fire services in new south wales were there"] * 5)
     for name in ("a", "b"):
-        experiment = privatize_file(source, tmp_path / f"{name}1.jsonl", mode="experiment", seed=3, **how)
-        release = privatize_file(source, tmp_path / f"{name}2.jsonl", **how)
+        experiment = privatize_file(source, tmp_path / f"{name}1.jsonl", mode="experiment", seed=3, **how).record
+        release = privatize_file(source, tmp_path / f"{name}2.jsonl", **how).record
     assert (tmp_path / "a1.jsonl").read_bytes() == (tmp_path / "b1.jsonl").read_bytes()
     assert (tmp_path / "a2.jsonl").read_bytes() != (tmp_path / "b2.jsonl").read_bytes()
     assert experiment.mode == "experiment" and experiment.guarantee.formula == "none"
@@ -123,30 +127,120 @@ def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> N
 
 def test_budget_can_be_given_directly(built: Path, tmp_path: Path) -> None:
     record = privatize_file(
-        jsonl(tmp_path), tmp_path / "out.jsonl", mechanism="madlib", strategy="S3", document_budget=12.5
-    )
+        jsonl(tmp_path),
+        tmp_path / "out.jsonl",
+        mechanism="madlib",
+        strategy="S3",
+        document_budget=12.5,
+        max_token_epsilon=12.5,
+    ).record
     assert record.document_budget == {"input": 12.5}
     spent = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas().groupby("row")["epsilon"].sum()
     assert spent.max() == pytest.approx(12.5)
 
 
+def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path: Path) -> None:
+    """A base epsilon becomes a budget by the corpus's words per document, or by a number that is given."""
+    length = json.loads(Path("artifacts/corpus/length.json").read_text(encoding="utf-8"))
+    corpus = pq.read_table("artifacts/corpus/sample.parquet").column("text").to_pylist()
+    counts = count_tokens(corpus, load_lexicon("word"), Policy("keep", "keep", "keep"))
+    assert length == {"n_documents": len(corpus), "n_words": int(counts[0].sum())}
+    how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
+    for name, more, average in (
+        ("corpus", {}, length["n_words"] / length["n_documents"]),
+        ("given", {"average_words": 7.5}, 7.5),
+    ):
+        record = privatize_file(jsonl(tmp_path), tmp_path / f"{name}.jsonl", **how, **more).record
+        assert record.document_budget == {"input": 2.0 * average}
+        assert record.spent.max_token_epsilon <= 4.0
+
+
+def test_a_short_row_does_not_spend_its_whole_budget(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "government"}\n{"text": "the government said fire services"}\n')
+    how = {"mechanism": "madlib", "strategy": "S1", "stopwords": "perturb", "document_budget": 60.0}
+    record = privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", average_words=10, **how).record
+    tokens = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
+    assert tokens.groupby("row")["epsilon"].max().tolist() == [12.0, 12.0]  # twice 60 / 10
+    assert (record.spent.least, record.spent.most, record.spent.max_token_epsilon) == (12.0, 60.0, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"average_words": "data"}, "follows from private texts"),
+        ({"max_token_epsilon": "none"}, "come out as they are"),
+        ({"average_words": -1.0}, "must be data, or finite"),
+        ({"max_token_epsilon": float("nan")}, "finite and greater than 0"),
+    ],
+)
+def test_what_depends_on_private_texts_is_for_experiments(
+    built: Path, tmp_path: Path, more: dict[str, Any], said: str
+) -> None:
+    how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
+    with pytest.raises(RequestError, match=said):
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **how, **more)
+    if "data" in more.values() or "none" in more.values():
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", mode="experiment", **how, **more)
+
+
 def test_layout_only_on_request(built: Path, tmp_path: Path) -> None:
     source = jsonl(tmp_path)
     how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 1e6}
-    plain = privatize_file(source, tmp_path / "plain.jsonl", **how)
-    kept = privatize_file(source, tmp_path / "kept.jsonl", keep_layout=True, **how)
+    plain = privatize_file(source, tmp_path / "plain.jsonl", **how).record
+    kept = privatize_file(source, tmp_path / "kept.jsonl", keep_layout=True, **how).record
     assert "  " not in rows(tmp_path / "plain.jsonl")[2]["text"]
     assert rows(tmp_path / "plain.jsonl")[2]["text"].islower()
     assert "  " in rows(tmp_path / "kept.jsonl")[2]["text"]
     assert "unprotected" not in plain.layout and "unprotected" in kept.layout
-    assert any("layout is unprotected" in line for line in kept.guarantee.because)
+    assert any("kept, unprotected: layout" in line for line in kept.guarantee.because)
 
 
 def test_none_copies(built: Path, tmp_path: Path) -> None:
     source = jsonl(tmp_path)
-    record = privatize_file(source, tmp_path / "out.jsonl", mechanism="none", strategy="none")
+    how = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
+    record = privatize_file(source, tmp_path / "out.jsonl", **how).record
     assert rows(tmp_path / "out.jsonl") == rows(source)
     assert record.guarantee.formula == "none"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "named"),
+    [
+        ("in.jsonl", "out.jsonl", "out.no-guarantee.jsonl"),
+        ("in.jsonl", "out.no-guarantee.jsonl", "out.no-guarantee.jsonl"),
+        ("in.csv.gz", "the.out.csv.gz", "the.out.no-guarantee.csv.gz"),
+        ("folder", "out", "out.no-guarantee"),
+    ],
+)
+@pytest.mark.parametrize("mechanism", ["vickrey", "none"])
+def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
+    project: Path, tmp_path: Path, source: str, target: str, named: str, mechanism: str
+) -> None:
+    file = tmp_path / source
+    if source == "folder":
+        file.mkdir()
+        file /= "in.jsonl"
+    rows = b"text\nthe government said\n" if ".csv" in source else b'{"text": "the government said"}\n'
+    file.write_bytes(gzip.compress(rows) if source.endswith(".gz") else rows)
+    params = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(params.replace("exclude_input: false", "exclude_input: true"))
+    how = {"mechanism": "none", "strategy": "none"}
+    if mechanism == "vickrey":
+        how = {"mechanism": "vickrey", "strategy": "S1", "document_budget": 4.0}
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(RequestError, match="no guarantee can be given"):
+        privatize_file(tmp_path / source, tmp_path / target, **how)
+    assert sorted(tmp_path.rglob("*")) == before and not Path(".lexveil/ledger/ledger.sqlite").exists()
+    done = privatize_file(tmp_path / source, tmp_path / target, without_guarantee=True, **how)
+    assert done.target == tmp_path / named and done.target.exists()
+    assert done.record.without_guarantee and done.record.guarantee.formula == "none"
+    assert json.loads((tmp_path / f"{named}.record.json").read_text())["without_guarantee"] is True
+    # What has a guarantee, and an experiment, keep their names.
+    fine = {"mechanism": "madlib", "strategy": "S1", "document_budget": 4.0, "without_guarantee": True}
+    for number, more in enumerate((fine, how | {"without_guarantee": True, "mode": "experiment"})):
+        name = f"fine-{number}-{target}"
+        done = privatize_file(tmp_path / source, tmp_path / name, **more)
+        assert done.target == tmp_path / name and done.record.without_guarantee is None
 
 
 def write(content: bytes | str, name: str = "in.jsonl"):
@@ -162,7 +256,7 @@ def write(content: bytes | str, name: str = "in.jsonl"):
     ("make", "how", "message"),
     [
         (lambda folder: folder / "absent.jsonl", {}, "absent.jsonl: there is no such file"),
-        (jsonl, {"text_column": "body"}, "no column `body`; the columns are `z`, `text`, `a`"),
+        (jsonl, {"text_column": "body"}, "no column `body` among its 3"),
         (write(b'{"text": "\xff"}\n'), {}, "line 1: not UTF-8"),
         (write(""), {}, "empty"),
         (write('{"text": "a"}\n{"text": 5}\n'), {}, "line 2: `text` holds a number"),

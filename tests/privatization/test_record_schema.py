@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from lexveil.accounting.operator_report import operator_schema
 from lexveil.accounting.record import PrivacyRecord, record_schema
 from lexveil.accounting.statement import statement
 from lexveil.errors import LexveilError
@@ -28,7 +29,7 @@ def source(folder: Path, who: str = "") -> Path:
 
 
 def privatize(*arguments: Any, **options: Any) -> dict[str, Any]:
-    return privatize_file(*arguments, **options).to_dict()
+    return privatize_file(*arguments, **options).record.to_dict()
 
 
 def valid(record: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def valid(record: dict[str, Any]) -> dict[str, Any]:
         HOW,
         HOW | {"mode": "experiment", "seed": 3},
         HOW | {"consistent": True, "strategy": "S2"},
-        {"mechanism": "none", "strategy": "none"},
+        {"mechanism": "none", "strategy": "none", "mode": "experiment"},
         {"mechanism": "vickrey", "strategy": "S1", "document_budget": 5.0},
     ],
 )
@@ -66,13 +67,30 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
 def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path) -> None:
     params = (project / "params.yaml").read_text()
     (project / "params.yaml").write_text(params.replace("  cap: null", "  cap: 11.0"))
-    how = HOW | {"epsilon": None, "document_budget": 5.0}
-    made = valid(privatize(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how))
-    assert (made["release"]["withheld"], made["release"]["exhausted"], made["release"]["epsilon"]) == (1, 1, 10.0)
-    assert (tmp_path / "out.jsonl.withheld.csv").read_text() == "file,row,subject\n,3,anna\n"
-    said = "\n".join(statement(PrivacyRecord.from_dict(made)))
-    assert "1 of 3 rows are withheld" in said and "10 epsilon of 1 subjects" in said
+    how = HOW | {"epsilon": None, "document_budget": 5.0, "max_token_epsilon": 5.0}
+    done = privatize_file(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how)
+    valid(done.record.to_dict())
+    assert done.record.release.to_dict() == {"id": done.operator.ledger.id, "cap": 11.0}
+    assert done.record.counts.n_rows == 2  # not even how many are withheld is published
+    costs = done.operator.ledger
+    assert (costs.documents_requested, costs.documents_charged, costs.documents_withheld) == (3, 2, 1)
+    assert (costs.subjects_exhausted, costs.epsilon_charged) == (1, 10.0)
+    assert (tmp_path / "out.jsonl.withheld.csv").read_text() == "row,subject\n3,anna\n"
+    assert (tmp_path / "out.jsonl.withheld.csv").stat().st_mode & 0o077 == 0
+    public, private = (statement(done.record, operator) for operator in (None, done.operator))
+    assert private[: len(public)] == public and "private to the operator" in private[len(public)]
+    said = "\n".join(private[len(public) :])
+    assert "1 of 3 rows are withheld and not charged" in said and "10 epsilon charged, of 1 subjects" in said
     assert "anna" not in said
+
+
+def test_the_operators_report_has_its_form(project: Path, tmp_path: Path) -> None:
+    done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    written = json.loads((tmp_path / "out.jsonl.operator.json").read_text(encoding="utf-8"))
+    assert written == done.operator.to_dict() and "secret as the source" in written["secrecy"]
+    documented = json.loads((ROOT / "docs/operator.schema.json").read_text(encoding="utf-8"))
+    assert operator_schema() == documented
+    jsonschema.Draft202012Validator(documented).validate(written)
 
 
 def test_the_schema_refuses_what_is_not_a_record(project: Path, tmp_path: Path) -> None:
@@ -85,20 +103,20 @@ def test_the_schema_refuses_what_is_not_a_record(project: Path, tmp_path: Path) 
 def test_consistent_says_what_it_changes(project: Path, tmp_path: Path) -> None:
     made = privatize(source(tmp_path), tmp_path / "out.jsonl", consistent=True, **HOW)
     said = " ".join([made["guarantee"]["statement"], *made["guarantee"]["because"]])
-    assert "repeat" in said and "distinct perturbed tokens" in said
+    assert "repeat" in said and "over the distinct ones" in said
     plain = privatize(source(tmp_path), tmp_path / "two.jsonl", **HOW)
     assert "repeat" not in " ".join([plain["guarantee"]["statement"], *plain["guarantee"]["because"]])
 
 
 def test_a_record_whose_ledger_was_cut_is_found_out(project: Path, tmp_path: Path) -> None:
-    """The record holds a hash of the ledger's chain: entries that are taken away later are missed."""
+    """The chain holds the record's hash, and the record its release: what is taken away later is missed."""
     from lexveil.ledger.verification import verify
 
     privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
     record = tmp_path / "out.jsonl.record.json"
     assert verify(".lexveil/ledger", [record]).holds
     changed = json.loads(record.read_text())
-    changed["release"]["head"] = "0" * 64
+    changed["release"]["id"] = "0" * 32
     record.write_text(json.dumps(changed))
     assert not verify(".lexveil/ledger", [record]).holds
     with pytest.raises(LexveilError):
@@ -110,10 +128,19 @@ def test_the_documented_schema_is_that_of_the_model() -> None:
     assert record_schema() == SCHEMA
 
 
-def test_records_of_both_schemas_are_read(project: Path, tmp_path: Path) -> None:
-    made = privatize(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+def test_records_of_earlier_schemas_are_read_without_what_they_said_too_much(project: Path, tmp_path: Path) -> None:
+    done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    made, operator = done.record.to_dict(), done.operator.to_dict()
     assert PrivacyRecord.from_dict(made).to_dict() == made
-    output = {"sha256": made["output"]["sha256"], "ledger_sha256": made["output"]["tokens_sha256"]}
-    assert PrivacyRecord.from_dict(made | {"schema": 2, "output": output}).to_dict() == made
+    counts = {name: value for name, value in made["counts"].items() if name != "n_tokens"} | operator["counts"]
+    before = made | {
+        "schema": 3,
+        "counts": counts,
+        "release": operator["ledger"] | made["release"],
+        "output": made["output"] | operator["output"],
+    }
+    assert PrivacyRecord.from_dict(before).to_dict() == made
+    output = {"sha256": made["output"]["sha256"], "ledger_sha256": operator["output"]["tokens_sha256"]}
+    assert PrivacyRecord.from_dict(before | {"schema": 2, "output": output}).to_dict() == made
     with pytest.raises(ValueError, match="schema"):
         PrivacyRecord.from_dict(made | {"schema": 1})

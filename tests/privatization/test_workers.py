@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -24,7 +25,7 @@ import yaml
 from worker_toys import Chosen, Meeting, OneGenerator
 
 from lexveil import paths
-from lexveil.accounting.budgets import Policy
+from lexveil.accounting.budgets import DocumentBudget, Policy
 from lexveil.accounting.record import Counts
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.embeddings import load_embedding
@@ -61,7 +62,7 @@ def _permuted(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with a list set, which any order will do for, and a calibration that takes every epsilon."""
     root = tmp_path_factory.mktemp("listed")
     (root / "artifacts").mkdir()
-    for name in ("checks", "collocations", "embeddings"):
+    for name in ("checks", "collocations", "corpus", "embeddings"):
         (root / "artifacts" / name).symlink_to(_built / "artifacts" / name)
     (root / "data").symlink_to(_built / "data")
     (root / "dvc.yaml").write_text("stages: {}\n")
@@ -116,9 +117,11 @@ def test_batches_change_no_byte(source: Path, tmp_path: Path, monkeypatch: pytes
         text = made(source, folder, mechanism, 1)["out.jsonl"]
         # Each batch is a row group of its own; what is in them is the same.
         tokens = pq.read_table(folder / "out.jsonl.tokens.parquet").combine_chunks()
-        record = json.loads((folder / "out.jsonl.record.json").read_text())
-        assert record["output"].pop("tokens_sha256")
-        found.append((text, tokens, record))
+        record, operator = (
+            json.loads((folder / f"out.jsonl.{kind}.json").read_text()) for kind in ("record", "operator")
+        )
+        assert operator["output"].pop("tokens_sha256")
+        found.append((text, tokens, record, operator))
     assert found[0] == found[1] == found[2]
 
 
@@ -140,7 +143,7 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
             Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11),
             columns=("text",),
             column_keys=((),),
-            budget=50.0,
+            budget=DocumentBudget(50.0, math.inf),
         )
 
     def items(size: int) -> Iterator[Batch]:
@@ -182,7 +185,8 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
     monkeypatch.setattr(chunks, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
-    done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers)
+    subjects = [f"{workers}-{number}" for number in range(64)]  # or the cap of the one text would withhold most
+    done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers, subjects=subjects)
     assert [len(list(call.iterdir())) for call in calls] == [workers, workers]  # to count, and to rewrite
     assert len(done.values) == 64
     assert done.record.mode == "release"

@@ -14,8 +14,11 @@ import yaml
 from toy_inbox import SECRET, WORDS, Inbox, files
 
 from lexveil.errors import CheckFailed, RequestError
+from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
+from lexveil.privatization.file_adapter import privatize_file
 from lexveil.release.inbox import release_name
+from lexveil.release.source import _about_query
 from lexveil.runtime.hashes import sha256
 
 pytestmark = pytest.mark.slow
@@ -29,11 +32,19 @@ def test_new_documents_are_released_once(inbox: Inbox) -> None:
     assert {file.name for file in release.iterdir()} == {
         "documents.parquet",
         "documents.parquet.record.json",
-        "documents.parquet.tokens.parquet",
         "checks.json",
         "checks.html",
+    }
+    memory = inbox.memory / release.name
+    assert {file.name for file in memory.iterdir()} == {
+        "documents.parquet.operator.json",
+        "documents.parquet.tokens.parquet",
+        "source_checks.json",
+        "source_checks.html",
         "ids.parquet",
     }
+    assert all(file.stat().st_mode & 0o077 == 0 for file in memory.iterdir())
+    assert (inbox.root / ".lexveil/operator").stat().st_mode & 0o077 == 0
     assert inbox.ids() == ["1", "2"]
     assert report.epsilon == pytest.approx(inbox.spent()) and 0 < report.epsilon <= 2 * 40.0 + 1e-6
     before, spent = inbox.tree(), inbox.spent()
@@ -69,7 +80,8 @@ def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> Non
     assert (report.new, report.changed, report.duplicate, report.current) == (0, 1, 1, 2)
     assert inbox.spent() == pytest.approx(spent + 40.0)
     index = pq.read_table(inbox.archive / "index.parquet").to_pylist()
-    assert [(row["version"], row["state"]) for row in index] == [(1, "current"), (1, "superseded"), (2, "current")]
+    assert [(row["id"], row["state"]) for row in index] == [("1", "current"), ("2", "superseded"), ("2", "current")]
+    assert set(index[0]) == {"release", "id", "state", "place"}
     newest = pq.read_table(inbox.releases()[1] / "documents.parquet").to_pylist()
     assert pq.read_table(inbox.archive / "current.parquet").to_pylist() == [text.to_pylist()[0], *newest]
     # Back to what it was is another change: what the reader then sees is drawn anew.
@@ -90,7 +102,7 @@ def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> Non
 def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how: str) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
     inbox.run()
-    spent, tokens = inbox.spent(), inbox.releases()[0] / "documents.parquet.tokens.parquet"
+    spent, tokens = inbox.spent(), inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
     assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 2, 3}
     if how == "file":
         (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
@@ -105,6 +117,7 @@ def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how
     assert record["withdrawn"] == 1
     assert record["output"]["sha256"] == sha256(inbox.releases()[0] / "documents.parquet")
     assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"]).holds
+    assert tokens.stat().st_mode & 0o077 == 0 == (inbox.memory / "withdrawn.parquet").stat().st_mode & 0o077
     assert inbox.spent() == spent  # it was seen
     # Neither forgetting to name it nor changing it brings it back.
     (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
@@ -113,6 +126,34 @@ def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how
     if how == "file":
         assert (report.new, report.changed, report.withdrawn) == (0, 0, 2)
     assert "2" not in inbox.ids()
+
+
+def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
+    """By the key that `lexveil privatize` gives them; and a changed version, which would be another, is refused."""
+    inbox.configure(subject_column=None, cap=50.0)
+    inbox.put("a.jsonl", ("1", WORDS), ("2", f"  {WORDS.upper()}"))
+    assert (inbox.run().released, inbox.spent() <= 50.0) == (1, True)
+    (inbox.root / "in.jsonl").write_text(json.dumps({"text": f"{WORDS}\n{SECRET}"}) + "\n")
+    how = {"mechanism": "tem", "strategy": "S3", "document_budget": 40.0, "max_token_epsilon": 40.0}
+    privatize_file(inbox.root / "in.jsonl", inbox.root / "out.jsonl", **how)
+    assert (inbox.root / "out.jsonl").read_text() == ""
+    inbox.put("a.jsonl", ("1", f"{WORDS}  "), ("1", WORDS))
+    assert inbox.run().duplicate == 2  # written in another way
+    inbox.put("a.jsonl", ("1", f"{WORDS} again"))
+    spent = inbox.spent()
+    with pytest.raises(RequestError, match=r"1 documents were released before with another text.*`subject_column: id`"):
+        inbox.run()
+    assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
+
+
+def test_ids_and_subjects_are_known_however_they_are_written(inbox: Inbox) -> None:
+    inbox.configure(subject_column="who", cap=50.0)
+    inbox.put("a.jsonl", {"id": "7", "who": "c7", "text": f"{WORDS} {SECRET}"})
+    assert inbox.run().released == 1
+    inbox.put("b.jsonl", {"id": 7.0, "who": " c7", "text": f"{WORDS} {SECRET}"})
+    assert inbox.run().duplicate == 2
+    inbox.put("b.jsonl", {"id": "8", "who": "c7\u200b", "text": f"{WORDS} {SECRET}"})
+    assert (inbox.run().withheld, inbox.spent() <= 50.0) == (1, True)
 
 
 def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox: Inbox) -> None:
@@ -129,6 +170,31 @@ def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox:
     assert inbox.run().released == 1 and inbox.ids() == ["0", "9", "1"]
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox: Inbox, asked: bool) -> None:
+    inbox.configure(mechanism="vickrey", without_guarantee=asked)
+    params = Path("params.yaml")
+    params.write_text(params.read_text().replace("exclude_input: false", "exclude_input: true"))
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    if not asked:
+        for dry_run in (True, False):
+            with pytest.raises(RequestError, match="no guarantee can be given"):
+                inbox.run(dry_run=dry_run)
+        assert inbox.releases() == [] and inbox.spent() == 0.0
+        return
+    report = inbox.run()
+    assert report.release is not None and report.release.endswith("-no-guarantee")
+    (release,) = inbox.releases()
+    assert release.name == report.release and (release / "documents.parquet").exists()
+    assert inbox.record()["without_guarantee"] is True
+    assert inbox.run().release is None
+    assert inbox.ids() == [] and len(inbox.ids(inbox.archive / "current.no-guarantee.parquet")) == 2
+    params.write_text(params.read_text().replace("exclude_input: true", "exclude_input: false"))
+    inbox.put("a.jsonl", ("1", f"{WORDS} again"), ("2", WORDS))
+    assert inbox.run().release.endswith("-no-guarantee") is False
+    assert len(inbox.ids()) == len(inbox.ids(inbox.archive / "current.no-guarantee.parquet")) == 1
+
+
 def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     report = inbox.run(dry_run=True)
@@ -142,10 +208,9 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> Non
     [
         ({"min_coverage": 1.0}, WORDS, "the vocabulary knows"),
         ({"max_unprotected": 0.0, "min_coverage": None}, f"{WORDS}, then", "tokens are unprotected"),
-        ({"max_length_ratio": 0.01}, WORDS, "become longer than the limit"),
     ],
 )
-def test_a_gate_that_stays_closed_leaves_nothing_and_spends_nothing(
+def test_what_counts_the_source_is_judged_before_the_noise_and_spends_nothing(
     inbox: Inbox, gate: dict[str, float], text: str, says: str
 ) -> None:
     inbox.configure(gate=gate)
@@ -155,6 +220,18 @@ def test_a_gate_that_stays_closed_leaves_nothing_and_spends_nothing(
     assert SECRET not in str(caught.value) and str(caught.value).endswith("index.html")
     assert inbox.releases() == [] and inbox.spent() == 0.0 and inbox.states() == ["aborted"]
     inbox.configure(gate=dict.fromkeys(gate))
+    assert inbox.run().released == 1
+
+
+def test_an_output_that_does_not_pass_is_paid_for_and_leaves_nothing(inbox: Inbox) -> None:
+    inbox.configure(gate={"max_length_ratio": 0.01})
+    inbox.put("a.jsonl", ("1", WORDS))
+    with pytest.raises(CheckFailed, match="become longer than the limit") as caught:
+        inbox.run()
+    assert SECRET not in str(caught.value) and "index.html; noise had been drawn" in str(caught.value)
+    assert inbox.releases() == [] and inbox.spent() > 0.0 and inbox.states() == ["failed"]
+    assert not [file for file in files(inbox.memory) if file.name == "ids.parquet"]
+    inbox.configure(gate={"max_length_ratio": None})
     assert inbox.run().released == 1
 
 
@@ -181,7 +258,7 @@ def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox, l
     assert leftover not in str(caught.value)
     found = [one["expectation"]["description"] for one in results() if not one["success"]]
     assert f"No output holds what looks like {says}: " in " ".join(found), found
-    assert inbox.releases() == [] and inbox.spent() == 0.0
+    assert inbox.releases() == [] and inbox.spent() > 0.0
 
 
 def results() -> list[dict[str, Any]]:
@@ -206,6 +283,7 @@ def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> 
 
 
 def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
+    inbox.configure(ids="pseudonym")
     inbox.put("a.jsonl", ("id-of-mine", WORDS))
     inbox.run()
     everything = [*files(inbox.archive), *files(Path("artifacts/data_docs")), *files(Path(".lexveil"))]
@@ -213,8 +291,7 @@ def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> Non
     for file in everything:
         content = file.read_bytes()
         assert SECRET.encode() not in content, file
-        if file.name not in ("documents.parquet", "current.parquet"):
-            assert b"id-of-mine" not in content, file
+        assert b"id-of-mine" not in content, file
     page = (inbox.releases()[0] / "checks.html").read_text()
     assert "No document spends more than the budget" in page
     checks = json.loads((inbox.releases()[0] / "checks.json").read_text())
@@ -225,7 +302,9 @@ def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
     for number, label in ((1, "x"), (2, "y")):
         table = pa.table({"key": [number], "body": [WORDS], "label": [label], "name": [SECRET]})
         pq.write_table(table, inbox.folder / f"{number}.parquet")
-    inbox.configure(source="inbox/*.parquet", id_column="key", text_columns=["body"], columns=["label"])
+    inbox.configure(
+        source="inbox/*.parquet", id_column="key", subject_column="key", text_columns=["body"], columns=["label"]
+    )
     assert inbox.run().released == 2
     rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
     assert [(row["key"], row["label"]) for row in rows] == [("1", "x"), ("2", "y")]
@@ -248,7 +327,7 @@ def test_a_query_of_an_attached_database(inbox: Inbox) -> None:
     [
         ({"source": None}, "release.source and release.sql are null"),
         ({"source": "absent/*.parquet"}, "DuckDB cannot read it"),
-        ({"id_column": "nr"}, "no column `nr`; the columns are `id`, `text`"),
+        ({"id_column": "nr"}, "no column `nr` among its"),
         ({"source": None, "sql": "select 1 as id"}, "no column `text`"),
         ({"source": None, "sql": "select 1 as id, 2 as text"}, "`text` is of type INTEGER, not text"),
         ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
@@ -261,6 +340,7 @@ def test_a_query_of_an_attached_database(inbox: Inbox) -> None:
         ({"archive": "data/releases"}, "release.archive"),
         ({"archive": "../elsewhere"}, "release.archive"),
         ({"columns": ["id"]}, "name a column twice"),
+        ({"operator": "releases/mine"}, "release.operator lies in a folder that is published"),
         ({"gate": {"min_coverage": 2.0}}, "release.gate.min_coverage"),
     ],
 )
@@ -282,3 +362,70 @@ def test_names_sort_as_releases_were_made_within_a_second_too() -> None:
     names = [release_name(moment) for moment in moments]
     assert names == sorted(names)
     assert names[0] > "20260102T030404Z-ffffffff" and names[-1] < "20260102T030406Z-00000000"  # of earlier versions
+
+
+def test_of_what_duckdb_says_only_the_query_is_quoted() -> None:
+    import duckdb
+
+    error = duckdb.BinderException(
+        'Binder Error: "txt" not found; did you mean "Zanzibar" or `text`?\nLINE 1: Zanzibar'
+    )
+    assert _about_query(error, "select txt, text from t") == (
+        'Binder Error: "txt" not found; did you mean (not shown) or `text`?'
+    )
+
+
+def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
+    inbox.configure(ids="pseudonym", subject_column="who")
+    rows = [{"id": f"document-{i}", "who": f"person-{i % 2}", "text": f"{WORDS} {i}"} for i in range(4)]
+    inbox.put("a.jsonl", *rows)
+    inbox.run()
+    inbox.put("a.jsonl", *(row | {"text": f"{WORDS} today"} for row in rows))
+    inbox.run()
+    first, second = (pq.read_table(release / "documents.parquet").to_pydict() for release in inbox.releases())
+    assert len({*first["id"], *second["id"]}) == 8 and len({*first["who"], *second["who"]}) == 4
+    assert first["who"][0] == first["who"][2] != first["who"][1]
+    assert inbox.ids() == second["id"]
+    for file in files(inbox.archive):
+        assert b"document-" not in file.read_bytes() and b"person-" not in file.read_bytes(), file
+    with Ledger.open(".lexveil/ledger", None) as ledger:  # and yet two persons paid
+        assert ledger.database.rows("select count(*) from balances") == [(2,)]
+    (inbox.folder / "withdrawn.txt").write_text("document-3\n")
+    assert inbox.run().taken_out == 2
+    assert inbox.ids() == second["id"][:3]
+
+
+@pytest.mark.parametrize("missing", ["ids.parquet", "documents.parquet.operator.json"])
+def test_without_the_operators_memory_nothing_is_released_again(inbox: Inbox, missing: str) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.run()
+    spent = inbox.spent()
+    (inbox.memory / inbox.releases()[0].name / missing).unlink()
+    with pytest.raises(RequestError, match=rf"{missing} is missing.*your copy of release.operator"):
+        inbox.run()
+    assert inbox.spent() == spent and len(inbox.releases()) == 1
+
+
+def test_without_the_list_of_what_was_withdrawn_nothing_is_released(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
+    (inbox.folder / "withdrawn.txt").write_text("")
+    inbox.run()
+    (inbox.folder / "withdrawn.txt").write_text("2\n")
+    inbox.run()
+    (inbox.memory / "withdrawn.parquet").unlink()
+    with pytest.raises(RequestError, match=r"withdrawn.parquet is missing"):
+        inbox.run()
+
+
+def test_an_archive_of_an_earlier_version_is_refused(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.run()
+    release = inbox.releases()[0]
+    (release / "ids.parquet").write_bytes((inbox.memory / release.name / "ids.parquet").read_bytes())
+    with pytest.raises(RequestError, match=r"was released by an earlier version.*choose another folder"):
+        inbox.run()
+    (release / "ids.parquet").unlink()
+    record = release / "documents.parquet.record.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"schema": 3}))
+    with pytest.raises(RequestError, match=r"was released by an earlier version"):
+        inbox.run()

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+import pyarrow.parquet as pq
 import pytest
-from toy_inbox import SECRET, WORDS, Inbox
+from toy_inbox import SECRET, WORDS, Inbox, files
 
 from lexveil.cli import main
 
@@ -68,7 +69,7 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys: pytest.CaptureFixt
     assert "archived now: 1 documents" in capsys.readouterr().out
     assert json.loads(dvc(tracked, "status", "--json")) == {}
     assert (tracked.archive / f"{release.name}.dvc").read_text() != before
-    assert (tracked.archive / "withdrawn.parquet.dvc").exists()
+    assert not (tracked.archive / "withdrawn.parquet.dvc").exists()  # the operator remembers it
 
     # What is lost comes back, and nothing is paid for again meanwhile.
     shutil.rmtree(release)
@@ -87,3 +88,33 @@ def test_a_closed_gate_is_exit_code_one(tracked: Inbox, capsys: pytest.CaptureFi
     (last,) = (line for line in err.splitlines() if line.startswith("lexveil release: "))
     assert out == "" and "releases/" in last and "the vocabulary knows" in last and SECRET not in err
     assert list(tracked.archive.iterdir()) == []
+
+
+def test_words_and_names_of_a_source_are_nowhere_else(
+    tracked: Inbox, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Served, stopped by the gate, and refused: in no log, archive, cache, ledger, page or memory of the operator."""
+    ident, whom = "quetzalonia", "xylopharra"
+    caplog.set_level("DEBUG")
+    tracked.configure(subject_column="who", cap=50.0, ids="pseudonym")
+    rows = [{"id": f"{ident}{n}", "who": whom, "text": f"{WORDS} {SECRET}"} for n in range(2)]
+    tracked.put("a.jsonl", *rows)
+    assert main.main(["release"]) == 0
+    tracked.put("b.jsonl", {**rows[0], "id": f"{ident}9", "who": f"{whom}9"})
+    tracked.configure(gate={"min_coverage": 1.0})
+    assert main.main(["release"]) == 1
+    tracked.put("c.jsonl", {**rows[0], "text": f"{SECRET} again"})
+    assert main.main(["release"]) == 2
+    (tracked.folder / "c.jsonl").write_text(f'{{"id": "{ident}", "who": "{whom}", "text": {{"{SECRET}": 1}}}}')
+    assert main.main(["release"]) == 2
+    kept = [tracked.root / name for name in (".dvc", ".lexveil", "releases", "artifacts/data_docs")]
+    found = {str(file): file.read_bytes() for folder in kept for file in files(folder)}
+    assert {name.split("/")[-1] for name in found} > {"documents.parquet", "ids.parquet", "ledger.sqlite"}
+    assert any("/.dvc/cache/" in name for name in found)
+    tables = {f"rows of {name}": name for name in found if name.endswith(".parquet")}
+    rows_of = {where: repr(pq.read_table(name).to_pylist()).encode() for where, name in tables.items()}
+    said = {"said": repr(capsys.readouterr()).encode(), "logs": caplog.text.encode()}
+    for where, content in (found | rows_of | said).items():
+        for word in (SECRET, ident, whom):
+            is_listed = word == whom and where.endswith("withheld.csv")  # the operator's
+            assert is_listed or word.encode() not in content.lower(), f"{word} is in {where}"

@@ -24,8 +24,17 @@ class Inbox:
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder, self.archive = root, root / "inbox", root / "releases"
+        self.memory = root / ".lexveil/operator/releases"
         self.folder.mkdir()
-        self.configure(source="inbox", document_budget=40.0, gate={"min_coverage": 0.1, "max_length_ratio": None})
+        # Plain ids, so that tests can say which documents are there.
+        self.configure(
+            ids="plain",
+            source="inbox",
+            subject_column="id",
+            document_budget=40.0,
+            max_token_epsilon=40.0,
+            gate={"min_coverage": 0.1, "max_length_ratio": None},
+        )
 
     def configure(self, **values: Any) -> None:
         file = self.root / "params.yaml"
@@ -50,6 +59,11 @@ class Inbox:
 
     def record(self, number: int = -1) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.releases()[number] / "documents.parquet.record.json").read_text())
+        return found
+
+    def report(self, number: int = -1) -> dict[str, Any]:
+        file = self.memory / self.releases()[number].name / "documents.parquet.operator.json"
+        found: dict[str, Any] = json.loads(file.read_text())
         return found
 
     def spent(self) -> float:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil.accounting.measurements import FORMULA
 from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact
 from lexveil.mechanisms.registry import MECHANISMS
@@ -35,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 SECRET = "zyxomatic"  # stands in every document, and may stand nowhere else
 STRATEGIES = {"S1": "word", "S2": "gst"}
 EPSILONS = (1.0, 10.0)
-CONDITION = "in release mode: kept tokens leave in clear and are the same in both texts"
+CONDITION = "kept tokens are unprotected and the same in both texts"
 WORDS = {  # by falling frequency: what the sample of tokens is chosen from
     "word": ["the", "york", "new", "42", "city", "rain"],
     "gst": ["the", "new_york", "rain", "city", "the_rain", "new_york_city", "sun"],
@@ -76,19 +77,26 @@ def put_run(mechanism: str, strategy: str, epsilon: float, *, unchanged: float |
         "by_class": by_class, "share_unchanged": unchanged, "mean_cosine": cosine,
         "unprotected_share": total["kept"] / 20, "epsilon_spent_mean": 3.25 * epsilon,
     }  # fmt: skip
-    extra = ["in release mode: both texts have the same number of words"] if strategy == "S2" else []
     guarantee = {
         "formula": "none",
         "statement": "Not private: somebody has the seed.",
         "because": ["mode is experiment"],
+        "in_release": {
+            "formula": FORMULA,
+            "statement": f"As far as said, d the {MECHANISMS[mechanism].metric if mechanism != 'none' else 'nothing'}",
+            "because": [CONDITION],
+            "not_covered": "Not covered: other cuts." if strategy == "S2" else None,
+        },
     }
-    guarantee["because"] += [CONDITION, *extra]
     record = {
         "lexveil": "9.8.7", "mode": "experiment", "guarantee": guarantee,
         "policy": {"stopwords": "keep", "punctuation": "keep", "oov": "sample"},
     }  # fmt: skip
     if mechanism == "none":
-        record |= {"mode": "none", "guarantee": guarantee | {"statement": "The text is unchanged.", "because": []}}
+        record |= {
+            "mode": "none",
+            "guarantee": guarantee | {"statement": "The text is unchanged.", "because": [], "in_release": None},
+        }
     folder = f"private/{mechanism}/{strategy}/{epsilon}"
     put(f"{folder}/metrics.json", metrics)
     put(f"{folder}/record.json", record)
@@ -336,10 +344,12 @@ def test_guarantee_is_none_and_says_what_a_release_would_promise(html):
     assert "none: the seed is known" in plain
     assert "4 runs: madlib with strategy S1 and S2" in plain
     assert "Not private: somebody has the seed." in plain
-    assert "Two texts with the same number of tokens" in plain
+    assert "d the Euclidean distance of the embedding" in plain
     assert "exp(Σ ε_i·d(w_i,w&#39;_i))·Pr[M(D&#39;)=y]" in plain
-    assert "kept tokens leave in clear and are the same in both texts both" in plain  # of all runs, so without a name
-    assert "both texts have the same number of words (S2 only)" in plain
+    assert (
+        "kept tokens are unprotected and the same in both texts Not covered" in plain
+    )  # of all runs, so without a name
+    assert "Not covered: other cuts. (S2 only)" in plain
     assert plain.index("clean baseline") < plain.index("The text is unchanged.")
 
 
@@ -395,7 +405,7 @@ def put_others(refused: str | None = None) -> Page:
             put_run(mechanism, "S1", epsilon, unchanged=0.5, cosine=0.5)
             file = Path(f"artifacts/private/{mechanism}/S1/{epsilon}/record.json")
             record = json.loads(file.read_text())
-            record["guarantee"]["because"].append(f"in release mode: as {mechanism} draws")
+            record["guarantee"]["in_release"]["because"].append(f"as {mechanism} draws")
             file.write_text(json.dumps(record))
         first = statistic(1.0, None, None, refused=refused) if refused else statistic(1.0, 20.0, 90.0, exact=True)
         put_deniability(mechanism, "word", [first, statistic(10.0, 99.0, 1.5, exact=True)])

@@ -77,6 +77,8 @@ def truncated_exponential(
             rest = max(1.0 - side / ratio, 2.0**-60)
             level = -math.log1p(rest - 1.0) / half if side / ratio < 0.5 else -math.log(rest) / half
             spread = error / (ratio * half * rest) + ROUNDING * (level + 1 / half)
+            if 4 * error > ratio * rest:  # the logarithm is no straight line any more
+                spread = 1.0
             step = int(min(level, np.float64(size)))
             moved[token] = at + sign * (1 + step)
         else:

@@ -11,13 +11,13 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.types import Floats, Words
+from lexveil.types import Words
 
 State = npt.NDArray[np.uint32]
 
 KEY_WORDS = 4
 BLOCKS = 8  # made at a time, in little more time than one
-UNITS = 8 * BLOCKS  # uniform numbers in them
+WORDS = 8 * BLOCKS  # 64-bit words in them
 
 
 def draw_words(n: int, columns: int, rng: np.random.Generator) -> Words:
@@ -86,10 +86,10 @@ def open_stream(state: State, keys: Words, row: int, nonce: int) -> None:  # pra
 
 
 @numba.njit(cache=True)
-def next_units(state: State, units: Floats) -> None:  # pragma: no cover - compiled
-    """Fill ``units`` (64,) with the stream's next uniform numbers in [0, 1), of 53 bits.
+def next_words(state: State, words: Words) -> None:  # pragma: no cover - compiled
+    """Fill ``words`` (64,) with the stream's next 64-bit words.
 
-    All at once, because a call counts the owners of the arrays it is given, which takes longer than one number does.
+    All at once, because a call counts the owners of the arrays it is given, which takes longer than one word does.
     """
     blocks = np.empty(16 * BLOCKS, dtype=np.uint32)
     chacha20(state, blocks)
@@ -99,14 +99,13 @@ def next_units(state: State, units: Floats) -> None:  # pragma: no cover - compi
     for pair in range(8):
         for i in range(BLOCKS):
             low, high = blocks[2 * pair * BLOCKS + i], blocks[(2 * pair + 1) * BLOCKS + i]
-            word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
-            units[8 * i + pair] = np.float64(word >> np.uint64(11)) * 2.0**-53
+            words[8 * i + pair] = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
 
 
-def expand(key: Words, n_bytes: int) -> bytes:
-    """The first bytes of the stream of a key (4,)."""
+def expand(key: Words, n_bytes: int, nonce: int = 0) -> bytes:
+    """The first bytes of the stream of a key (4,) and a nonce."""
     state, blocks = np.empty(16, dtype=np.uint32), np.empty(16 * BLOCKS, dtype=np.uint32)
-    open_stream(state, key[None], 0, 0)
+    open_stream(state, key[None], 0, nonce)
     stream = bytearray()
     while len(stream) < n_bytes:
         chacha20(state, blocks)

@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.ticker import FuncFormatter
 
-from lexveil.accounting.budgets import Action, Policy
-from lexveil.accounting.guarantee import Claim, Guarantee, guarantee
+from lexveil.accounting.budgets import Action
+from lexveil.accounting.guarantee import Guarantee
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
 from lexveil.report.figures import add_legend, new_panel, percent_tick
@@ -29,7 +29,6 @@ STRATEGY_IN_WORDS = {
 }
 CLASS_IN_WORDS = {"word": "words", "stopword": "stop words", "punctuation": "punctuation", "oov": "unknown words"}
 
-_IN_RELEASE = "in release mode: "
 _BASELINE = "the clean baseline"
 
 
@@ -75,7 +74,7 @@ def exposure_table(runs: Sequence[RunResult]) -> Table:
         )
     return Table(
         "exposure",
-        "What is protected and what leaves in clear, in tokens",
+        "What is protected and what is not, in tokens",
         [
             Column("mechanism", "Mechanism"),
             Column("strategy", "Strategy"),
@@ -83,8 +82,8 @@ def exposure_table(runs: Sequence[RunResult]) -> Table:
             Column("n_perturbed", "with noise", formatting.count, "Protected"),
             Column("n_sampled", "drawn at random", formatting.count, "Protected"),
             Column("n_dropped", "dropped", formatting.count, "Protected"),
-            *(Column(f"kept_{kind}", name, formatting.count, "In clear") for kind, name in CLASS_IN_WORDS.items()),
-            Column("unprotected_share", "share of all", formatting.share, "In clear"),
+            *(Column(f"kept_{kind}", name, formatting.count, "Unprotected") for kind, name in CLASS_IN_WORDS.items()),
+            Column("unprotected_share", "share of all", formatting.share, "Unprotected"),
         ],
         rows,
         "Which class is treated how is set in params.yaml (policy). Unknown words are those outside the vocabulary, "
@@ -118,7 +117,7 @@ def outcome_shares(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
             "noise": total["perturbed"] / whole,
             "random draw": total["sampled"] / whole,
             "dropped": total["dropped"] / whole,
-            "in clear": total["kept"] / whole,
+            "unprotected": total["kept"] / whole,
         }
     n_mechanisms = len({run.mechanism for run in private})
     shares = {}
@@ -180,11 +179,9 @@ def promises(runs: Sequence[RunResult]) -> list[Promise]:
 
 
 def _release(run: RunResult) -> Guarantee | None:
-    """What a release like this run would promise, by the one place that says it anywhere; None if this is one."""
-    if run.is_baseline or run.record["mode"] == "release":
-        return None
-    policy, no_proof = Policy(**run.record["policy"]), run.record.get("no_proof")
-    return guarantee(Claim(mechanism=run.mechanism, strategy=run.strategy, policy=policy, no_proof=no_proof))
+    """What a release like this run would promise, as its record says it; None if this is one."""
+    stated = run.record["guarantee"].get("in_release")
+    return None if stated is None else Guarantee.model_validate(stated)
 
 
 def _promise(mode: str, formula: str, statement: str, members: Sequence[RunResult]) -> Promise:
@@ -196,15 +193,21 @@ def _promise(mode: str, formula: str, statement: str, members: Sequence[RunResul
     conditions = {run.key: list(run.record["guarantee"]["because"]) for run in members}
     if mode == "release":
         return Promise(runs, formula, statement, [text for text, _ in _merged(members, conditions)], None, [])
-    ahead = {key: [text for text in texts if text.startswith(_IN_RELEASE)] for key, texts in conditions.items()}
+    ahead = {run.key: _release_conditions(run) for run in members}
     return Promise(
         runs,
         "none: the seed is known" if mode == "experiment" else formula,
         statement,
         [],
         _release(members[0]),
-        [(text.removeprefix(_IN_RELEASE), which) for text, which in _merged(members, ahead)],
+        _merged(members, ahead),
     )
+
+
+def _release_conditions(run: RunResult) -> list[str]:
+    """Under which a release like this run would keep its promise, and between which texts it promises nothing."""
+    release = _release(run)
+    return [] if release is None else [*release.because, *filter(None, [release.not_covered])]
 
 
 def _merged(
@@ -277,8 +280,8 @@ who has params.yaml. They are for comparing settings; their outputs must not be 
 </div>
 {% endfor %}
 <h3>What is protected, and what is not</h3>
-<p>Noise protects which token stood at a place; a random draw hides it wholly. Not protected are tokens that stay in
-clear (counted here by class), the number of tokens of a text and what was done at each place. Labels, attributes, splits
+<p>Noise protects which token stood at a place, up to the factor above; a random draw hides it wholly. Not protected are
+tokens that are kept (counted here by class), the number of tokens of a text and what was done at each place. Labels, attributes, splits
 and ids of the documents are carried over unchanged.</p>
 {{ render_table(exposure) }}
 <div class="panels">

@@ -35,7 +35,7 @@ def results_table(runs: Sequence[RunResult]) -> Table:
             *_WHICH,
             Column("share_unchanged", "Unchanged", formatting.share, "Of the tokens that got noise"),
             Column("mean_cosine", "Mean cosine of the replaced", formatting.three, "Of the tokens that got noise"),
-            Column("unprotected_share", "In clear", formatting.share, "Of all tokens"),
+            Column("unprotected_share", "Unprotected", formatting.share, "Of all tokens"),
             Column("epsilon_spent_mean", "Spent", formatting.two, "Mean ε per text"),
             Column("budget_mean", "Budget", formatting.two, "Mean ε per text"),
         ],
@@ -66,7 +66,7 @@ def tokens_table(runs: Sequence[RunResult]) -> Table:
         "n_words_out": ("out", "Words"),
         "n_perturbed": ("got noise", "Tokens that"),
         "n_sampled": ("were drawn at random", "Tokens that"),
-        "n_kept": ("stayed in clear", "Tokens that"),
+        "n_kept": ("were kept", "Tokens that"),
         "n_dropped": ("were dropped", "Tokens that"),
     }
     return Table(

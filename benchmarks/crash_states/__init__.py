@@ -1,0 +1,1 @@
+"""Power cuts, simulated: what a file system may hold after one, and what must hold then."""

@@ -1,0 +1,287 @@
+"""What is recorded: releases of a few lines each, in a process that says what has left it, with faults on demand.
+
+python -m benchmarks.crash_states.scenarios ROOT MARKS NAME[:FAULT]...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from lexveil.ledger import anchor, database, ledger, output_files, spool, transaction
+from lexveil.ledger.ledger import Ledger
+
+CAP = 3  # documents of one subject, each of which costs 1
+LEDGER, OUTPUTS, ANCHOR = "kept/ledger", "outputs", "anchor.json"
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def release(
+    folder: Path,
+    name: str,
+    subjects: list[str],
+    say: Say,
+    to: str = "published",
+    meanwhile: Callable[[], None] = lambda: None,
+) -> None:
+    """One release of two files, as far as ``to``: one line for each document that is not withheld.
+
+    Args:
+        meanwhile: what others do between noise and ``written``.
+    """
+    output = folder / OUTPUTS / f"{name}.txt"
+    record = output.with_name(f"{output.name}.record.json")
+    partials = {path: path.with_name(f".partial-{path.name}") for path in (output, record)}
+    with open_ledger(folder) as opened, opened.begin({"name": name}, partials.values()) as begun:
+        begun.request(subjects, np.ones(len(subjects)))
+        withheld = begun.reserve(1.0, CAP).withheld(0, len(subjects)).tolist()
+        lines = [subject for subject, out in zip(subjects, withheld, strict=True) if not out]
+        if to == "reserved":
+            raise KeyboardInterrupt
+        begun.spend()
+        say({"left": name, "subjects": lines})  # noise may be drawn and bytes go to standard output
+        if to == "stream":
+            begun.commit()
+            return
+        output_files.make_folder(output.parent)
+        for line in lines:  # buffered by no one: each line is a write of its own
+            with partials[output].open("a") as file:
+                file.write(f"{line}\n" + " " * 3000 + "\n")
+        say({"wrote": name, "sha256": sha256(partials[output])})
+        partials[record].write_text(json.dumps({"release": {"id": begun.id, "head": begun.head}}))
+        if to == "aborted":
+            raise KeyboardInterrupt
+        meanwhile()
+        begun.written([(partial, final, sha256(partial)) for final, partial in reversed(partials.items())])
+        begun.publish()
+    say({"published": name, "subjects": lines})
+
+
+def open_ledger(folder: Path) -> Ledger:
+    """The ledger, checked against its anchor."""
+    return Ledger.open(folder / LEDGER, anchor=folder / ANCHOR)
+
+
+def sha256(file: Path) -> str:
+    """The hash of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def first(folder: Path, say: Say) -> None:
+    """The first release, which makes the ledger."""
+    release(folder, "1", ["ana", "ben", "ana"], say)
+
+
+def second(folder: Path, say: Say) -> None:
+    """A further one, which the cap cuts."""
+    release(folder, "2", ["ana", "cyn", "ana", "ben"], say)
+
+
+def together(folder: Path, say: Say) -> None:
+    """Two that overlap."""
+    release(folder, "2", ["ana", "cyn"], say, meanwhile=lambda: release(folder, "3", ["cyn", "ben", "cyn", "cyn"], say))
+
+
+def spilled(folder: Path, say: Say) -> None:
+    """The same, with what is asked for kept on disk."""
+    with mock.patch.object(spool, "CHUNK", 1):
+        release(folder, "2", ["ana", "cyn", "ana", "ben"], say)
+
+
+def stream(folder: Path, say: Say) -> None:
+    """To standard output."""
+    release(folder, "2", ["ana", "cyn", "ana"], say, to="stream")
+
+
+def given_back(folder: Path, say: Say) -> None:
+    """Interrupted before noise is drawn."""
+    with suppress(KeyboardInterrupt):
+        release(folder, "2", ["ana", "cyn"], say, to="reserved")
+
+
+def aborted(folder: Path, say: Say) -> None:
+    """Interrupted when all is written."""
+    with suppress(KeyboardInterrupt):
+        release(folder, "2", ["ana", "cyn"], say, to="aborted")
+
+
+def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
+    """A release in a child that kills itself after some calls of a function."""
+    calls, call = iter(range(after)), getattr(*where)
+
+    def counted(*arguments: Any, **more: Any) -> Any:
+        result = call(*arguments, **more)
+        if next(calls, None) == after - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    if (child := os.fork()) == 0:
+        with mock.patch.object(*where, counted):
+            second(folder, say)
+        os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def recovers(folder: Path, say: Say) -> None:  # noqa: ARG001
+    """The next to open the ledger puts right what a killed process left."""
+    open_ledger(folder).close()
+
+
+def nothing(folder: Path, say: Say) -> None:
+    """Nothing was before."""
+
+
+def died_reserved(folder: Path, say: Say) -> None:
+    """A release died when everything was written and the ledger did not know it."""
+    first(folder, say)
+    dies(folder, say, (transaction, "sync"), 2)
+
+
+def died_written(folder: Path, say: Say) -> None:
+    """A release died after its first rename."""
+    first(folder, say)
+    dies(folder, say, (os, "replace"), 1)
+
+
+# What was done before, and what is recorded.
+SCENARIOS: dict[str, tuple[Callable[[Path, Say], None], Callable[[Path, Say], None]]] = {
+    "first": (nothing, first),
+    "second": (first, second),
+    "together": (first, together),
+    "spilled": (first, spilled),
+    "stream": (first, stream),
+    "given back": (first, given_back),
+    "aborted": (first, aborted),
+    "recovers reserved": (died_reserved, recovers),
+    "recovers written": (died_written, recovers),
+}
+
+
+def _no_sync_of_files(path: Path) -> None:
+    if path.is_dir():
+        real_sync(path)
+
+
+def _no_sync_of_folders(path: Path) -> None:
+    if not path.is_dir():
+        real_sync(path)
+
+
+def _synchronous(value: str) -> Callable[[Any], None]:
+    def durable(con: Any) -> None:
+        con.execute("pragma journal_mode = delete")
+        con.execute(f"pragma synchronous = {value}")
+
+    return durable
+
+
+def _named_before_written(release: Any, files: Any) -> None:
+    files = [*files]
+    for _, final, _ in files:
+        shutil.copyfile(final.with_name(f".partial-{final.name}"), final)
+    real_written(release, files)
+
+
+def _given_back_first(base: Any, number: int, name: str, payload: dict[str, Any]) -> str | None:
+    left = output_files.stored(base.con, number)
+    with mock.patch.object(transaction, "discard"):
+        done = real_undo(base, number, name, payload)
+    output_files.discard(left)
+    return done
+
+
+def _spent_lazily(release: Any) -> None:
+    release._database.con.execute("pragma synchronous = off")
+    real_spend(release)
+    release._database.con.execute("pragma synchronous = extra")
+
+
+def _anchor_unsynced(self: anchor.Anchor, entries: int, head: str, **more: bool) -> None:
+    with mock.patch.object(os, "fsync"), mock.patch.object(anchor, "sync"):
+        real_anchored(self, entries, head, **more)
+
+
+@contextmanager
+def _anchored_first(self: database.Database) -> Iterator[Any]:
+    with real_transaction(self) as con:
+        yield con
+        if self.guard is not None:
+            self.guard.write(*con.execute("select seq, hash from entries order by seq desc limit 1").fetchone())
+
+
+real_anchored, real_transaction = anchor.Anchor.write, database.Database.transaction
+real_sync, real_undo = output_files.sync, transaction.undo
+real_written, real_spend = transaction.Transaction.written, transaction.Transaction.spend
+SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transaction)]
+DURABLE = [(module, "durable") for module in (ledger, database)]
+# Faults that the simulation has to see, by name: what is replaced by what.
+FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
+    "outputs are not synced before they are renamed": (SYNCS, _no_sync_of_files),
+    "folders are not synced": (SYNCS, _no_sync_of_folders),
+    "pragma synchronous = off": (DURABLE, _synchronous("off")),
+    "pragma synchronous = normal": (DURABLE, _synchronous("normal")),
+    "pragma synchronous = full": (DURABLE, _synchronous("full")),
+    "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
+    "outputs have their names before the ledger knows": ([(transaction.Transaction, "written")], _named_before_written),
+    "the anchor is not synced": ([(anchor.Anchor, "write")], _anchor_unsynced),
+    "the anchor is written before the ledger": ([(database.Database, "transaction")], _anchored_first),
+    "files are removed after what they cost is given back": (
+        [(module, "undo") for module in (ledger, transaction)],
+        _given_back_first,
+    ),
+}
+
+
+@contextmanager
+def fault(name: str) -> Iterator[None]:
+    """Work with a fault; with none if it has no name."""
+    targets, wrong = FAULTS[name] if name else ([], None)
+    patches = [mock.patch.object(*target, wrong) for target in targets]
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()
+
+
+def main() -> None:
+    """Carry out scenarios, each in a folder of its own, and say where each begins."""
+    root, marks, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    said = marks.open("a", buffering=1, encoding="utf-8")
+
+    def say(what: dict[str, Any]) -> None:
+        said.write(json.dumps(what) + "\n")
+
+    for name in names:
+        scenario, _, wrong = name.partition(":")
+        folder = root / folder_of(name)
+        folder.mkdir()
+        before, during = SCENARIOS[scenario]
+        before(folder, say)
+        say({"begin": name})
+        with fault(wrong):
+            during(folder, say)
+        say({"end": name})
+
+
+def folder_of(name: str) -> str:
+    """The folder of a scenario with a fault."""
+    return "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,351 @@
+"""Measurements: what ran, with what is proven of it. A statement is generated from one and cannot say more.
+
+A ``Measurement`` has an input domain, a neighbour relation, a privacy map (from the distances of tokens to a bound in
+nats, and a δ), conditions, and preconditions that were checked: any that failed is a refusal, and then there is no
+bound. ``of_token`` makes one of a mechanism as it is configured; each function after it composes one more part of a
+run. The design is that of OpenDP's measurements (Gaboardi et al. 2020); composition is basic composition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.accounting.budgets import Action, DocumentBudget, Policy
+from lexveil.accounting.guarantee import NONE, Guarantee, StructureFigures
+from lexveil.errors import LexveilError
+from lexveil.mechanisms.registry import Kernel
+from lexveil.types import Floats, Ids
+
+FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
+NEIGHBOURS = "two texts with the same number of tokens, the same fate of each token and the same ε_i"
+
+# Where the number comes from that B, and with it every ε_i, follows from.
+BudgetSource = Literal["given", "given words", "corpus", "data"]
+SOURCES: dict[BudgetSource, str] = {
+    "given": "the document budget B is public: it was given",
+    "given words": "the document budget B is public: the base ε times a number of words that was given",
+    "corpus": "the document budget B is public: the base ε times the mean words of the public corpus's documents",
+}
+
+Loss = Callable[[Floats, Floats], Floats]
+
+
+class NoBound(LexveilError):
+    """Nothing is proven of the measurement, or the texts are not neighbours under it."""
+
+
+class Bound(NamedTuple):
+    """Pr[M(D) in S] <= exp(nats)·Pr[M(D') in S] + delta, for every set S of outputs."""
+
+    nats: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """What of a text is not hidden: its disclosed structure. n tokens, those of all text columns one after the other.
+
+    Attributes:
+        action: (n,) ``Action`` of each token: its fate.
+        epsilon: (n,) ε_i; 0 where nothing is spent on the token.
+        leader: (n,) the token whose replacement each takes; itself where each has its own.
+        column: (n,) the text column it stands in.
+        kept: the words of kept tokens.
+        layout: what is copied of the writer's layout; empty if nothing is.
+    """
+
+    action: npt.NDArray[np.int8]
+    epsilon: Floats
+    leader: Ids
+    column: Ids
+    kept: tuple[str, ...]
+    layout: tuple[str, ...]
+
+    def differences(self, other: Structure) -> list[str]:
+        """In what two texts differ that neighbours share."""
+        if len(self.action) != len(other.action):
+            return ["the number of tokens"]
+        same = {
+            "the fate of a token": np.array_equal(self.action, other.action),
+            "the ε_i": np.array_equal(self.epsilon, other.epsilon),
+            "which tokens are repeated": np.array_equal(self.leader, other.leader),
+            "the column of a token": np.array_equal(self.column, other.column),
+            "a kept word": self.kept == other.kept,
+            "the layout": self.layout == other.layout,
+        }
+        return [name for name, is_same in same.items() if not is_same]
+
+
+def check_spent(spent: Floats, per_token: Floats, n_paid: Floats, budget: DocumentBudget) -> None:
+    """See that what was drawn is what the measurement is of: equal ε_i within their limit that add up to B at most.
+
+    Args:
+        spent: (n,) of each text, exactly.
+        per_token: (n,) the largest ε_i of each.
+        n_paid: (n,) tokens on which ε was spent.
+
+    Raises:
+        NoBound: if not; nothing may be published then.
+    """
+    if not ((spent == per_token * n_paid) & (spent <= budget.total) & (per_token <= budget.cap)).all():
+        raise NoBound("the noise that was drawn is not that of the plan; nothing was released. This is a bug")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A randomized map, and what is proven of it.
+
+    Attributes:
+        domain: what it takes.
+        neighbours: the relation between inputs under which the bound holds.
+        metric: the distance d of two tokens.
+        loss: the privacy map of one token: (n,) ε and (n,) distances to (n,) nats.
+        delta: of each token that is perturbed.
+        budget: B and the largest ε_i; None where they are not known, and of a single token.
+        conditions: what the bound rests on.
+        not_covered: between which texts nothing is claimed; empty if there are none.
+        repeats: equal tokens are replaced alike.
+        copies_layout: white space and capitals are those of the source.
+        refusals: preconditions that failed. If there is one, nothing is claimed.
+    """
+
+    domain: str
+    neighbours: str
+    metric: str
+    loss: Loss
+    delta: float = 0.0
+    budget: DocumentBudget | None = None
+    conditions: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    repeats: bool = False
+    copies_layout: bool = False
+    refusals: tuple[str, ...] = ()
+
+    def adding(self, *conditions: str) -> Measurement:
+        """The same under further conditions."""
+        return replace(self, conditions=(*self.conditions, *conditions))
+
+    def refused(self, why: str) -> Measurement:
+        """The same, of which nothing is claimed."""
+        return replace(self, refusals=(*self.refusals, why))
+
+    def bound(self, distances: Floats, epsilon: Floats | None = None) -> Bound:
+        """How far two neighbours can be told apart: the privacy map.
+
+        Args:
+            distances: (n,) of the n tokens that are perturbed, d(w_i, w'_i).
+            epsilon: (n,) the ε_i, as the token log has them; None bounds them by B and by the largest ε_i.
+
+        Raises:
+            NoBound: if a precondition failed, or the distances or ε_i are none.
+        """
+        if self.refusals:
+            raise NoBound("; ".join(self.refusals))
+        if epsilon is None:
+            epsilon, distances = self._worst(distances)
+        elif self.budget is not None and math.fsum(epsilon.tolist()) > self.budget.total:
+            raise NoBound("the ε_i add up to more than the document budget")
+        if len(epsilon) != len(distances) or not (np.isfinite(distances).all() and (distances >= 0).all()):
+            raise NoBound("there must be one finite distance for each perturbed token")
+        spent = epsilon > 0  # a token that copies another's replacement pays nothing
+        nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
+        return Bound(nats, min(1.0, self.delta * int(spent.sum())))
+
+    def between(self, first: Structure, second: Structure, distances: Floats) -> Bound:
+        """The bound of two texts, whose structures are compared first.
+
+        Args:
+            distances: (n,) of the perturbed tokens, in text order.
+
+        Raises:
+            NoBound: if they are not neighbours, or as ``bound``.
+        """
+        if differences := first.differences(second):
+            raise NoBound(f"the texts are not neighbours: they differ in {', '.join(differences)}")
+        epsilon = first.epsilon[first.action == Action.PERTURBED.value]
+        if len(np.unique(epsilon[epsilon > 0])) > 1:
+            raise NoBound("the ε_i of a text are not equal")
+        return self.bound(distances, epsilon)
+
+    def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
+        """The statement of a record."""
+        if self.refusals:
+            return Guarantee(
+                formula=NONE,
+                statement=f"Not private in any proven sense: {'; '.join(self.refusals)}.",
+                because=[*self.refusals],
+            )
+        formula = FORMULA if not self.delta else f"{FORMULA} + n·{self.delta:g}"
+        return Guarantee(
+            formula=formula,
+            statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up to "
+            f"exp(Σ ε_i·d(w_i,w'_i)): the sum is over the perturbed tokens on which ε is spent, d is the "
+            f"{self.metric}.",
+            because=[*self.conditions],
+            not_covered=" ".join((*self.not_covered, *_figures(structure, repeats=self.repeats))) or None,
+            structure=structure,
+        )
+
+    def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
+        """The ε_i that B and the largest one allow and that tell most: all on the largest distances."""
+        if self.budget is None or not math.isfinite(self.budget.cap):
+            raise NoBound("the ε_i are not known, and nothing bounds them")
+        ordered = np.sort(np.asarray(distances, dtype=np.float64))[::-1]
+        before = np.minimum(self.budget.cap * np.arange(len(ordered)), self.budget.total)
+        worst = np.minimum(self.budget.cap, self.budget.total - before)
+        # Where nothing is left a token still has its rounding and its δ, which a loss of next to no ε brings in.
+        return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
+
+
+def _figures(structure: StructureFigures | None, *, repeats: bool) -> Iterator[str]:
+    if structure is not None:
+        but = "; where tokens are repeated is not in these figures" if repeats else ""
+        yield (
+            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} replacements of one word by "
+            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the number or a fate in "
+            f"{structure.pattern_changed:.1%}, and anything of the structure in {structure.structure_changed:.1%}{but}."
+        )
+
+
+def of_token(mechanism: Kernel) -> Measurement:
+    """One draw of a mechanism as it is configured. What it does to outputs afterwards leaves the bound as it is."""
+    measurement = Measurement(
+        domain=f"one of {mechanism.size:,} words",
+        neighbours="two words",
+        metric=mechanism.metric,
+        loss=mechanism.privacy_loss,
+        delta=mechanism.delta,
+        conditions=(mechanism.exactness,),
+    )
+    if mechanism.post_processing is not None:
+        measurement = measurement.adding(mechanism.post_processing)
+    if mechanism.no_guarantee is not None:
+        return measurement.refused(mechanism.no_guarantee)
+    if not mechanism.is_proven:
+        return measurement.refused(f"{mechanism.name}: no privacy map is declared for its code")
+    return measurement
+
+
+def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> Measurement:
+    """All tokens of a text, each drawn by itself: the losses add up (basic composition).
+
+    Precondition: nobody knows the noise.
+    """
+    treatments = {"stop words": policy.stopwords, "punctuation": policy.punctuation, "unknown words": policy.oov}
+    kept = [name for name, treatment in treatments.items() if treatment == "keep"]
+    text = replace(
+        token,
+        domain="a text",
+        neighbours=NEIGHBOURS,
+        conditions=(
+            "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, dropped or sampled) and "
+            "its ε_i",
+            *([f"kept, unprotected: {', '.join(kept)}; the same in both texts"] if kept else []),
+            *(
+                ["what replaces a sampled token is a uniform draw from the vocabulary, whatever stood there"]
+                if "sample" in treatments.values()
+                else []
+            ),
+            *token.conditions,
+        ),
+    )
+    return text.refused("the seed of the noise is known: it can be subtracted") if seed_is_known else text
+
+
+def under_strategy(
+    text: Measurement, strategy: str, source: BudgetSource, budget: DocumentBudget | None = None
+) -> Measurement:
+    """The ε_i are those that a strategy makes of a document budget.
+
+    Precondition: B is public. Equal numbers of tokens, fates and ε_i are preconditions of ``between``. In S1 each token
+    is a word, so replacing one that is perturbed by another that is leaves the structure as it is, unless equal ones
+    are replaced alike or capitals are copied; in the others it can change how the text is cut.
+    """
+    text = replace(text, budget=budget)
+    if source == "data":
+        return text.refused("the document budget follows from the private texts, and every ε_i from it")
+    if budget is not None and not math.isfinite(budget.cap):
+        text = text.refused("no limit holds the ε of a token: short texts come out as they are")
+    text = text.adding(SOURCES[source])
+    if strategy == "S1":
+        if not text.repeats:
+            alike = " and has the same capitals" if text.copies_layout else ""
+            text = text.adding(
+                f"each token is one word: two texts that differ in one word which is perturbed in both{alike} always "
+                "have the same structure, so each such word is protected by ε_i·d(w_i,w'_i)"
+            )
+        return replace(
+            text,
+            not_covered=(
+                *text.not_covered,
+                "Not covered: texts with another number of words, and a word whose fate is another, such as a stop "
+                "word or an unknown word in place of one that is perturbed.",
+            ),
+        )
+    return replace(
+        text,
+        not_covered=(
+            *text.not_covered,
+            "Not covered: the text itself decides how it is cut into tokens. Replacing one word by another can change "
+            "the number of tokens, their fates or the ε_i, and between such texts nothing is claimed.",
+        ),
+    )
+
+
+def over_columns(text: Measurement, n_columns: int) -> Measurement:
+    """The texts of several columns are one text, which shares a budget."""
+    if n_columns == 1:
+        return text
+    return replace(text, domain=f"the texts of {n_columns} columns of a row").adding(
+        f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden"
+    )
+
+
+def repeated_alike(text: Measurement) -> Measurement:
+    """Equal tokens of a text are replaced alike, on one payment.
+
+    Given where its tokens are equal, the first of each are perturbed independently and the others copied, which is
+    post-processing. Between texts whose tokens are equal at other places there is no bound: a copy never differs from
+    what it was copied from, two draws do.
+    """
+    return replace(
+        text.adding("which tokens of a text are equal is not hidden; the sum is over the distinct ones"),
+        neighbours=f"{NEIGHBOURS}, whose tokens are repeated at the same places,",
+        not_covered=(
+            *text.not_covered,
+            "Not covered: texts whose tokens are repeated at other places, also where only one word is another.",
+        ),
+        repeats=True,
+    )
+
+
+def with_layout_copied(text: Measurement) -> Measurement:
+    """White space and capitals are those of the source. Before ``under_strategy``: one word can change its capitals."""
+    return replace(
+        text.adding("kept, unprotected: layout; white space and capitals are copied and the same in both texts"),
+        not_covered=(
+            *text.not_covered,
+            "Not covered: texts with another layout, also where only one word is another and has other capitals, "
+            "which no figure here counts.",
+        ),
+        copies_layout=True,
+    )
+
+
+def with_rows_withheld(text: Measurement) -> Measurement:
+    """Rows are left out where the ledger has nothing left for their subject, by the ε_i of all releases."""
+    return text.adding(
+        "that a row is withheld is not hidden: it tells that its subject (without a subject column, the same text) was "
+        "released before, in this output or another, unless the row alone costs more than the cap"
+    )
+
+
+def unchanged() -> Guarantee:
+    """The statement of a copy."""
+    return Guarantee(formula=NONE, statement="The text is unchanged.", because=["no mechanism was applied"])

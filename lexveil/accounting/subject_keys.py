@@ -1,0 +1,130 @@
+"""Who is who: the key under which the ledger counts what is spent on a row.
+
+One rule for all verbs, because two spellings of one subject would have two budgets:
+
+* A row whose subject is named has that value, as text: without characters that show nothing (Unicode category Cf, and
+  the fillers, joiners and selectors of variants of other categories), in the normal form NFKC, white space trimmed and
+  every run of it one space. What is then a decimal number as JSON writes one without exponent is that number: ``7``,
+  ``7.0`` and ``7.00`` are one subject, and so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain
+  themselves. Capitals and punctuation count: ``c7`` and ``C7`` are two.
+* A row without a named subject has its texts, as the engine sees them: the normal forms of their tokens, after the
+  same treatment of characters. Capitals, white space and Unicode form do not matter, nor whether a column without any
+  token is null.
+
+The two kinds never meet: no subject's name holds a NUL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lexveil.text.fast_tokenize import tokenize_texts
+
+TEXT = "\0text:"  # before the hash of a row's texts
+
+_NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
+# Those of category Cf, what else Unicode calls "default ignorable", and C1 controls that are no white space.
+_UNSEEN_RANGES = (
+    (0x80, 0x84), (0x86, 0x9F), (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
+    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+_UNSEEN = r"[\p{Cf}%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in _UNSEEN_RANGES)  # noqa: UP031
+MAX_COMPARED = 2**21  # different subjects that are compared with each other
+
+
+def subject_key(name: str) -> str:
+    """The key of a subject by its name; ``""`` if nothing is left of it."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", "".join(c for c in name if not _is_unseen(c)))
+    name = " ".join(name.split())
+    if (number := _NUMBER.fullmatch(name)) is not None:
+        sign, whole, fraction = number.groups()
+        fraction = (fraction or "").rstrip("0")
+        name = f"{whole}.{fraction}" if fraction else whole
+        return name if name == "0" else sign + name
+    return name
+
+
+def _is_unseen(character: str) -> bool:
+    code = ord(character)
+    return unicodedata.category(character) == "Cf" or any(first <= code <= last for first, last in _UNSEEN_RANGES)
+
+
+def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
+    """The keys of rows by their texts.
+
+    Args:
+        rows: the texts of each row, one for each column, None for null; no text holds a NUL or an unpaired surrogate.
+    """
+    if not rows:
+        return []
+    columns = [_normal_texts(column) for column in zip(*rows, strict=True)]
+    joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\0")
+    data, offsets = _bytes_of(joined)
+    sha256 = hashlib.sha256
+    return [TEXT + sha256(data[start:end]).hexdigest() for start, end in pairwise(offsets.tolist())]
+
+
+def _normal_texts(texts: Sequence[str | None]) -> pa.StringArray:
+    """The normal forms of each text's tokens, joined by spaces; of null as of a text without any."""
+    present = pa.array([text or "" for text in texts], pa.large_string())
+    if not pc.all(pc.string_is_ascii(present), min_count=0).as_py():
+        present = pc.utf8_normalize(pc.replace_substring_regex(present, _UNSEEN, ""), "NFKC")
+    tokens = tokenize_texts(pc.utf8_lower(present))
+    sentence_ends = np.concatenate([[0], np.cumsum(tokens.sentence_sizes, dtype=np.int64)])
+    offsets = sentence_ends[np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])]
+    words = tokens.words.take(pa.array(tokens.ids))
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words), " ")
+
+
+def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]:
+    """All texts one after the other, and the (n + 1,) bytes where each starts."""
+    _, positions, content = array.buffers()
+    offsets = np.frombuffer(positions, np.int32)[array.offset : array.offset + len(array) + 1]
+    return memoryview(content or b""), offsets
+
+
+class NearCollisions:
+    """Counts subjects whose keys differ, but not without capitals and punctuation: probably one person, two budgets.
+
+    It keeps hashes only, under the key of this process, and compares the first ``MAX_COMPARED`` subjects.
+    """
+
+    def __init__(self) -> None:
+        self._pairs = np.zeros((0, 2), np.int64)
+        self._waiting: list[npt.NDArray[np.int64]] = []
+        self._n_waiting = 0
+
+    def add(self, keys: Sequence[str]) -> None:
+        """Add the keys of rows."""
+        # As many wait as there are, so that each is sorted a few times only.
+        if self._n_waiting > len(self._pairs) or len(self._pairs) + self._n_waiting >= MAX_COMPARED:
+            self._merge()
+        if len(self._pairs) >= MAX_COMPARED:
+            return
+        distinct = set(keys)
+        self._waiting.append(np.array([(hash(_folded(key)), hash(key)) for key in distinct], np.int64).reshape(-1, 2))
+        self._n_waiting += len(distinct)
+
+    def _merge(self) -> None:
+        self._pairs = np.unique(np.concatenate([self._pairs, *self._waiting]), axis=0)
+        self._waiting, self._n_waiting = [], 0
+
+    def count(self) -> int:
+        """How many subjects have a near namesake."""
+        self._merge()
+        _, sizes = np.unique(self._pairs[:, 0], return_counts=True)
+        return int(sizes[sizes > 1].sum())
+
+
+def _folded(key: str) -> str:
+    return "".join(character for character in key.casefold() if character.isalnum())

@@ -1,0 +1,154 @@
+"""What an audit found, and what it is bound to: code, space, parameters, policy, version and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from lexveil.auditing.exact import ExactResult
+from lexveil.auditing.fit import FitResult
+from lexveil.auditing.sampled import SampledResult
+
+Verdict = Literal["violated", "no violation found", "inconclusive"]
+Evidence = ExactResult | SampledResult | FitResult
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """One place and method of an audit.
+
+    Attributes:
+        evidence: the figures of an exact or sampled audit; None of a plain fact, which ``detail`` then states.
+        inconclusive: that nothing could be said here.
+    """
+
+    place: str
+    method: str
+    violation: bool
+    evidence: Evidence | None = None
+    detail: str | None = None
+    inconclusive: bool = False
+
+    @classmethod
+    def of(cls, place: str, evidence: Evidence) -> AuditFinding:
+        """What an exact or sampled audit found."""
+        detail = evidence.worst if isinstance(evidence, FitResult) and evidence.violation else None
+        return cls(place, evidence.method, evidence.violation, evidence, detail)
+
+    @classmethod
+    def fact(cls, place: str, method: str, wrong: list[str], right: str) -> AuditFinding:
+        """A plain fact: what is wrong, else what was seen to be right."""
+        return cls(place, method, bool(wrong), detail="; ".join(wrong[:3]) or right)
+
+    @property
+    def verdict(self) -> str:
+        """VIOLATED, inconclusive, "holds" where nothing was sampled, else "no violation found"."""
+        if self.violation:
+            return "VIOLATED"
+        if self.inconclusive:
+            return "inconclusive"
+        return "holds" if self.evidence is None or self.method == "exact" else "no violation found"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        figures = {} if self.evidence is None else self.evidence.as_dict()
+        about = {"place": self.place, "method": self.method, "violation": self.violation}
+        return about | figures | ({"detail": self.detail} if self.detail else {}) | {"verdict": self.verdict}
+
+    @property
+    def cells(self) -> list[str]:
+        """Its row in a table for people."""
+        verdict = self.verdict + (f": {self.detail}" if self.detail else "")
+        evidence = self.evidence
+        if evidence is None:
+            return [self.place, self.method, "-", "-", verdict]
+        if isinstance(evidence, FitResult):
+            power = "-" if evidence.factor is None else f"factor {evidence.factor:g}"
+            return [self.place, self.method, f"{evidence.claimed:g}", power, verdict]
+        sign = "" if self.method == "exact" or not evidence.audited else "> "
+        return [self.place, self.method, f"{evidence.claimed:g}", f"{sign}{evidence.audited:.4g}", verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What an audit of one mechanism found.
+
+    Attributes:
+        guarantee: the formula that was tested, or "none"; no_guarantee: why there is none.
+        parameters: of the mechanism; policy: what becomes of each class of token.
+        epsilon: the claim that was asked for; epsilons: all that were audited, least first.
+        seed: of the noise in mode experiment; None in mode release, whose noise comes from the operating system.
+        confidence: that no bound is too high, over all findings together.
+        factor: the smallest inflation of ε in whole releases that this audit sees with probability 0.9; of the
+            mechanism alone where nothing is released; None if it would see none up to 8.
+        lexveil, code, space: version, hash of all code, hashes of the embedding, collocations and word orders.
+        time: when it was made, UTC.
+    """
+
+    mechanism: str
+    guarantee: str
+    no_guarantee: str | None
+    metric: str
+    parameters: dict[str, Any]
+    policy: dict[str, str]
+    epsilon: float
+    epsilons: tuple[float, ...]
+    strategy: str
+    mode: str
+    seed: int | None
+    confidence: float
+    factor: float | None
+    lexveil: str
+    code: str
+    space: dict[str, str]
+    time: str
+    audits: tuple[AuditFinding, ...]
+
+    @property
+    def violation(self) -> bool:
+        """Whether the claim is violated anywhere."""
+        return any(finding.violation for finding in self.audits)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The whole: violated; no violation found, with power to see ``factor``; or inconclusive."""
+        if self.violation:
+            return "violated"
+        unclear = self.factor is None or any(finding.inconclusive for finding in self.audits)
+        return "inconclusive" if unclear else "no violation found"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can carry: infinities as text."""
+        found = {
+            "audits": [finding.as_dict() for finding in self.audits],
+            "violation": self.violation,
+            "verdict": self.verdict,
+        }
+        values: dict[str, Any] = _finite({name: getattr(self, name) for name in self.__slots__} | found)
+        return values
+
+    def as_text(self) -> list[str]:
+        """Lines for people."""
+        rows = [["where", "method", "claimed ε", "audited ε or power", "verdict"]]
+        rows += [finding.cells for finding in self.audits]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        if self.no_guarantee is not None:
+            lines.append(f"nothing is claimed: {self.no_guarantee}")
+        said = {
+            "violated": "a violation of the claim was found",
+            "inconclusive": "inconclusive; give more samples",
+            "no violation found": f"no violation was found, with power to see a factor of {self.factor or 0:g}",
+        }[self.verdict]
+        return [*lines, f"{self.mechanism} at ε = {self.epsilon:g}, {self.mode} mode: {said}"]
+
+
+def _finite(value: Any) -> Any:
+    """The same value with infinities as text, which JSON can carry."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,189 @@
+"""What each mechanism claims to draw from, written down a second time: a few plain lines in float64 for each.
+
+The audit draws from these laws, or computes them, and compares; they share no code with the mechanisms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import cKDTree
+from scipy.special import gammaln, lambertw
+
+from lexveil.auditing.distances import ON_LISTS, Distances, euclidean, mahalanobis, on_lists, spread
+from lexveil.types import Floats, Ids
+
+BLOCK = 20_000_000  # distances held at a time
+TREE = 8  # dimensions up to which a tree finds the nearest word sooner than a product
+CLOSED = ("tem", *ON_LISTS)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Words as the audit itself reads them.
+
+    Attributes:
+        vectors: (W, p) float64.
+        orders: (n_lists, W) the word at each place of each list; None where no mechanism on lists is audited.
+    """
+
+    vectors: Floats
+    orders: npt.NDArray[Any] | None = None
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def size(self) -> int:
+        """W."""
+        return len(self.vectors)
+
+    def nearest(self, points: Floats, k: int = 1) -> tuple[Ids, Floats]:
+        """The k nearest words of each point and their distances, (n, k) each."""
+        if self.vectors.shape[1] <= TREE:
+            tree = self._kept.setdefault("tree", cKDTree(self.vectors))
+            distances, near = tree.query(points, k=k)
+            shape = (len(points), k)
+            return np.asarray(near).reshape(shape).astype(np.int64), np.asarray(distances).reshape(shape)
+        squares = (self.vectors**2).sum(axis=1)
+        out, far = np.empty((len(points), k), dtype=np.int64), np.empty((len(points), k))
+        step = max(1, BLOCK // self.size)
+        for start in range(0, len(points), step):
+            some = points[start : start + step]
+            measured = squares - 2 * some @ self.vectors.T
+            near = np.argpartition(measured, min(k, self.size - 1), axis=1)[:, :k] if k < self.size else None
+            near = np.tile(np.arange(self.size), (len(some), 1)) if near is None else near
+            exact = np.linalg.norm(some[:, None] - self.vectors[near], axis=2)
+            order = np.argsort(exact, axis=1)
+            out[start : start + step] = np.take_along_axis(near, order, axis=1)
+            far[start : start + step] = np.take_along_axis(exact, order, axis=1)
+        return out, far
+
+
+@dataclass(frozen=True)
+class Law:
+    """The claimed law of one mechanism over one space.
+
+    Attributes:
+        mechanism: its name.
+        own: its parameters, as params.yaml has them; ``rank_remap`` those of the post-processing, None without.
+    """
+
+    mechanism: str
+    own: Mapping[str, Any]
+    rank_remap: Mapping[str, Any] | None
+    space: Space
+
+    @property
+    def distances(self) -> Distances:
+        """The metric of the claim."""
+        if self.mechanism in ON_LISTS:
+            assert self.space.orders is not None
+            return on_lists(self.space.orders)
+        if self.mechanism == "mahalanobis":
+            return mahalanobis(self.space.vectors, self.share)
+        return euclidean(self.space.vectors)
+
+    @property
+    def share(self) -> float:
+        """λ of mahalanobis."""
+        return float(self.own.get("lambda_", self.own.get("lambda", 0.2)))
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``pmf`` knows it."""
+        return self.mechanism in CLOSED
+
+    def pmf(self, word: int, epsilon: float) -> Floats:
+        """Pr[M(word) = y] for every word y, (W,), of a law in closed form."""
+        w = self.space.size
+        if self.mechanism == "tem":
+            gap = self.distances(np.array([word]), np.arange(w))[0]
+            return _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
+        assert self.space.orders is not None
+        out = np.zeros(w)
+        for order in self.space.orders:
+            at = int(np.flatnonzero(order == word)[0])
+            gap = np.abs(np.arange(w) - at).astype(np.float64)
+            if self.mechanism == "diffractor_tem":
+                by_place = _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
+            else:
+                by_place = np.tanh(epsilon / 2) * np.exp(-epsilon * gap)
+                by_place[[0, -1]] = np.exp(-epsilon * gap[[0, -1]]) / (1 + np.exp(-epsilon))
+                by_place = np.ones(1) if w == 1 else by_place
+            out[order] += by_place / len(self.space.orders)
+        return out
+
+    def draw(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
+        """N draws of M(word), of any law."""
+        if self.closed:
+            return rng.choice(self.space.size, size=n, p=_normalized(self.pmf(word, epsilon)))
+        if self.mechanism == "truncated_gumbel":
+            return self._gumbel(word, epsilon, n, rng)
+        p = self.space.vectors.shape[1]
+        ball = rng.standard_normal((n, p))
+        ball *= (rng.standard_gamma(p, n) / epsilon / np.linalg.norm(ball, axis=1))[:, None]
+        if self.mechanism == "mahalanobis":
+            ball = ball @ np.linalg.cholesky(spread(self.space.vectors, self.share)).T
+        points = self.space.vectors[word] + ball
+        near = self._vickrey(word, points, rng) if self.mechanism == "vickrey" else self.space.nearest(points)[0][:, 0]
+        if self.rank_remap is None:
+            return near
+        ranks = min(int(self.rank_remap["ranks"]), self.space.size)
+        weight = np.exp(-self.rank_remap["c"] * epsilon * np.arange(ranks))
+        rank = rng.choice(ranks, size=n, p=weight / weight.sum())
+        kinds, back = np.unique(near, return_inverse=True)
+        return self.space.nearest(self.space.vectors[kinds], ranks)[0][back, rank]
+
+    def _vickrey(self, word: int, points: Floats, rng: np.random.Generator) -> Ids:
+        t, k = np.atleast_1d(self.own.get("t", 0.75)), int(self.own.get("k", 2))
+        excluded = bool(self.own.get("exclude_input", False))
+        near, far = self.space.nearest(points, k + excluded)
+        if excluded:
+            keep = near != word
+            keep[keep.all(axis=1), -1] = False
+            near, far = near[keep].reshape(-1, k), far[keep].reshape(-1, k)
+        if len(t) == 1:
+            stay = (1 - t[0]) * far[:, 1]
+            whole = t[0] * far[:, 0] + stay
+            first = np.divide(stay, whole, out=np.full(len(stay), 1 - t[0]), where=whole > 0)
+            return np.where(rng.random(len(near)) < first, near[:, 0], near[:, 1])
+        weight = -t * far - np.log(-np.log(rng.random(far.shape)))
+        return np.asarray(near[np.arange(len(near)), weight.argmax(axis=1)])
+
+    def _gumbel(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
+        w = self.space.size
+        if "extent" not in self.space._kept:
+            gaps = euclidean(self.space.vectors)(np.arange(w), np.arange(w))[~np.eye(w, dtype=bool)]
+            self.space._kept["extent"] = float(gaps.min()), float(gaps.max())
+        low, high = self.space._kept["extent"]
+        a = (epsilon - 2 * (1 + np.log(w)) / low) / 3
+        b = 2000 * high
+        if a * low > 1:
+            b = min(b, 2 * high / min(float(lambertw(2 * a * high).real), float(np.log(a * low))))
+        k = np.arange(1, w + 1)
+        sizes = k * np.log(np.log(w)) - gammaln(k + 1)
+        k = rng.choice(k, size=n, p=_normalized(np.exp(sizes - sizes.max())))
+        most = int(k.max())
+        near, far = self.space.nearest(self.space.vectors[[word]], most)
+        # ln F(x) = -exp(-x/b), F the distribution function; uniform between its values at the two ends.
+        bottom, top = -np.exp(high / b), -np.exp(-high / b)
+        log_f = top + np.log1p(-rng.random((n, most)) * -np.expm1(bottom - top))
+        noisy = far + np.clip(-b * np.log(-log_f), -high, high)
+        noisy[np.arange(most) >= k[:, None]] = np.inf
+        return np.asarray(near[0][noisy.argmin(axis=1)])
+
+
+def _gamma(n: int, epsilon: float, beta: float) -> float:
+    """TEM's radius, Theorem 4.2."""
+    return max(0.0, 2 / epsilon * float(np.log((1 - beta) * (n - 1) / beta))) if n > 1 else 0.0
+
+
+def _exponential(gap: Floats, epsilon: float) -> Floats:
+    return _normalized(np.exp(-epsilon / 2 * (gap - gap.min())))
+
+
+def _normalized(weight: Floats) -> Floats:
+    return np.asarray(weight / weight.sum())

@@ -1,0 +1,170 @@
+"""A small project in a temporary folder, whose releases are audited from end to end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.artifacts.embeddings import write_embedding
+from lexveil.artifacts.word_orders import write_word_orders
+from lexveil.auditing.distances import ON_LISTS
+from lexveil.auditing.laws import Space
+from lexveil.auditing.toys import list_orders, places_of
+from lexveil.config import Params
+from lexveil.embeddings.word_orders import WordLists
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.privatization.model import CHECKED_BY, Model
+from lexveil.runtime.tables import write_json
+
+WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
+UNLISTED = "quartz"  # in the embedding, in no list
+PAIR, TRIPLE = "north_sea", "harbor_storm_signal"
+WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
+
+# A token as the audit writes it: a word, a collocation joined by _, a stop word, a mark, or an unknown word.
+Tokens = tuple[str, ...]
+REPEATED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What must become of one token.
+
+    Attributes:
+        action: perturb, keep, drop or sample.
+        number: of the word among those of the mechanism; -1 if it is none of them.
+        epsilon: spent on it.
+        leader: position of the equal token whose replacement it takes; its own where it has one itself.
+    """
+
+    action: str
+    number: int
+    epsilon: float
+    leader: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToyProject:
+    """The project, and what the audit knows of it without asking it.
+
+    Attributes:
+        tokens: those of the mechanism, in the order of their numbers.
+        cap: the largest ε of a token, as a multiple of base ε; infinite where there is none.
+    """
+
+    model: Model
+    strategy: str
+    policy: Policy
+    tokens: list[str]
+    space: Space
+    cap: float
+
+    @property
+    def joined(self) -> bool:
+        """Whether collocations are tokens."""
+        return SEGMENTATION_OF[self.strategy] != "word"
+
+    def written(self, tokens: Tokens) -> str:
+        """A text of these tokens."""
+        return re.sub(r" ([.,])", r"\1", " ".join(tokens).replace("_", " "))
+
+    def cut(self, tokens: Tokens) -> Tokens:
+        """The tokens that the strategy makes of such a text, in normal form."""
+        lower = [token.lower() for token in tokens]
+        return tuple(lower) if self.joined else tuple(word for token in lower for word in token.split("_"))
+
+    def read(self, text: str | None) -> tuple[int, ...]:
+        """An output as numbers of tokens; -1 for what is none of the mechanism's."""
+        words = re.findall(r"[a-z]+|[.,]", (text or "").lower())
+        number = {token: i for i, token in enumerate(self.tokens)}
+        found, at = [], 0
+        while at < len(words):
+            size = next((n for n in (3, 2) if "_".join(words[at : at + n]) in number and at + n <= len(words)), 1)
+            found.append(number.get("_".join(words[at : at + size]), -1))
+            at += size
+        return tuple(found)
+
+    def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[Fate]:
+        """What must become of the tokens of a document, its columns one after the other."""
+        number = {token: i for i, token in enumerate(self.tokens)}
+        tokens = [token for column in document for token in self.cut(column)]
+        actions, leaders, first = [], [], dict[str, int]()
+        for at, token in enumerate(tokens):
+            kind = {"the": self.policy.stopwords, ".": self.policy.punctuation}.get(token, "perturb")
+            action = self.policy.oov if kind == "perturb" and token not in number else kind
+            replaced = action in ("perturb", "sample")
+            leaders.append(first.setdefault(token, at) if consistent and replaced else at)
+            actions.append(action)
+        pays = [action == "perturb" and leaders[at] == at for at, action in enumerate(actions)]
+        share = sum(
+            (token.count("_") + 1 if self.strategy == "S2" else 1)
+            for token, paid in zip(tokens, pays, strict=True)
+            if paid
+        )
+        each = min(self.cap * budget / WORDS_PER_TEXT, budget / share) if share else 0.0
+        return [
+            Fate(action, number.get(token, -1), each if paid else 0.0, leader)
+            for token, action, leader, paid in zip(tokens, actions, leaders, pays, strict=True)
+        ]
+
+
+def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Params, epsilon: float) -> ToyProject:
+    """Write a toy project whose words are about half a unit of 1/ε apart; one of them is far from all others."""
+    segmentation = SEGMENTATION_OF[strategy]
+    more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
+    words = [*WORDS, *more, "the", UNLISTED]
+    places = np.vstack([places_of("plane"), [[4.0, 1.1], [-6.0, 0.7], [9.0, -1.2], [1.0, -1.6]]])
+    vectors = (places / epsilon).astype(np.float32)
+    write_embedding(WordSpace(words, vectors, np.arange(len(words), 0, -1)), folder / paths.embedding(segmentation))
+    _write_collocations(folder)
+    for check in CHECKED_BY:
+        write_json({"success": True}, folder / paths.CHECKS / check)
+    tokens = [word for word in words if mechanism not in ON_LISTS or word != UNLISTED]
+    orders = None
+    if mechanism in ON_LISTS:
+        name = getattr(params.mechanisms, mechanism).lists
+        orders = list_orders(places[: len(tokens)], 2)
+        write_word_orders(WordLists(tokens, orders), {}, folder / paths.word_orders(segmentation, name))
+    has_average = "average_words" in type(params.release).model_fields
+    release: dict[str, Any] = {"ledger": ".lexveil/ledger", "cap": None, "source": None, "sql": None}
+    release |= {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None} if has_average else {}
+    machine = params.machine.model_copy(update={"executor": "local"})
+    params = params.model_copy(update={"release": params.release.model_copy(update=release), "machine": machine})
+    space = Space(vectors[: len(tokens)].astype(np.float64), orders)
+    return ToyProject(Model(folder, params), strategy, policy, tokens, space, 2.0 if has_average else np.inf)
+
+
+def _write_collocations(folder: Path) -> None:
+    names = ("first_word", "second_word", "third_word")
+    (folder / paths.COLLOCATIONS).mkdir(parents=True, exist_ok=True)
+    for file, token in (("bigrams", PAIR), ("trigrams", TRIPLE)):
+        columns = {name: pa.array([word]) for name, word in zip(names, token.split("_"), strict=False)}
+        pq.write_table(
+            pa.table(columns | {"count": [9], "pmi_bits": [9.0]}), folder / paths.COLLOCATIONS / f"{file}.parquet"
+        )
+
+
+def documents(joined: bool, sampled: bool) -> dict[str, tuple[Tokens, ...]]:
+    """Documents of one column, by name; ``head …`` differ in their first token alone."""
+    tail = ("grove", PAIR)
+    heads = ["amber", "birch", "cedar", "far", *([TRIPLE] if joined else [])]
+    made: dict[str, tuple[Tokens, ...]] = {f"head {head}": ((head, *tail),) for head in heads}
+    made |= {f"head {head}": ((head, *tail),) for head in (["zorblax", "quuxly"] if sampled else [])}
+    made |= {
+        "capitals": (("AMBER", "Grove", "North_Sea"),),
+        "marks": (("the", "birch", "."),),
+        "one word": (("cedar",),),
+        "last": (("grove", PAIR, "ember"),),
+        "unlisted": ((UNLISTED, "grove"),),
+        "repeats": (("amber", "birch", "amber", "cedar", "amber", "grove"),),
+    }
+    return made

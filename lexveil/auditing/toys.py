@@ -1,0 +1,74 @@
+"""Toy spaces on which a claim shows: anisotropic, far-spread, and one so large that truncation and lists act."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.auditing.laws import Law, Space
+from lexveil.types import Floats, Ids
+
+STEP = 0.5  # smallest distance of toy words, in units of 1/ε
+GROUPS, MEMBERS = 40, 60  # of the large toy
+FAR = 60.0  # of a far word, in units of 1/ε: beyond TEM's γ, 30 of them for the large toy
+
+
+@dataclass(frozen=True, slots=True)
+class Toy:
+    """A space, and the words that are drawn for.
+
+    Attributes:
+        losses: whether bounds of the loss are looked for, for which there must be few words.
+    """
+
+    name: str
+    space: Space
+    words: Ids
+    losses: bool
+
+    def stretched(self, factor: float) -> Toy:
+        """The same toy with all distances longer."""
+        return Toy(self.name, Space(self.space.vectors * factor, self.space.orders), self.words, self.losses)
+
+
+def places_of(shape: str) -> Floats:
+    """Places of a toy's words (W, p), in units of 1/ε."""
+    if shape == "line":
+        return STEP * np.cumsum([0.0, 1.0, 1.07, 2.0, 1.4, 1.13, 1.6, 1.21])[:, None]
+    if shape == "plane":  # five times as wide as high, and one word far from all others
+        angle = np.arange(12) * 2.399963  # the golden angle spreads them
+        places = np.sqrt(np.arange(12) + 0.5)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+        places *= STEP / gaps[~np.eye(12, dtype=bool)].min()
+        places[:, 0] *= 5
+        return np.asarray(np.vstack([places, [[FAR, 0.0]]]))
+    draw = np.random.default_rng(2025)  # places are public
+    groups = draw.standard_normal((GROUPS, 3)) * [20.0, 8.0, 3.0]
+    places = np.repeat(groups, MEMBERS, axis=0) + draw.standard_normal((GROUPS * MEMBERS, 3)) * [0.8, 0.5, 0.3]
+    return np.asarray(np.vstack([places, [[0.0, 3 * FAR, 0.0]]]))
+
+
+def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
+    """Orders of the words, (n_lists, W): by the first coordinate, by the last from above, then at random."""
+    orders = [np.argsort(places[:, 0], kind="stable"), np.argsort(-places[:, -1], kind="stable")]
+    draw = np.random.default_rng(7)
+    orders += [draw.permutation(len(places)) for _ in range(n_lists - 2)]
+    return np.array(orders[:n_lists], dtype=np.int32)
+
+
+def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
+    """One toy for a claim of ε; its vectors are those that float32 holds."""
+    places = places_of(shape) / epsilon
+    vectors = places.astype(np.float32).astype(np.float64)
+    w = len(vectors)
+    words = np.arange(w) if w < 100 else np.array([0, MEMBERS // 2, w // 2, w - 2, w - 1])
+    space = Space(vectors, list_orders(places, n_lists) if n_lists else None)
+    return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100)
+
+
+def likeliest(law: Law, word: int, mass: Floats) -> Ids:
+    """Words by falling ``mass`` (W,), equal ones by rising distance from ``word``."""
+    gap = law.distances(np.array([word]), np.arange(law.space.size))[0]
+    return np.lexsort((gap, -mass)).astype(np.int64)

@@ -1,0 +1,152 @@
+"""The anchor: how far the chain had come, in a file outside the ledger's folder: no ledger can quietly restart.
+
+It holds the number of entries, the hash of the last one and the fingerprint of the salt. Every change of the ledger is
+checked against it first, in constant time, and writes it anew afterwards. A ledger that is ahead of its anchor has met
+a crash in between; one that is behind, or another one, has forgotten what was spent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from lexveil.errors import RequestError
+from lexveil.ledger.chain import Entry
+from lexveil.ledger.locks import take
+from lexveil.ledger.output_files import sync
+
+LOCK = "anchor"  # in the folder of the ledger's locks
+ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What an anchor says: entries of the chain, the hash of the last one, the fingerprint of the ledger's salt."""
+
+    entries: int
+    head: str
+    salt: str
+
+
+@dataclass(slots=True)
+class Anchor:
+    """The anchor of one ledger.
+
+    Attributes:
+        path: of the file.
+        folder: of the ledger.
+        salt: fingerprint of the ledger's salt.
+        is_behind: whether the file could not be written since the chain's last entry.
+    """
+
+    path: Path
+    folder: Path
+    salt: str
+    is_behind: bool = False
+
+    def check(self, con: sqlite3.Connection) -> None:
+        """See that the ledger is the one that the anchor was left by, or ahead of it. Four rows are read at most.
+
+        Raises:
+            RequestError: if it is not, or there is no anchor though something was released.
+        """
+        if self.is_behind:
+            raise RequestError(f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it")
+        columns = "select seq, time, release, kind, payload, previous, hash from entries"
+        rows = con.execute(f"{columns} order by seq desc limit 2").fetchall()
+        last = Entry(*rows[0]) if rows else None
+        if last is None or last.right_hash() != last.hash or (len(rows) > 1 and last.previous != rows[1][-1]):
+            raise RequestError(
+                f"{self.folder}: the last entry of the ledger's chain was changed, or the one before it; bring the "
+                f"ledger back from your copy, or, {ACCEPT}"
+            )
+        mark = read(self.path)
+        if mark is None:
+            if last.seq == 1:
+                return  # nothing was ever released
+            raise RequestError(
+                f"{self.path} is missing, which says how far the ledger {self.folder} had come (params.yaml: "
+                f"release.anchor); bring it back from git or your copy, or, {ACCEPT}"
+            )
+        if mark.salt != self.salt:
+            raise RequestError(
+                f"{self.path}: is the anchor of another ledger than {self.folder}, under whose salt no subject of the "
+                f"other is known; bring the other ledger back, or, {ACCEPT}"
+            )
+        anchored = con.execute("select hash from entries where seq = ?", (mark.entries,)).fetchone()
+        if last.seq < mark.entries or anchored is None or anchored[0] != mark.head:
+            raise RequestError(
+                f"{self.folder}: the ledger has {last.seq:,} entries and is not the one whose entry {mark.entries:,} "
+                f"{self.path} names: it is an older copy, or was cut or replaced, and has forgotten what was spent "
+                f"since; bring its last copy back, or, {ACCEPT}"
+            )
+
+    def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
+        """Say how far the chain has come, durably; never less far than another process said, unless it is accepted."""
+        lock = take(self.folder / "locks" / LOCK, wait=True)
+        assert lock is not None
+        # A link to another disk stays one: what it leads to is what has to be new.
+        path = Path(os.path.realpath(self.path))
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            mark = None if is_accepted else read(self.path)
+            if mark is not None and mark.entries >= entries:
+                return
+            content = {"entries": entries, "head": head, "salt": self.salt}
+            partial.unlink(missing_ok=True)
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(content, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+            sync(path.parent)
+            self.is_behind = False
+        except OSError as error:
+            # What the chain has is done; the next change is refused.
+            self.is_behind = True
+            print(f"{self.path}: the ledger's anchor cannot be written ({error.strerror})", file=sys.stderr)
+        finally:
+            lock.release(remove=False)
+
+
+def read(path: Path) -> Mark | None:
+    """What an anchor says, None if there is none.
+
+    Raises:
+        RequestError: if it is not one, or a link that leads nowhere, as when its disk is not mounted.
+    """
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        mark = Mark(int(said["entries"]), str(said["head"]), str(said["salt"]))
+        if not 0 < mark.entries < 2**63:
+            raise ValueError
+        return mark
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise RequestError(
+                f"{path}: is a link that leads nowhere; mount the disk of the ledger's anchor, or name another place "
+                f"for it (params.yaml: release.anchor), or, {ACCEPT}"
+            ) from None
+        return None
+    except OSError as error:
+        raise RequestError(f"{path}: the ledger's anchor cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError, OverflowError, KeyError, TypeError):
+        raise RequestError(f"{path}: is not the anchor of a ledger; bring it back from git or your copy") from None
+
+
+def check_absent(path: Path, folder: Path) -> None:
+    """See that no anchor tells of a ledger that is not there.
+
+    Raises:
+        RequestError: if one does.
+    """
+    if (mark := read(path)) is not None:
+        raise RequestError(
+            f"{folder}: the ledger is gone, whose entry {mark.entries:,} {path} names: who begins anew forgets what "
+            f"every subject has spent; bring its last copy back, or, {ACCEPT}"
+        )

@@ -1,0 +1,46 @@
+"""The cap that a ledger has by itself, for releases whose params.yaml names none."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+
+from lexveil.errors import RequestError
+from lexveil.ledger import chain
+from lexveil.ledger.amounts import MOST, budget_nano
+
+TIMES = 10  # document budgets of the first release that has no cap
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCap:
+    """The ledger's own cap in nano-epsilon, None for no limit, and whether this release fixed it."""
+
+    nano: int | None
+    is_new: bool = False
+
+
+def own_cap(con: sqlite3.Connection) -> OwnCap | None:
+    """The ledger's own cap, by the newest entry that says one; None if there is none.
+
+    Raises:
+        RequestError: if that entry was changed.
+    """
+    columns = "select seq, time, release, kind, payload, previous, hash from entries"
+    row = con.execute(f"{columns} where kind = 'cap' order by seq desc limit 1").fetchone()
+    if row is None:
+        return None
+    entry = chain.Entry(*row)
+    if entry.right_hash() != entry.hash:
+        raise RequestError(f"entry {entry.seq}, which says the ledger's cap, was changed; bring back your last copy")
+    return OwnCap(json.loads(entry.payload)["cap"])
+
+
+def fix_cap(con: sqlite3.Connection, budget: float) -> OwnCap:
+    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` the document budget of this release."""
+    if (found := own_cap(con)) is not None:
+        return found
+    nano = min(TIMES * budget_nano(budget), MOST)
+    chain.append(con, None, "cap", {"cap": nano, "because": f"{TIMES} times the first document budget"})
+    return OwnCap(nano, is_new=True)

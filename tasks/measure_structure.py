@@ -1,0 +1,86 @@
+"""How often one other word changes the structure of a public text: corpus, embedding -> structure/SEGMENTATION.json.
+
+The sample's rows are ordered by the hash of their text, so its first texts are a random choice of them. Each gets some
+copies with one word replaced by another of the corpus, the same copies for all segmentations.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.structure import Replacements, measure
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.structure import MeasuredStructure
+from lexveil.config import Params, load_params
+from lexveil.errors import RequestError
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_table, require, write_json
+from lexveil.text.encode import Lexicon
+
+STAGE = "measure_structure"  # the name of its stream
+TEXTS = 2000
+
+
+def first_texts(sample: Path, n: int) -> list[str]:
+    """The first n texts of the sample, or all."""
+    texts: list[str] = []
+    for batch in pq.ParquetFile(sample).iter_batches(n, columns=["text"]):
+        texts += batch.column("text").to_pylist()
+        if len(texts) >= n:
+            break
+    return texts[:n]
+
+
+def run(lexicon: Lexicon, replacements: Replacements, params: Params, source: str) -> MeasuredStructure:
+    """Measure all strategies of the lexicon's segmentation."""
+    strategies = [strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation]
+    given = params.policy
+    policies = {name: Policy.of(name, given.stopwords, given.punctuation, given.oov) for name in strategies}
+    return MeasuredStructure(
+        segmentation=lexicon.segmentation,
+        source=source,
+        texts=len(replacements.texts),
+        replacements=len(replacements.copies),
+        policies={name: asdict(policy) for name, policy in policies.items()},
+        strategies={name: measure(replacements, lexicon, policy, name) for name, policy in policies.items()},
+        any_policy={name: measure(replacements, lexicon, None, name) for name in strategies},
+    )
+
+
+def main() -> None:
+    """Run the stage for the segmentation named on the command line.
+
+    Raises:
+        RequestError: if there is no such segmentation, or the corpus has fewer than two different words.
+    """
+    segmentations = sorted(set(SEGMENTATION_OF.values()))
+    if len(sys.argv) != 2 or sys.argv[1] not in segmentations:
+        raise RequestError(f"usage: python -m tasks.{STAGE} {'|'.join(segmentations)}")
+    params = load_params()
+    texts = first_texts(require(paths.SAMPLE, "sample_corpus"), TEXTS)
+    words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
+    try:
+        replacements = Replacements(
+            texts, words.column("word").to_pylist(), words.column("count").to_numpy(), stream(params.seed, STAGE)
+        )
+    except ValueError as error:
+        raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
+    source = "texts of the corpus that the model was trained on"
+    measured = run(load_lexicon(sys.argv[1]), replacements, params, source)
+    write_json(measured.to_dict(), paths.structure(sys.argv[1]))
+    for name, change in measured.strategies.items():
+        print(
+            f"{name}: one other word changes the number of tokens in {change.number.share:.1%} of the texts, "
+            f"the pattern in {change.pattern.share:.1%}, every epsilon in {change.epsilon.share:.1%}"
+        )
+
+
+if __name__ == "__main__":
+    stage_main(main)

@@ -1,0 +1,269 @@
+"""A measurement's bound holds of what the engine draws, and there is none where a precondition fails."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexveil.accounting.budgets import DocumentBudget, Policy
+from lexveil.accounting.guarantee import StructureFigures
+from lexveil.accounting.measurements import NEIGHBOURS, NoBound, Structure, check_spent, of_token
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.rank_remap import RankRemap
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.mechanisms.vickrey import Vickrey
+from lexveil.privatization.measured import guarantee_of
+from tests.accounting.toy_measurements import PLACES, POLICY, WORDS, measured, settings_of, toy, toy_engine
+
+STRATEGIES = ("S1", "S2", "S3", "S4")
+CLOSED = [name for name in MECHANISMS if hasattr(toy(name), "log_pmf")]
+TEXTS = st.lists(st.sampled_from([*WORDS, "zorblax", ",", "new south wales", "fire police"]), min_size=1, max_size=6)
+
+
+def exact_loss(engine: Any, texts: tuple[str, str], structures: tuple[Structure, Structure]) -> float:
+    """The largest |ln Pr[M(D)=y] - ln Pr[M(D')=y]|: tokens are drawn independently, so it is the sum over them."""
+    mechanism, losses = engine.prepared.mechanism, []
+    for first, second, epsilon in zip(*(ids_of(engine, text) for text in texts), structures[0].epsilon, strict=True):
+        if epsilon > 0:
+            laws = mechanism.log_pmf(np.array([first, second]), np.full(2, epsilon))
+            losses.append(float(np.abs(laws[0] - laws[1]).max()))
+    return sum(losses)
+
+
+def ids_of(engine: Any, text: str) -> list[int]:
+    from lexveil.text.encode import encode
+
+    return encode([text], engine.lexicon).rows.tolist()
+
+
+def distances_of(engine: Any, texts: tuple[str, str], structure: Structure) -> np.ndarray:
+    first, second = (np.array(ids_of(engine, text))[structure.action == 0] for text in texts)
+    return engine.prepared.mechanism.distance(first, second)
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("mechanism", CLOSED)
+@settings(max_examples=30)
+@given(words=TEXTS, others=st.lists(st.sampled_from(WORDS), min_size=6, max_size=6))
+def test_the_map_bounds_the_exact_loss_of_neighbours(
+    mechanism: str, strategy: str, consistent: bool, words: list[str], others: list[str]
+) -> None:
+    engine = toy_engine(mechanism, strategy, consistent=consistent)
+    changed = [other if word in WORDS else word for word, other in zip(words, others, strict=False)]
+    texts = (" ".join(words), " ".join(changed))
+    budget = engine.budget()
+    first, second = engine.structures([[text] for text in texts], budget)
+    measurement = engine.measurement(budget)
+    if differences := first.differences(second):
+        assert strategy != "S1" or consistent or "fate" in " ".join(differences)
+        with pytest.raises(NoBound, match="not neighbours"):
+            measurement.between(first, second, np.zeros(0))
+        return
+    distances = distances_of(engine, texts, first)
+    bound = measurement.between(first, second, distances)
+    assert exact_loss(engine, texts, (first, second)) <= bound.nats + 1e-9
+    assert bound.delta == 0
+    assert bound.nats <= measurement.bound(distances).nats + 1e-9  # what is known without the ε_i
+
+
+def test_another_number_fate_epsilon_or_repetition_is_no_neighbour() -> None:
+    engine = toy_engine("tem", "S3", consistent=True)
+    budget = engine.budget()
+    rows = [["fire water the"], ["fire water"], ["fire water zorblax"], ["fire the fire"], ["fire, water"], ["the new"]]
+    text, shorter, unknown, repeated, comma, other = engine.structures(rows, budget)
+    assert text.differences(shorter) == ["the number of tokens"]
+    assert text.differences(unknown) == ["the fate of a token", "the ε_i"]
+    assert text.differences(repeated) == ["the ε_i", "which tokens are repeated"]
+    assert "the fate of a token" in text.differences(comma) and shorter.differences(other) == []
+    layout = toy_engine("tem", "S3", keep_layout=True)
+    first, second, third = layout.structures([["Fire  water"], ["Police  the"], ["fire water"]], budget)
+    assert first.differences(second) == [] and first.differences(third) == ["the layout"]
+    kept = toy_engine("tem", "S1", policy=Policy("keep", "keep", "sample"))
+    one, two = kept.structures([["fire the"], ["fire this"]], budget)
+    assert "a kept word" in one.differences(two)
+
+
+VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
+    "seed": ({"seed": 7}, "the seed of the noise is known"),
+    "private average": ({"average_words": "data", "epsilon": 1.0, "budget": None}, "follows from the private texts"),
+}
+
+
+@pytest.mark.parametrize("violated", VIOLATED)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("consistent", [False, True])
+def test_a_violated_precondition_leaves_nothing(violated: str, strategy: str, mechanism: str, consistent: bool) -> None:
+    more, why = VIOLATED[violated]
+    none = measured(mechanism, strategy, consistent=consistent, **more)
+    guarantee = none.guarantee()
+    assert guarantee.formula == "none" and not guarantee.holds and why in guarantee.statement
+    with pytest.raises(NoBound, match=why):
+        none.bound(np.ones(1), np.ones(1))
+    whole = measured(mechanism, strategy, consistent=consistent)
+    assert whole.guarantee().holds is (toy(mechanism).no_guarantee is None)
+
+
+class Undeclared(Madlib):
+    """Draws something else; what its parent declares says nothing of it."""
+
+    name = "undeclared"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "why"),
+    [
+        (Vickrey(PLACES, exclude_input=True), "exclude_input"),
+        (RankRemap(Vickrey(PLACES, exclude_input=True)), "exclude_input"),
+        (TruncatedGumbel(PLACES, calibration="paper"), "published bound does not hold"),
+        (TruncatedGumbel(PLACES), "published bound does not hold"),
+        (Undeclared(PLACES), "no privacy map is declared"),
+        (RankRemap(Undeclared(PLACES)), "no privacy map is declared"),
+    ],
+)
+def test_a_mechanism_that_proves_nothing_claims_nothing(mechanism: Any, why: str) -> None:
+    with pytest.raises(NoBound, match=why):
+        of_token(mechanism).bound(np.ones(1), np.ones(1))
+
+
+@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if toy(name).no_guarantee is None])
+def test_every_other_mechanism_declares_its_map(mechanism: str) -> None:
+    token = of_token(toy(mechanism))
+    assert token.bound(np.array([2.0]), np.array([0.5])).nats == pytest.approx(1.0, abs=1e-9)
+    assert toy(mechanism).exactness in token.conditions
+
+
+def test_post_processing_leaves_the_bound_and_is_said() -> None:
+    plain, remapped = of_token(Madlib(PLACES)), of_token(RankRemap(Madlib(PLACES)))
+    distances, epsilon = np.array([1.0, 3.0]), np.array([2.0, 2.0])
+    assert remapped.bound(distances, epsilon) == plain.bound(distances, epsilon) == (8.0, 0.0)
+    assert set(remapped.conditions) - set(plain.conditions)
+
+
+def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
+    engine = toy_engine("madlib", "S3", budget=6.0, max_token_epsilon=2.0)
+    measurement = engine.measurement(engine.budget())
+    assert measurement.bound(np.array([1.0])).nats == 2.0  # the limit of a token
+    assert measurement.bound(np.array([1.0, 5.0, 1.0, 1.0, 1.0])).nats == 2 * 5 + 2 + 2  # B is spent then
+    with pytest.raises(NoBound, match="add up to more"):
+        measurement.bound(np.ones(4), np.full(4, 2.0))
+    with pytest.raises(NoBound, match="one finite distance"):
+        measurement.bound(np.ones(3), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more", "said"),
+    [
+        ("S3", {"policy": Policy("keep", "keep", "sample")}, "kept, unprotected: stop words, punctuation"),
+        ("S3", {"policy": Policy("perturb", "perturb", "keep")}, "kept, unprotected: unknown words"),
+        ("S3", {"keep_layout": True}, "kept, unprotected: layout"),
+        ("S3", {"consistent": True}, "which tokens of a text are equal is not hidden"),
+        ("S3", {"n_columns": 2}, "2 columns of a row"),
+        ("S1", {}, "two texts that differ in one word"),
+    ],
+)
+def test_conditions_name_what_is_not_protected(strategy: str, more: dict[str, Any], said: str) -> None:
+    assert any(said in line for line in measured("madlib", strategy, **more).guarantee().because)
+    plain = measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
+    assert not any(said in line for line in plain)
+
+
+def test_figures_say_that_they_leave_repeats_out() -> None:
+    figures = StructureFigures(
+        source="texts", texts=1, replacements=10, number_changed=0.0, pattern_changed=0.5, structure_changed=0.6
+    )
+    for consistent in (False, True):
+        stated = measured("madlib", "S1", consistent=consistent).guarantee(figures)
+        assert ("repeated is not in these figures" in stated.not_covered) is consistent
+
+
+@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if toy(name).no_guarantee is None])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_one_wording_of_neighbours(mechanism: str, strategy: str) -> None:
+    stated = measured(mechanism, strategy).guarantee()
+    assert NEIGHBOURS == "two texts with the same number of tokens, the same fate of each token and the same ε_i"
+    assert stated.statement.lower().startswith(NEIGHBOURS.lower())
+    assert MECHANISMS[mechanism].metric in stated.statement and stated.not_covered is not None
+    assert ("decides how it is cut" in stated.not_covered) is (strategy != "S1")
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_one_other_word_is_covered_by_itself_in_s1_only_and_not_if_equal_ones_are_alike(consistent: bool) -> None:
+    word_level = [
+        strategy
+        for strategy in STRATEGIES
+        if any(
+            "differ in one word" in line
+            for line in measured("tem", strategy, consistent=consistent).guarantee().because
+        )
+    ]
+    assert word_level == ([] if consistent else ["S1"])
+
+
+def test_one_other_word_has_to_have_the_same_capitals_where_layout_is_copied() -> None:
+    """Another word in capitals is another structure, of which nothing is claimed."""
+    stated = measured("tem", "S1", keep_layout=True).guarantee()
+    (word_level,) = (line for line in stated.because if "differ in one word" in line)
+    assert "and has the same capitals" in word_level
+    assert stated.not_covered is not None and "another layout" in stated.not_covered
+    plain = measured("tem", "S1").guarantee()
+    assert "capitals" not in f"{plain.because} {plain.not_covered}"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"budget": 5.0}, "it was given"),
+        ({"budget": None, "epsilon": 1.0, "average_words": 7.0}, "a number of words that was given"),
+        ({"budget": None, "epsilon": 1.0}, "the public corpus's documents"),
+    ],
+)
+def test_the_budget_is_public_and_it_is_said_why(more: dict[str, Any], said: str) -> None:
+    assert any(said in line for line in measured("tem", **more).guarantee().because)
+
+
+def test_how_often_the_structure_changes_is_printed() -> None:
+    figures = StructureFigures(
+        source="news", texts=300, replacements=3000, number_changed=0.31, pattern_changed=0.335, structure_changed=0.35
+    )
+    stated = measured("tem").guarantee(figures)
+    assert stated.structure == figures
+    assert "On news (300 texts, 3,000 replacements" in stated.not_covered and "31.0%" in stated.not_covered
+
+
+def test_an_experiment_says_what_a_release_would_state() -> None:
+    settings = settings_of("madlib", seed=3, epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none")
+    measurement = measured("madlib", seed=3, epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none")
+    stated = guarantee_of(measurement, settings, toy("madlib"), None)
+    assert not stated.holds and stated.in_release is not None and stated.in_release.holds
+    assert stated.in_release == measured("madlib", epsilon=1.0, budget=None).guarantee()
+
+
+@pytest.mark.parametrize(
+    ("spent", "per_token", "n_paid"),
+    [(7.0, 1.75, 4.0), (4.0, 2.0, 3.0), (5.0, 5.0, 1.0)],  # above B; not equal; above the limit of a token
+)
+def test_what_was_drawn_must_be_what_is_claimed(spent: float, per_token: float, n_paid: float) -> None:
+    budget = DocumentBudget(6.0, 3.0)
+    fine = np.array([6.0, 0.0]), np.array([2.0, 0.0]), np.array([3.0, 0.0])
+    check_spent(*fine, budget)
+    with pytest.raises(NoBound, match="nothing was released"):
+        check_spent(np.array([spent]), np.array([per_token]), np.array([n_paid]), budget)
+
+
+def test_policy_of_the_toys_is_a_release() -> None:
+    assert measured("madlib").guarantee().because[1] == "kept, unprotected: punctuation; the same in both texts"
+    assert POLICY.oov == "sample"
+
+
+def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> None:
+    """Rounding adds to the loss of each token of TEM, also of those for which nothing of B is left."""
+    engine = toy_engine("tem", "S3", budget=6.0, max_token_epsilon=2.0)
+    measurement, distances = engine.measurement(engine.budget()), np.zeros(6)
+    known = measurement.bound(distances, np.ones(6)).nats
+    assert 0 < known <= measurement.bound(distances).nats * (1 + 1e-12)
+    assert known == pytest.approx(2 * measurement.bound(distances[:3]).nats)

@@ -1,0 +1,112 @@
+"""What one other word changes: against a comparison of each text with its copy, one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from lexveil.accounting.budgets import Policy
+from lexveil.accounting.structure import Replacements, StructureChange, _share, measure
+from lexveil.text.collocation_index import Collocations
+from lexveil.text.encode import Lexicon, encode
+from lexveil.text.tokenize import sentences
+
+TOKENS = ["the", "new_york", "is", "big", ",", "york", "new", "new_york_city", "city", "rain", "is_rain"]
+COLLOCATIONS = Collocations.build(
+    [["new", "york"], ["york", "is"]], np.array([5.0, 2.0]), [["new"], ["york"], ["city"]], np.array([4.0])
+)
+LEXICONS = {
+    "S1": Lexicon.build("word", TOKENS, None),
+    "S2": Lexicon.build("gst", TOKENS, COLLOCATIONS),
+    "S3": Lexicon.build("gst", TOKENS, COLLOCATIONS),
+    "S4": Lexicon.build("mst", TOKENS, COLLOCATIONS),
+}
+WORDS, COUNTS = (
+    ["new", "york", ",", "city", "the", "is", "unknown", "rain", "."],
+    np.array([9, 9, 50, 4, 5, 5, 2, 1, 30]),
+)
+TEXTS = ["New York is big, the rain. New York City", "", "the new york city rain", "...", "rain", "Rain is new york"]
+POLICIES = [Policy("perturb", "keep", "sample"), Policy("keep", "keep", "keep"), Policy("perturb", "drop", "drop")]
+
+
+@pytest.fixture(scope="module")
+def replacements() -> Replacements:
+    return Replacements(TEXTS, WORDS, COUNTS, np.random.default_rng(5))
+
+
+def words(text: str) -> list[str]:
+    return list(itertools.chain(*sentences(text)))
+
+
+def test_a_copy_has_one_other_word(replacements: Replacements) -> None:
+    assert replacements.texts == [TEXTS[0], *TEXTS[2:3], *TEXTS[4:]]
+    assert np.bincount(replacements.text_of).tolist() == [10] * 4
+    for copy, source in zip(replacements.copies, replacements.text_of.tolist(), strict=True):
+        old, new = words(replacements.texts[source]), words(copy)
+        changed = [(then, now) for then, now in zip(old, new, strict=True) if then != now]
+        assert len(changed) == 1 and changed[0][0].isalnum() and changed[0][1].isalnum()
+        assert copy[0].isupper() == replacements.texts[source][0].isupper()
+
+
+def test_the_other_word_is_drawn_by_its_frequency() -> None:
+    drawn = Replacements(["the"] * 400, WORDS, COUNTS, np.random.default_rng(1)).copies
+    share = {word: drawn.count(word) / len(drawn) for word in set(drawn)}
+    assert set(share) == {"new", "york", "city", "is", "unknown", "rain"}
+    assert all(abs(share[word] - COUNTS[WORDS.index(word)] / 30) < 0.035 for word in share)  # 4 standard deviations
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("strategy", LEXICONS)
+def test_shares_are_those_of_one_comparison_after_another(
+    strategy: str, policy: Policy, replacements: Replacements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lexveil.accounting.structure.BATCH", 7)
+    lexicon = LEXICONS[strategy]
+
+    def described(text: str) -> tuple[list[int], list[int], int, list[int], list[str], list[str]]:
+        encoded = encode([text], lexicon)
+        fate = policy.actions(encoded.kind, encoded.rows >= 0).tolist()
+        lengths = encoded.n_words.tolist()
+        pays = sum(size if strategy == "S2" else 1 for size, one in zip(lengths, fate, strict=True) if one == 0)
+        kind, forms = encoded.kind.tolist(), [encoded.words[first] for first in encoded.first_word.tolist()]
+        kept = [form for form, one in zip(forms, fate, strict=True) if one == 1]
+        classes = [one + 4 * (row < 0) for one, row in zip(kind, encoded.rows.tolist(), strict=True)]
+        return lengths, fate, pays, classes, kept, [form for form, one in zip(forms, kind, strict=True) if one != 0]
+
+    sums, bounds = np.zeros(5), np.zeros(5)
+    for copy, source in zip(replacements.copies, replacements.text_of.tolist(), strict=True):
+        old, new = described(replacements.texts[source]), described(copy)
+        number, cuts, fates, epsilon, classes, kept, keepable = (
+            len(old[0]) != len(new[0]),
+            *(a != b for a, b in zip(old, new, strict=True)),
+        )
+        sums += [number, cuts, fates, epsilon, fates or epsilon or kept]
+        every = classes or (cuts and strategy == "S2")
+        bounds += [number, cuts, classes, every, every or keepable]
+    for expected, given in ((sums, policy), (bounds, None)):
+        found = measure(replacements, lexicon, given, strategy)
+        shares = [getattr(found, name).share for name in StructureChange.model_fields]
+        assert shares == pytest.approx(expected / len(replacements.copies), abs=1e-6)
+    assert (bounds >= sums).all() and (sums[0] > 0) == (strategy != "S1")
+
+
+def test_the_interval_is_wilsons_and_wider_where_texts_differ() -> None:
+    single = np.arange(200)
+    changed = single % 5 == 0
+    exact = binomtest(40, 200).proportion_ci(method="wilson")
+    found = _share(changed, single)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-3)
+    clustered = _share(np.repeat(changed, 10), np.repeat(single, 10))
+    assert (clustered.low, clustered.high) == pytest.approx((exact.low, exact.high), abs=1e-3)
+    none = _share(np.zeros(200, dtype=bool), single)
+    assert (none.share, none.low) == (0, 0) and none.high == pytest.approx(1 - 0.025 ** (1 / 200), abs=2e-3)
+
+
+def test_what_cannot_be_measured_is_refused(replacements: Replacements) -> None:
+    with pytest.raises(ValueError, match="lexicon of gst"):
+        measure(replacements, LEXICONS["S3"], None, "S4")
+    with pytest.raises(ValueError, match="fewer than two words"):
+        Replacements(TEXTS, ["new", "."], np.array([1, 1]), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="these texts"):
+        measure(Replacements(["."], WORDS, COUNTS, np.random.default_rng(0)), LEXICONS["S1"], None, "S1")

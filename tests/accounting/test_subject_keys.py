@@ -1,0 +1,71 @@
+"""Who is who: spellings that are one subject, and those that are not."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
+
+SAME = [
+    ["c7", "c7 ", "\tc7", "c7\u00a0", "c\u200b7", "ｃ７", "\ufeffc7"],
+    ["c7", "c7\ufe0f", "c\u034f7", "c7\u3164", "c7\uffa0", "\u115fc7", "c7\u180b", "c7\U000e0100", "c\x807"],
+    ["Zoë Müller", unicodedata.normalize("NFD", "Zoë Müller"), "Zoë  Müller", "Zoë\u3000Müller"],
+    ["7", "7.0", "7.00", " 7 ", "７"],
+    ["0", "-0", "0.0", "-0.00"],
+    ["-1.5", "-1.50"],
+    ["0.0000001", "0.00000010"],
+]
+DIFFERENT = ["c7", "C7", "c-7", "7", "007", "+7", "7.", ".7", "7e0", "-7", "7.01", "70", "true", "True", "2020-01-01"]
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_spellings_of_one_subject(names: list[str]) -> None:
+    assert {subject_key(name) for name in names} == {names[0]}
+
+
+def test_subjects_that_are_others() -> None:
+    assert [subject_key(name) for name in DIFFERENT] == DIFFERENT
+    assert subject_key(" \u200b") == ""
+
+
+TEXT = "The market, in New York: don't! Café."
+
+
+def test_spellings_of_one_text() -> None:
+    rows = [
+        TEXT, f"\t{TEXT}\n", TEXT.upper(), unicodedata.normalize("NFD", TEXT), TEXT.replace(" ", "\u00a0 "),
+        TEXT.replace("'", "’"), f"\ufeff{TEXT}\u200b", TEXT.replace("N", "\U0001d40d"),
+        TEXT.replace("k", "k\ufe0f\u034f"), f"{TEXT}\u3164",
+    ]  # fmt: skip
+    assert len(set(text_keys([[row] for row in rows]))) == 1
+    assert text_keys([["http://A.de was open"]]) == text_keys([["HTTP://a.DE was open"]])
+
+
+def test_a_column_without_tokens_is_no_other_text() -> None:
+    """Null or empty: the engine sees the same, and a text would have a budget for each."""
+    assert len(set(text_keys([["the market", nothing] for nothing in (None, "", " ", "\u200b")]))) == 1
+
+
+def test_texts_that_are_others() -> None:
+    rows = [[TEXT, None], [None, TEXT], [TEXT, TEXT], [None, None], ["the marketing", None], ["themarket", None]]
+    rows += [["the market", None], ["the market!", None], ["the", "market"]]
+    assert len(set(text_keys(rows))) == len(rows)
+    assert text_keys(rows) == [key for row in rows for key in text_keys([row])]
+    assert text_keys([]) == [] and all(key.startswith("\0text:") for key in text_keys(rows))
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20), max_size=4))
+def test_keys_are_stable(texts: list[str]) -> None:
+    assert [subject_key(subject_key(text)) for text in texts] == [subject_key(text) for text in texts]
+    assert text_keys([[text] for text in texts]) == text_keys([[f" {text}\u200b"] for text in texts])
+
+
+def test_near_namesakes_are_counted() -> None:
+    near = NearCollisions()
+    for chunk in (["c7", "c-7", "ben"], ["C7", "ben", "c7"], ["Ana", "7", "7.0"]):
+        near.add([subject_key(name) for name in chunk])
+    assert near.count() == 3  # c7, c-7, C7

@@ -1,0 +1,90 @@
+"""Recover words from an output and what lies beside it: a one-word text, and a short review with one unknown word.
+
+The observer knows the model, the options, and of the review every word but one. He tries each word of the vocabulary,
+computes what the record would then say of source against output, and keeps the words for which it says just that.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attacker import lexveil, public_files, run, write_rows
+
+BUDGET = 1e-6  # noise hides everything: the output alone tells nothing
+REVIEW = "the film was {} and the music was good"
+ROUNDED = 1e-9  # of the statistics
+
+
+class Observer:
+    """Knows the public model."""
+
+    def __init__(self, project: Path) -> None:
+        from lexveil.artifacts.embeddings import load_embedding
+
+        space = load_embedding("word", project)
+        self.row = {word: row for row, word in enumerate(space.tokens)}
+        vectors = np.asarray(space.vectors, dtype=np.float64)
+        self.vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+
+    def statistics(self, source: list[int], output: list[int]) -> dict[str, float | None]:
+        """What compares a source with an output of the same length: both as rows of the embedding."""
+        before, after = np.array(source), np.array(output)
+        changed = before != after
+        cosines = np.einsum("np,np->n", self.vectors[before[changed]], self.vectors[after[changed]])
+        return {
+            "share_unchanged": float(np.mean(~changed)),
+            "mean_cosine": float(cosines.mean()) if changed.any() else None,
+        }
+
+    def candidates(self, template: str, output: str, said: list[dict[str, Any]]) -> list[str]:
+        """The words that make everything true that is said."""
+        after = [self.row[word] for word in output.lower().split()]
+        return [
+            word
+            for word in self.row
+            if word.isalpha() and all(_agrees(self._statistics(template, word, after), facts) for facts in said)
+        ]
+
+    def _statistics(self, template: str, word: str, after: list[int]) -> dict[str, float | None]:
+        return self.statistics([self.row[one] for one in template.format(word).split()], after)
+
+
+def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
+    for name, value in computed.items():
+        known = said.get(name, value)  # what is not said rules nothing out
+        if (known is None) != (value is None):
+            return False
+        if known is not None and value is not None and abs(known - value) > 2 * ROUNDED:
+            return False
+    return True
+
+
+def attack(project: Path) -> bool:
+    """Whether more than half of the words are recovered."""
+    observer, right, tried = Observer(project), 0, 0
+    for number, (template, word) in enumerate(
+        (template, word) for template in ("{}", REVIEW) for word in ("government", "fire", "people", "police", "water")
+    ):
+        if any(one not in observer.row for one in template.format(word).split()):
+            continue
+        folder = project / f"statistics-{number}"
+        folder.mkdir()
+        source = write_rows(project / "in.jsonl", [{"text": template.format(word)}])
+        arguments = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb"]
+        code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *arguments, "--document-budget", BUDGET)
+        assert code == 0, err
+        output = json.loads((folder / "out.jsonl").read_text())["text"]
+        said = [json.loads(file.read_text()) for file in public_files(folder) if file.suffix == ".json"]
+        candidates = observer.candidates(template, output, [facts.get("counts", facts) for facts in said])
+        print(f"{word}: {len(candidates):,} candidates: {', '.join(candidates[:3])}")
+        right, tried = right + (candidates == [word]), tried + 1
+    print(f"{right} of {tried} words recovered with certainty")
+    assert tried, "no word of the attack is in the vocabulary"
+    return right > tried / 2
+
+
+if __name__ == "__main__":
+    run(attack)

@@ -1,0 +1,32 @@
+"""Read texts of one word as they come out: beside long ones they got the whole budget of a long text for one token."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from attacker import lexveil, run, write_rows
+
+EPSILON = 1.0
+N = 30
+
+
+def attack(project: Path) -> bool:
+    """Whether more than half of the short texts come out verbatim, though few words of the long ones do."""
+    words = (project / "artifacts/embeddings/word/words.txt").read_text(encoding="utf-8").split()
+    secrets = [word for word in words if word.isalpha() and len(word) > 4][:N]
+    long = [" ".join(secrets * 10)] * N
+    source = write_rows(project / "short.jsonl", [{"text": text} for text in [*secrets, *long]])
+    out = project / "short_out.jsonl"
+    how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--epsilon", EPSILON]
+    code, _, err = lexveil("privatize", source, "-o", out, *how)
+    assert code == 0, err
+    texts = [json.loads(line)["text"] for line in out.read_text(encoding="utf-8").splitlines()]
+    verbatim = sum(text == secret for text, secret in zip(texts, secrets, strict=False))
+    same = [word == secret for text in texts[N:] for word, secret in zip(text.split(), secrets * 10, strict=False)]
+    print(f"verbatim: {verbatim} of {N} texts of one word; {sum(same) / len(same):.1%} of the words of the long ones")
+    return verbatim > N / 2 and sum(same) < len(same) / 4
+
+
+if __name__ == "__main__":
+    run(attack)

@@ -1,0 +1,56 @@
+"""Get a second and a third budget for one text, or for one subject, by writing it in another way.
+
+The cap leaves room for one and a half documents of a subject. Who gets two of one subject out has averaged the noise of
+two draws, and with more spellings of more.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import yaml
+from attacker import lexveil, run, write_rows
+
+BUDGET = 50.0
+TEXT = (
+    "the government said fire services in new south wales were there at the café " * 40
+)  # so long that no limit of a token leaves budget unspent
+
+SPELLINGS: dict[str, list[dict[str, Any]]] = {
+    "white space and capitals": [{"text": TEXT}, {"text": f" {TEXT}"}, {"text": TEXT.capitalize()}],
+    "Unicode form": [{"text": unicodedata.normalize(form, TEXT)} for form in ("NFC", "NFD")],
+    "what nobody sees": [{"text": TEXT}, {"text": f"{TEXT}\u200b"}, {"text": f"\ufeff{TEXT}"}],
+    "a subject's white space": [{"id": name, "text": TEXT} for name in ("c7", "c7 ", "c7\u00a0")],
+    "a subject's Unicode form": [{"id": unicodedata.normalize(form, "Zoë"), "text": TEXT} for form in ("NFC", "NFD")],
+    "a number": [{"id": name, "text": TEXT} for name in (7, "7", "7.0", 7.0, "7.00")],
+}
+
+
+def attack(project: Path) -> bool:
+    """Whether any way of writing gets more out than the cap allows."""
+    params = yaml.safe_load((project / "params.yaml").read_text())
+    params["release"]["cap"] = 1.5 * BUDGET
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    gained = 0
+    for number, (way, rows) in enumerate(SPELLINGS.items()):
+        for file, listed in ((f"{number}.jsonl", rows), (f"{number}-again.jsonl", rows[1:])):
+            # Each way has subjects of its own, so that what one spends is not missing to another.
+            own = [{**row, "text": row["text"].replace("fire", f"{number}")} for row in listed]
+            own = [{**row, "id": f"{number}{row['id']}"} if way.startswith("a subject") else row for row in own]
+            source, out = write_rows(project / file, own), project / f"out-{file}"
+            whom = ["--subject-column", "id"] if "id" in rows[0] else []
+            how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--document-budget", BUDGET]
+            code, _, err = lexveil("privatize", source, "-o", out, *how, *whom)
+            assert code == 0, err
+            n_out = sum(json.loads(line)["text"] is not None for line in out.read_text().splitlines())
+            n_due = 1 if listed is rows else 0
+            print(f"{way}: {n_out} of {len(listed)} come out, {n_due} may")
+            gained += n_out > n_due
+    return gained > 0
+
+
+if __name__ == "__main__":
+    run(attack)

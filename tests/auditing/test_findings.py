@@ -1,0 +1,68 @@
+"""The verdict of an audit, and what it expects of the documents of its toy project."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexveil.accounting.budgets import Policy
+from lexveil.auditing.findings import AuditFinding, AuditResult
+from lexveil.auditing.toy_project import ToyProject, make
+from lexveil.config import parse_params
+
+SAMPLE = Policy("perturb", "keep", "sample")
+
+
+def result(*findings: AuditFinding, factor: float | None = 1.2) -> AuditResult:
+    return AuditResult(
+        mechanism="tem", guarantee="ε·d", no_guarantee=None, metric="d", parameters={}, policy={}, epsilon=1.0,
+        epsilons=(1.0,), strategy="S1", mode="release", seed=None, confidence=0.999, factor=factor, lexveil="1",
+        code="c", space={}, time="2025-01-01T00:00:00+00:00", audits=findings,
+    )  # fmt: skip
+
+
+def test_the_verdict() -> None:
+    right = AuditFinding.fact("release", "budget", [], "all as said")
+    wrong = AuditFinding.fact("release", "budget", ["Σε exceeds B"], "all as said")
+    unclear = AuditFinding("release", "noise", False, None, "words hardly move", True)
+    assert (right.verdict, wrong.verdict, unclear.verdict) == ("holds", "VIOLATED", "inconclusive")
+    assert result(right).verdict == "no violation found"
+    assert result(right).as_text()[-1].endswith("no violation was found, with power to see a factor of 1.2")
+    assert result(right, unclear).verdict == result(right, factor=None).verdict == "inconclusive"
+    assert result(right, unclear, wrong).verdict == "violated"
+    assert result(wrong).as_dict()["verdict"] == "violated"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> ToyProject:
+    return make(tmp_path, "tem", "S3", SAMPLE, parse_params({"seed": 1}), 1.0)
+
+
+def fates(
+    toy: ToyProject, *columns: tuple[str, ...], consistent: bool = False, **other: Any
+) -> list[tuple[str, float]]:
+    return [(fate.action, fate.epsilon) for fate in replace(toy, **other).fates(columns, 6.0, consistent)]
+
+
+def test_what_must_become_of_a_document(toy: ToyProject) -> None:
+    """A budget of 6 and an average of 3 words: no token gets more than twice 6 / 3."""
+    assert fates(toy, ("amber", "north_sea", "zorblax", ".")) == [
+        ("perturb", 3.0), ("perturb", 3.0), ("sample", 0.0), ("keep", 0.0)
+    ]  # fmt: skip
+    assert fates(toy, ("amber",)) == [("perturb", 4.0)]
+    assert fates(toy, ("amber", "north_sea"), strategy="S2") == [("perturb", 2.0)] * 2  # three words
+    assert fates(toy, ("amber",), ("birch", "cedar")) == [("perturb", 2.0)] * 3
+    assert fates(toy, ("amber", "birch", "amber"), consistent=True) == [
+        ("perturb", 3.0), ("perturb", 3.0), ("perturb", 0.0)
+    ]  # fmt: skip
+
+
+def test_a_toy_text_is_read_as_it_is_written(toy: ToyProject) -> None:
+    text = toy.written(("AMBER", "north_sea", "harbor_storm_signal", "."))
+    assert text == "AMBER north sea harbor storm signal."
+    numbers = [toy.tokens.index(token) for token in ("amber", "north_sea", "harbor_storm_signal")]
+    assert toy.read(text) == (*numbers, -1)
+    assert toy.read(None) == ()

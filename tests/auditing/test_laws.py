@@ -1,0 +1,169 @@
+"""The audit's own laws and distances: they agree with the mechanisms, and they tell small differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil.auditing.distances import euclidean, mahalanobis, on_lists
+from lexveil.auditing.fit import Sample, ball_audit, independence_audit, law_audit
+from lexveil.auditing.kernels import Built, draw_mixed, fit, noise_fit, reach, rungs
+from lexveil.auditing.toys import likeliest, toy
+from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, ClosedForm
+from lexveil.mechanisms.tem import Tem
+
+NAMES = sorted(MECHANISMS)
+ERROR = 1e-6
+
+
+def built(name: str, shape: str, epsilon: float = 1.0, **own: Any) -> tuple[Built, Any]:
+    given = {name: own, "rank_remap": {"enabled": False}}
+    one = toy(shape, epsilon, 2 if name in ON_LISTS else 0)
+    made = Built.over(name, one.space, given)
+    while not made.accepts(epsilon):
+        one = one.stretched(2.0)
+        made = Built.over(name, one.space, given)
+    return made, one
+
+
+def drawn(made: Built, one: Any, epsilons: tuple[float, ...], n: int) -> Any:
+    return draw_mixed(
+        made.kernel, one.words[:4], epsilons, n, lambda what: np.random.default_rng(len(what)), lambda _: None
+    )
+
+
+@pytest.mark.parametrize("shape", ["plane", "cloud"])
+@pytest.mark.parametrize("name", sorted({"mahalanobis", "madlib", *ON_LISTS}))
+def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> None:
+    made, one = built(name, shape)
+    ids = np.arange(0, one.space.size, max(1, one.space.size // 13))
+    first, second = np.repeat(ids, len(ids)), np.tile(ids, len(ids))
+    own = made.law.distances(ids, ids).ravel()
+    assert own == pytest.approx(made.kernel.distance(first, second), rel=1e-9, abs=1e-12)
+
+
+def test_distances_by_hand() -> None:
+    vectors = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    assert euclidean(vectors)(np.array([0]), np.arange(3)).tolist() == [[0.0, 5.0, 10.0]]
+    # On one line: Σ has all its spread, of trace 2, along it.
+    assert mahalanobis(vectors, 0.5)(np.array([0]), np.array([1]))[0, 0] == pytest.approx(5 / np.sqrt(1.5))
+    assert on_lists([[0, 1, 2], [1, 2, 0]])(np.array([0]), np.arange(3)).tolist() == [[0.0, 2.0, 2.0]]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if hasattr(MECHANISMS[name], "log_pmf")])
+def test_closed_forms_agree_with_those_of_the_mechanisms(name: str) -> None:
+    made, one = built(name, "plane")
+    assert isinstance(made.kernel, ClosedForm)
+    for epsilon in (0.1, 1.0, 5.0):
+        law = np.exp(made.kernel.log_pmf(one.words, np.full(len(one.words), epsilon)))
+        own = np.array([made.law.pmf(word, epsilon) for word in one.words.tolist()])
+        assert own == pytest.approx(law, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("shape", ["line", "plane", "cloud"])
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_follow_the_law(name: str, shape: str) -> None:
+    if name == "truncated_gumbel" and shape == "cloud":
+        pytest.skip("its calibration exists for no such spread of distances")
+    made, one = built(name, shape)
+    rng = np.random.default_rng(5)
+    seen = drawn(made, one, (1.0,), 1_000)
+    result = fit(seen, made.law, 1.0, ERROR, rng, with_power=False)
+    assert not result.violation and result.tests > 4
+    noise = noise_fit(made.kernel, made.law, 1.0, 4_000, ERROR, rng) if shape == "plane" else None
+    assert noise is None or (not noise.violation and noise.factor <= 1.02)
+
+
+def test_the_large_toy_makes_clusters_and_lists_of_tem_act() -> None:
+    made, one = built("tem", "cloud")
+    kernel = made.kernel
+    assert isinstance(kernel, Tem)
+    drawn(made, one, (0.1, 1.0, 8.0), 500)
+    plain = [kernel.plain(one.words, np.full(len(one.words), epsilon)) for epsilon in (0.1, 1.0, 8.0)]
+    assert plain[0].any() and not plain[1].all()  # uniform proposals, and clusters
+    assert kernel.listed.any()  # words that are far from all others go on with lists
+    gap = made.law.distances(one.words, np.arange(one.space.size))
+    assert (gap > kernel.gamma(np.ones(1))).any()  # γ acts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_power_is_what_it_says(name: str) -> None:
+    """At twice the factor that the audit says it sees, draws of so much more ε are seen."""
+    made, one = built(name, "plane")
+    rng = np.random.default_rng(3)
+    result = fit(drawn(made, one, (1.0,), 2_000), made.law, 1.0, ERROR, rng, with_power=True)
+    if result.factor is None:
+        return
+    more = 1 + 2 * (result.factor - 1)
+    counts = [np.bincount(made.law.draw(word, more, 2_000, rng), minlength=one.space.size) for word in (0, 1, 2, 3)]
+    claimed = {(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
+    assert fit(claimed, made.law, 1.0, ERROR, rng, with_power=False).violation
+
+
+@pytest.mark.parametrize("name", ["madlib", "tem", "diffractor_geometric"])
+def test_the_ladder_finds_an_epsilon_with_power(name: str) -> None:
+    made, _one = built(name, "plane")
+    chosen = rungs(made, 1, 1000.0 if name in ON_LISTS else 1.0, 4_000, 1e-5, np.random.default_rng(1))
+    assert len(chosen) == 2
+
+
+def test_a_law_that_differs_is_told() -> None:
+    law = np.array([0.5, 0.3, 0.2])
+    same = law_audit([Sample("w", np.array([5000, 3000, 2000]), law, np.arange(3))], 1.0, 1e-3)
+    other = law_audit([Sample("w", np.array([5400, 2700, 1900]), law, np.arange(3))], 1.0, 1e-3)
+    assert not same.violation and same.least > 0.5
+    assert other.violation and "w: " in other.worst
+    impossible = law_audit([Sample("w", np.array([5, 5, 1]), np.array([0.5, 0.5, 0.0]), np.arange(3))], 1.0, 1e-3)
+    assert impossible.violation and "excludes" in impossible.worst
+
+
+@pytest.mark.parametrize(
+    ("wrong", "worst"),
+    [
+        (lambda noise: noise, None),
+        (lambda noise: noise * 0.98, "the radii"),
+        (lambda noise: noise * np.minimum(1, 14 / np.linalg.norm(noise, axis=1))[:, None], "largest radius"),
+        (np.abs, "the mean direction"),
+        (lambda noise: noise * np.linalg.norm(noise, axis=1)[:, None] / np.linalg.norm(noise * [1, 1.2, 1], axis=1)[:, None] * [1, 1.2, 1], "spread"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_noise_that_is_wrong_is_told(wrong: Any, worst: str | None) -> None:
+    """14 is a radius that one draw in 20,000 exceeds."""
+    rng = np.random.default_rng(2)
+    ball = rng.standard_normal((400_000, 3))
+    ball *= (rng.standard_gamma(3, len(ball)) / np.linalg.norm(ball, axis=1))[:, None]
+    result = ball_audit(wrong(ball), 1.0, ERROR)
+    assert result.violation == (worst is not None)
+    assert worst is None or worst in result.worst
+
+
+def test_outputs_that_hang_together_are_told() -> None:
+    rng = np.random.default_rng(2)
+    one, other = rng.integers(0, 8, (2, 20_000))
+    assert not independence_audit({"pairs": (one, other)}, 1 / 8, ERROR, 1.0).violation
+    mixed = np.where(rng.random(20_000) < 0.1, one, other)
+    assert independence_audit({"pairs": (one, mixed)}, 1 / 8, ERROR, 1.0).violation
+
+
+@pytest.mark.parametrize("name", ON_LISTS)
+def test_noise_on_lists_reaches_its_rarest_places(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    given: dict[str, Any] = {name: {"lists": "L0"}}
+    assert reach(name, given, rng) is None
+    perturb = MECHANISMS[name].perturb
+
+    def cut(self: Any, index: Any, epsilon: Any, words: Any) -> Any:
+        moved = perturb(self, index, epsilon, words)
+        return np.clip(moved, index - 5000, index + 5000)
+
+    monkeypatch.setattr(MECHANISMS[name], "perturb", cut)
+    wrong = reach(name, given, rng)
+    assert wrong is not None and "at most 5,000" in wrong
+
+
+def test_words_are_ranked_by_probability_then_distance() -> None:
+    made, one = built("tem", "line")
+    order = likeliest(made.law, 2, made.law.pmf(2, 1.0))
+    assert order[0] == 2 and sorted(order.tolist()) == list(range(one.space.size))

@@ -1,0 +1,244 @@
+"""A ledger that was lost, cut, replaced or edited is not charged, until the operator says so and the chain has it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_words import asked, balance, spend, states
+
+from lexveil.errors import MissingArtifact, RequestError
+from lexveil.ledger.anchor import read
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
+
+NANO = 10**9
+
+
+@pytest.fixture
+def anchor(tmp_path: Path) -> Path:
+    return tmp_path / "anchor.json"
+
+
+@pytest.fixture
+def used(folder: Path, anchor: Path) -> Path:
+    """ana and ben have spent 2 and 1 in two releases."""
+    with Ledger.open(folder, anchor=anchor) as ledger:
+        spend(ledger, "ana", "ben")
+        spend(ledger, "ana")
+    return folder
+
+
+def refused(folder: Path, anchor: Path, *subjects: str) -> str:
+    with Ledger.open(folder, anchor=anchor) as ledger, pytest.raises(RequestError) as caught:
+        spend(ledger, *(subjects or ("ana",)))
+    assert "lexveil ledger accept --because" in str(caught.value)
+    return str(caught.value)
+
+
+def edit(folder: Path, *statements: str) -> None:
+    con = sqlite3.connect(folder / "ledger.sqlite")
+    for statement in statements:
+        con.execute(statement)
+    con.commit()
+    con.close()
+
+
+def accepted(folder: Path, anchor: Path) -> int:
+    with Ledger.open(folder, anchor=anchor, accepts=True) as ledger:
+        n_wrong = ledger.accept("a test")
+        spend(ledger, "zoe")
+        assert balance(ledger, "zoe") == NANO
+    return n_wrong
+
+
+def test_the_anchor_follows_the_chain(used: Path, anchor: Path) -> None:
+    said = json.loads(anchor.read_text())
+    assert (said["entries"], said["head"]) == (verify(used).entries, verify(used).head)
+    assert str(used) not in anchor.read_text()
+    with Ledger.open(used, anchor=anchor) as ledger:
+        assert ledger.refusal is None
+        spend(ledger, "ana")
+    assert json.loads(anchor.read_text())["entries"] == said["entries"] + 4
+
+
+def test_an_anchor_behind_a_link_is_written_where_the_link_leads(folder: Path, anchor: Path, tmp_path: Path) -> None:
+    """Else the other disk would keep an old one, to which an older copy of the ledger is as good."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    anchor.symlink_to(disk / "anchor.json")
+    with Ledger.open(folder, anchor=anchor, accepts=True) as ledger:
+        ledger.accept("the disk is new")
+        spend(ledger, "ana")
+    assert anchor.is_symlink() and json.loads((disk / "anchor.json").read_text())["entries"] == verify(folder).entries
+    disk.rename(tmp_path / "unmounted")
+    with pytest.raises(RequestError, match="leads nowhere"), Ledger.open(folder, anchor=anchor) as ledger:
+        spend(ledger, "ana")
+    shutil.rmtree(folder)
+    with pytest.raises(RequestError, match="leads nowhere"):
+        Ledger.open(folder, anchor=anchor)
+    assert not folder.exists()
+
+
+def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -> None:
+    shutil.rmtree(used)
+    with pytest.raises(RequestError, match=r"the ledger is gone.*accept --because"):
+        Ledger.open(used, anchor=anchor)
+    with pytest.raises(MissingArtifact):
+        Ledger.open(used, None, make=False)
+    assert not used.exists()
+    assert accepted(used, anchor) == 0
+    with Ledger.open(used, anchor=anchor) as ledger:
+        ((payload,),) = ledger.database.rows("select payload from entries where kind = 'accepted'")
+        assert balance(ledger, "ana") == 0
+    assert json.loads(payload)["because"] == "a test" and json.loads(payload)["anchor"]["entries"] == 9
+    assert verify(used).holds
+
+
+def test_an_older_copy_is_refused(used: Path, anchor: Path, tmp_path: Path) -> None:
+    shutil.copytree(used, tmp_path / "copy")
+    with Ledger.open(used, anchor=anchor) as ledger:
+        spend(ledger, "ana")
+    shutil.rmtree(used)
+    (tmp_path / "copy").rename(used)
+    assert "is an older copy" in refused(used, anchor)
+    accepted(used, anchor)
+    assert verify(used).holds
+
+
+def test_another_ledger_is_refused(used: Path, anchor: Path, tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "other") as ledger:
+        for _ in range(3):
+            spend(ledger, "ana")
+    assert "anchor of another ledger" in refused(tmp_path / "other", anchor)
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("delete from entries where seq > 7", "was cut"),
+        ("delete from entries", "was changed"),
+        ("update entries set payload = '[]' where seq = 9", "was changed"),
+        ("update entries set hash = '00' where seq = 9", "was changed"),
+        ("update entries set hash = '00' where seq = 8", "was changed"),
+    ],
+)
+def test_a_cut_or_changed_end_is_refused(used: Path, anchor: Path, statement: str, says: str) -> None:
+    edit(used, statement)
+    assert says in refused(used, anchor)
+
+
+def test_a_missing_anchor_is_refused(used: Path, anchor: Path) -> None:
+    anchor.unlink()
+    assert "is missing" in refused(used, anchor)
+    accepted(used, anchor)
+    anchor.write_text("{}")
+    with Ledger.open(used, anchor=anchor) as ledger:
+        assert ledger.refusal is not None and "is not the anchor" in ledger.refusal
+
+
+def test_an_anchor_that_disappears_on_the_way_stops_the_release(used: Path, anchor: Path) -> None:
+    """What was reserved stays reserved until the operator has said something."""
+    with Ledger.open(used, anchor=anchor) as ledger:
+        with pytest.raises(RequestError, match="is missing"), ledger.begin({}) as release:
+            asked(release, "ana")
+            anchor.unlink()
+            release.spend()
+        assert states(ledger)[-1] == "reserved"
+        ledger.accept("lost a disk")
+        assert states(ledger)[-1] == "aborted" and balance(ledger, "ana") == 2 * NANO
+
+
+def test_a_ledger_ahead_of_its_anchor_has_met_a_crash(used: Path, anchor: Path) -> None:
+    before = anchor.read_text()
+    with Ledger.open(used, anchor=anchor) as ledger:
+        spend(ledger, "ana")
+        anchor.write_text(before)
+        spend(ledger, "ana")
+
+
+def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used: Path, tmp_path: Path) -> None:
+    with Ledger.open(used, anchor=tmp_path / "anchor.json") as ledger:
+        (tmp_path / "anchor.json.partial").mkdir()
+        with pytest.raises(RequestError, match="cannot be written"):
+            spend(ledger, "ana")
+        assert balance(ledger, "ana") == 2 * NANO
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["update balances set nano = 0"],
+        ["update balances set nano = nano - 1", "update spends set nano = nano - 1 where release = 1"],
+        ["update spends set nano = 1 where release = 2"],
+        ["delete from balances"],
+        ["delete from spends"],
+        ["delete from balances", "delete from spends"],
+        ["update balances set mac = x'0011223344556677'"],
+    ],
+)
+def test_an_edited_balance_is_refused_when_it_is_spent_from(used: Path, anchor: Path, statements: list[str]) -> None:
+    edit(used, *statements)
+    assert "somebody edited them" in refused(used, anchor, "ana", *map(str, range(20)))
+    accepted(used, anchor)
+
+
+def test_an_edited_balance_of_many_subjects_is_found_one_by_one(used: Path, anchor: Path) -> None:
+    """Where the ledger knows many others in between, each is looked up."""
+    with Ledger.open(used, anchor=anchor) as ledger:
+        spend(ledger, *(f"s{n}" for n in range(200)))
+        subject = ledger.hasher.one("ana").hex()
+    edit(used, f"update balances set nano = 0 where subject = x'{subject}'")
+    refused(used, anchor, "ana", "ben")
+    with Ledger.open(used, anchor=anchor) as ledger:
+        spend(ledger, "ben", "s1")  # what a release does not touch, it does not read
+    assert accepted(used, anchor) > 0
+    with Ledger.open(used, anchor=anchor) as ledger:
+        assert balance(ledger, "ana") == 2 * NANO
+
+
+def test_an_edited_charge_is_not_given_back(used: Path, anchor: Path) -> None:
+    with Ledger.open(used, anchor=anchor) as ledger:
+        with pytest.raises(RequestError, match="somebody edited"), ledger.begin({}) as release:
+            asked(release, "ana")
+            ledger.database.con.execute("update spends set nano = 3000000000 where release = 3")
+            release.abort()
+        assert balance(ledger, "ana") == 3 * NANO
+
+
+def test_the_first_release_fixes_a_cap(folder: Path, anchor: Path) -> None:
+    with Ledger.open(folder, anchor=anchor) as ledger:
+        for is_new in (True, False):
+            with ledger.begin({}) as release:
+                release.request(["ana"] * 6, np.ones(6))
+                reserved = release.reserve(1.0, "own")
+                assert (reserved.cap, reserved.is_new_cap) == (10 * NANO, is_new)
+                assert reserved.n_withheld == (0 if is_new else 2)
+                release.spend()
+                release.commit()
+        assert ledger.cap() == 10.0
+        ledger.set_cap(11.0, "one more")
+        assert ledger.cap() == 11.0
+        ledger.set_cap(None, "no more")
+        assert ledger.cap() is None
+        with ledger.begin({}) as release:
+            release.request(["ana"], np.ones(1))
+            assert release.reserve(1.0, "own").cap is None
+    assert verify(folder).holds
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff", b"[]", b"7", b'{"entries": 1}', b"[" * 100_000]
+    + [
+        b'{"entries": %s, "head": "a", "salt": "b"}' % entries for entries in (b"1e999", b"NaN", b"0", b"-1", b"1" * 30)
+    ],
+)
+def test_what_is_no_anchor_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "anchor").write_bytes(content)
+    with pytest.raises(RequestError, match="is not the anchor of a ledger"):
+        read(tmp_path / "anchor")

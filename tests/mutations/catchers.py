@@ -1,0 +1,72 @@
+"""Who catches a fault: the audit, on a toy project of its own, and named tests, called as they stand."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lexveil.accounting.budgets import Policy
+from lexveil.auditing.audit import AuditRequest, AuditResult, audit
+from lexveil.auditing.toy_project import make
+from lexveil.config import parse_params
+from lexveil.errors import LexveilError
+from lexveil.mechanisms.vickrey import Vickrey
+from tests.mutations.planting import test_named
+
+ROOT = Path(__file__).parents[2]
+# Few samples, and so sure that a whole suite of audits hardly ever ends in a false alarm.
+USUAL: dict[str, Any] = {"samples": 400, "workers": 1, "words": 20, "confidence": 1 - 1e-6}
+
+
+def audited(mechanism: str, epsilon: float, strategy: str = "S1", own: Any = None, **how: Any) -> AuditResult:
+    """Audit a mechanism with a toy project in the place of a user's; nothing has to be built."""
+    given = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    for name, values in (own or {}).items():
+        given["mechanisms"][name] |= values
+    params = parse_params(given)
+    policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+    request = AuditRequest(mechanism, epsilon, strategy=strategy, **(USUAL | how))
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        project = make(Path(folder), mechanism, strategy, policy, params, epsilon)
+        with contextlib.redirect_stdout(io.StringIO()):
+            return audit(request, project=project.model)
+
+
+def complaints(**how: Any) -> list[str]:
+    """What an audit finds to be wrong, or why the product itself refuses."""
+    try:
+        return why(audited(**how))
+    except LexveilError as error:
+        return [f"refused by the product itself: {error}"]
+
+
+def why(result: AuditResult) -> list[str]:
+    """What an audit found to be wrong."""
+    return [f"{finding.place}: {finding.method}: {finding.detail}" for finding in result.audits if finding.violation]
+
+
+def fails(named: str, values: dict[str, Any], fixture: Callable[[str], Any]) -> bool:
+    """Whether a test fails, called with ``values`` and the fixtures it asks for beside them."""
+    test = test_named(named)
+    inner = getattr(test, "hypothesis", None)
+    values = dict(values)
+    if values.pop("excluded", False):
+        values["mechanism"] = Vickrey([[0.0], [1.0], [3.0]], exclude_input=True)
+    wanted = [] if inner else inspect.signature(test).parameters
+    values |= {name: fixture(name) for name in wanted if name not in values}
+    try:
+        test(**values)
+    except (Exception, AssertionError):
+        return True
+    except BaseException as error:  # pytest's own failures
+        if type(error).__module__.startswith(("_pytest", "builtins")) and not isinstance(error, KeyboardInterrupt):
+            return True
+        raise
+    return False

@@ -1,0 +1,321 @@
+# ruff: noqa: E501 - a fault is a line
+"""Faults of many kinds, each a small patch, with who must catch it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil.accounting.budgets import Action, Policy
+from lexveil.mechanisms.mahalanobis import scaled_covariance
+from lexveil.privatization import rewriter as rewriters
+from lexveil.privatization.rewriter import Rewriter
+from tests.mutations.planting import Fault, Plant, both, swap, wrap
+
+M = "lexveil.mechanisms"
+P = "lexveil.privatization"
+MADLIB = {"mechanism": "madlib", "epsilon": 10.0}
+TEM = {"mechanism": "tem", "epsilon": 10.0}
+GEOMETRIC = {"mechanism": "diffractor_geometric", "epsilon": 0.5}
+ON_TEM_LISTS = {"mechanism": "diffractor_tem", "epsilon": 0.5}
+S3 = {"strategy": "S3"}
+MEASURED = "tests/accounting/test_measurements.py"
+BUDGET = "tests/accounting/test_budget.py"
+KEPT = Policy("keep", "keep", "sample")
+
+
+class OneKey(Rewriter):
+    """A rewriter whose generator's key is drawn once, in the first process, and goes along to all others."""
+
+    KEY: Any = None
+
+    def __call__(self, batch: Any, planned: Any = None) -> Any:
+        mine = _STREAMS.setdefault(self.names[-1], np.random.default_rng(int(self.names[-1])))
+        before, rewriters.release_generator = rewriters.release_generator, lambda: mine
+        try:
+            return super().__call__(batch, planned)
+        finally:
+            rewriters.release_generator = before
+
+
+_STREAMS: dict[str, Any] = {}
+
+
+def _one_key(original: Any, self: Any, *arguments: Any) -> Any:
+    made = original(self, *arguments)
+    values = {
+        name: getattr(made, name) for name in ("lexicon", "vocabulary", "mechanism", "policy", "seed", "keep_layout")
+    }
+    return OneKey(**values, names=(*made.names, str(secrets.randbits(60))))
+
+
+def _cut(limit: float) -> Plant:
+    """Noise no longer than a quantile of its radius."""
+    from scipy.stats import gamma
+
+    def cut(original: Any, self: Any, epsilon: Any, rng: Any) -> Any:
+        noise = original(self, epsilon, rng)
+        length = np.linalg.norm(noise, axis=1) * epsilon
+        return noise * np.minimum(1.0, gamma.isf(limit, noise.shape[1]) / length)[:, None]
+
+    return wrap(f"{M}.madlib:Madlib.noise", cut)
+
+
+def _floor(original: Any, self: Any, epsilon: Any, rng: Any) -> Any:
+    noise = original(self, epsilon, rng)
+    length = np.linalg.norm(noise, axis=1) * epsilon
+    return noise * np.maximum(1.0, 0.2 / length)[:, None]
+
+
+def _batch_covariance(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
+    some = self.vectors[ids]
+    root = np.linalg.cholesky(self.lambda_ * scaled_covariance(some) + (1 - self.lambda_) * np.eye(some.shape[1]))
+    return original(self, ids, epsilon, noise @ self._inverse_root @ root.T)
+
+
+def _gamma_of_input(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
+    gap = np.linalg.norm(self.vectors[ids] - self.vectors.mean(axis=0), axis=1)
+    before = type(self).gamma
+    type(self).gamma = lambda _, e: before(self, e) * (np.resize(gap / gap.max(), len(e)) + 0.1)
+    try:
+        return original(self, ids, epsilon, noise)
+    finally:
+        type(self).gamma = before
+
+
+def _gamma_kept(patch: pytest.MonkeyPatch) -> None:
+    """γ is kept from the largest ε that came."""
+    from lexveil.mechanisms.tem import Tem
+
+    gamma = Tem.gamma
+
+    def kept(self: Any, epsilon: Any) -> Any:
+        vars(self)["kept"] = min(float(gamma(self, epsilon).min()), vars(self).get("kept", np.inf))
+        return np.full(len(epsilon), vars(self)["kept"])
+
+    patch.setattr(Tem, "gamma", kept)
+
+
+def _kept_by_word(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
+    """A replacement is kept by its word, without ε."""
+    out = original(self, ids, epsilon, noise)
+    kept = vars(self).setdefault("kept", {})
+    return np.array([kept.setdefault(int(word), int(new)) for word, new in zip(ids, out, strict=True)], dtype=np.int64)
+
+
+def _until_changed(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
+    out = original(self, ids, epsilon, noise)
+    for _ in range(3):
+        noise = np.roll(noise, 1, axis=0)
+        again = original(self, ids, epsilon, noise)
+        out = np.where(out == ids, again, out)
+    return out
+
+
+def _clipped(limit: int) -> Any:
+    def clipped(original: Any, self: Any, index: Any, epsilon: Any, words: Any) -> Any:
+        before = index.copy()
+        return np.clip(original(self, index, epsilon, words), before - limit, before + limit)
+
+    return clipped
+
+
+def _off_the_ends(original: Any, self: Any, index: Any, epsilon: Any, words: Any) -> Any:
+    return np.clip(original(self, index, epsilon, words), 1, self.size - 2)
+
+
+def _one_sided(original: Any, self: Any, index: Any, epsilon: Any, words: Any) -> Any:
+    before = index.copy()
+    return np.clip(before + np.abs(original(self, index, epsilon, words) - before), 0, self.size - 1)
+
+
+def _in_pairs(original: Any, self: Any, epsilon: Any, rng: Any) -> Any:
+    """Every second token has its neighbour's noise, turned round."""
+    noise = original(self, epsilon, rng)
+    n = len(noise) // 2 * 2
+    noise[1:n:2] = -noise[0:n:2]
+    return noise
+
+
+def _worded(which: str) -> Any:
+    """A word of the source comes out at its place in each text of which ``which`` holds."""
+
+    def worded(original: Any, texts: Any, *arguments: Any, **named: Any) -> Any:
+        done = original(texts, *arguments, **named)
+        new = []
+        for source, text in zip(texts, done.texts, strict=True):
+            first = source.split()[0] if source.split() else ""
+            words = text.split()
+            if which == "capitals" and source[:2].isupper():
+                words[0] = first.lower()
+            if which == "last" and len(words) == len(source.split()) > 1:
+                words[-1] = source.split()[-1].lower()
+            new.append(" ".join(words))
+        return replace(done, texts=new)
+
+    return worded
+
+
+def _known_unlisted(original: Any, *arguments: Any, **named: Any) -> Any:
+    """Words that a list lacks are taken for its first word."""
+    vocabulary, orders = original(*arguments, **named)
+    vocabulary.number[vocabulary.number < 0] = 0
+    return vocabulary, orders
+
+
+def _normalized(original: Any, self: Any, vectors: Any) -> None:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    original(self, (vectors / np.maximum(lengths, 1e-9) * np.median(lengths)).astype(np.float32))
+
+
+def _by_content(original: Any, self: Any, batch: Any, planned: Any = None) -> Any:
+    seed = abs(hash(tuple(batch.texts)))
+    before, rewriters.release_generator = rewriters.release_generator, lambda: np.random.default_rng(seed)
+    try:
+        return original(self, batch, planned)
+    finally:
+        rewriters.release_generator = before
+
+
+def _generator(make: Any) -> Plant:
+    return lambda patch: patch.setattr(rewriters, "release_generator", make)
+
+
+def _one_start(patch: pytest.MonkeyPatch) -> None:
+    seed = secrets.randbits(60)
+    patch.setattr(rewriters, "release_generator", lambda: np.random.default_rng(seed))
+
+
+def _restarted(per: str) -> Plant:
+    return both(
+        swap(
+            f"{P}.rewriter:Rewriter.__call__",
+            "return release\n",
+            f"return np.random.default_rng([release, hash({per}) % 2**60])\n",
+        ),
+        _generator(lambda: secrets.randbits(60)),
+    )
+
+
+def _kept_unknown(original: Any, self: Any, kind: Any, known: Any) -> Any:
+    action = original(self, kind, known)
+    action[action == Action.SAMPLED.value] = Action.KEPT.value
+    return action
+
+
+def _half(original: Any, self: Any, chunk: Any, epsilon: Any) -> None:
+    original(self, chunk, epsilon / 2)
+
+
+def _exclude_unsaid(original: Any, self: Any, *arguments: Any, **named: Any) -> None:
+    original(self, *arguments, **named)
+    self.no_guarantee = None
+
+
+def _late(original: Any, self: Any) -> None:
+    """What was reserved is spent when the output is there, and not before the noise."""
+
+
+def _at_the_end(original: Any, self: Any, outputs: Any) -> None:
+    self.release.spend()
+    original(self, outputs)
+
+
+def _never_withheld(original: Any, self: Any, start: int, stop: int) -> Any:
+    """Documents beyond the cap are charged nothing, and come out."""
+    return np.zeros(stop - start, dtype=bool)
+
+
+def _claimed_always(original: Any, token: Any, policy: Any, *, seed_is_known: bool) -> Any:
+    return original(token, policy, seed_is_known=False)
+
+
+SCALE = [
+    Fault("half the noise of madlib", "noise scale", swap(f"{M}.madlib:Madlib.noise", "/ epsilon\n", "/ (2 * epsilon)\n"), MADLIB),
+    Fault("twice the noise of madlib", "noise scale", swap(f"{M}.madlib:Madlib.noise", "/ epsilon\n", "/ (0.5 * epsilon)\n"), MADLIB),
+    Fault("radius of one dimension less", "noise scale", swap(f"{M}.madlib:Madlib.noise", "rng.gamma(p,", "rng.gamma(p - 0.9,"), MADLIB),
+    Fault("a tenth less noise of vickrey", "noise scale", wrap(f"{M}.vickrey:Vickrey.noise", lambda f, s, e, r: f(s, 1.1 * e, r)), {"mechanism": "vickrey", "epsilon": 10.0, "samples": 2000}),
+    Fault("the root of mahalanobis squared", "covariance", swap(f"{M}.mahalanobis:Mahalanobis.noise", "self.root", "self.root @ self.root"), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}}),
+    Fault("half of lambda", "covariance", swap(f"{M}.mahalanobis:Mahalanobis.__init__", "spread = lambda_ *", "spread = 0.5 * lambda_ *"), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}}),
+    Fault("covariance of the batch", "covariance", wrap(f"{M}.mahalanobis:Mahalanobis.replace", _batch_covariance), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}, "samples": 3000}),
+    Fault("tem at twice epsilon", "noise scale", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: f(s, i, 2 * e, n)), TEM),
+    Fault("1-D geometric at twice epsilon", "noise scale", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", lambda f, s, i, e, w: f(s, i, 2 * e, w)), GEOMETRIC),
+]  # fmt: skip
+
+SUPPORT = [
+    Fault("the tail of the noise cut at 1e-4", "support", _cut(1e-4), MADLIB | {"samples": 8000}),
+    Fault("no noise near zero", "support", wrap(f"{M}.madlib:Madlib.noise", _floor), MADLIB | {"samples": 2000}),
+    Fault("a near cut of the shift", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(3)), GEOMETRIC),
+    Fault("a far cut of the shift", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(2000)), GEOMETRIC),
+    Fault("a far cut of the shift of 1-D TEM", "support", wrap(f"{M}.diffractor_tem:DiffractorTem.perturb", _clipped(4000)), ON_TEM_LISTS),
+    Fault("the ends of a list never come out", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _off_the_ends), GEOMETRIC),
+    Fault("noise to the right only", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _one_sided), GEOMETRIC),
+    Fault("the ball of tem halved", "support", wrap(f"{M}.tem:Tem.gamma", lambda f, s, e: f(s, e) / 4), TEM | {"samples": 2000}),
+    Fault("the weight of elsewhere wrong", "support", swap(f"{M}.diffractor_tem:DiffractorTem.perturb", "far = min(1.0, self.beta", "far = min(1.0, 60 * self.beta"), ON_TEM_LISTS | {"samples": 4000}),
+    Fault("gamma of the input", "data-dependent γ", wrap(f"{M}.tem:Tem.replace", _gamma_of_input), TEM),
+    Fault("the input among no candidates of vickrey", "support", swap(f"{M}.vickrey:Vickrey.candidates", "if not self.exclude_input:", "near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + 1)\n    if False:"), {"mechanism": "vickrey", "epsilon": 10.0}),
+    Fault("vickrey's t for its other word", "support", swap(f"{M}.vickrey:Vickrey.choose", "uniform < stay, near[:, 0], near[:, 1]", "uniform < stay, near[:, 1], near[:, 0]"), {"mechanism": "vickrey", "epsilon": 10.0}),
+    Fault("ranks of the input remapped", "lists", swap(f"{M}.rank_remap:RankRemap.replace", "near = self.inner.replace(ids, epsilon, noise[:, :-1])", "near = ids"), MADLIB | {"own": {"rank_remap": {"enabled": True, "c": 0.05, "ranks": 8}}}),
+    Fault("redrawn until the word changes", "redraws", wrap(f"{M}.madlib:Madlib.replace", _until_changed), MADLIB),
+]  # fmt: skip
+
+LISTS = [
+    Fault("the list chosen by the input", "lists", swap(f"{M}.word_lists:OnLists.replace", "which = (((", "which = ids[chunk] % n_lists; _ = ((("), GEOMETRIC | {"own": {"diffractor_geometric": {"lists": "L1"}}}),
+    Fault("words that a list lacks are perturbed in it", "lists", wrap("lexveil.artifacts.mechanisms:over_lists", _known_unlisted), GEOMETRIC),
+    Fault("distances of normalised vectors", "metric", wrap(f"{M}.base:EuclideanMechanism.__init__", _normalized), TEM),
+    Fault("gamma kept from another epsilon", "caches", _gamma_kept, TEM | {"samples": 2000}),
+    Fault("replacements kept by word without epsilon", "caches", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.replace", _kept_by_word), GEOMETRIC),
+]  # fmt: skip
+
+REUSE = [
+    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.rewrite:rewrite", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
+    Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
+    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.rewrite:rewrite", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
+    Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
+    Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[i][0]"), TEM),
+    Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
+    Fault("worker processes share a key", "reuse", wrap(f"{P}.engine:Engine.rewriter", _one_key), TEM | {"workers": 2}),
+    Fault("noise keyed by the texts", "reuse", wrap(f"{P}.rewriter:Rewriter.__call__", _by_content), TEM),
+    Fault("a seeded generator in a release", "entropy", _generator(lambda: np.random.default_rng(0)), TEM),
+    Fault("two bits of entropy", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(1))), TEM),
+    Fault("the release generator's key repeated", "entropy", _generator(lambda: rewriters.stream(1)), TEM),
+]  # fmt: skip
+
+BUDGETS = [
+    Fault("divided by words and not tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"), TEM | S3),
+    Fault("S2 divided by tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"), TEM | {"strategy": "S2"}),
+    Fault("the cap of a token not applied", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"), TEM, ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),)),
+    Fault("a column forgotten", "budgets", swap(f"{P}.engine:ChunkRewriter._rewrite", "counts = count_planned(encoded, plan, flat.document, flat.n_documents)", "counts = np.maximum(1, count_planned(encoded, plan, np.where(flat.column == 0, flat.document, 0), flat.n_documents))"), TEM),
+    Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
+    Fault("B of the private texts", "budgets", swap(f"{P}.settings:RewriteOptions._check_limits", 'if average == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
+    Fault("copies paid for again", "budgets", swap(f"{P}.count:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
+]  # fmt: skip
+
+CLEAR = [
+    Fault("unknown words kept where sampling is said", "in clear", wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown), TEM),
+    Fault("capital words kept", "in clear", wrap(f"{P}.rewriter:rewrite", _worded("capitals")), TEM),
+    Fault("the last token kept", "in clear", wrap(f"{P}.rewriter:rewrite", _worded("last")), TEM),
+    Fault("the mechanism does nothing", "in clear", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: i.copy()), TEM),
+]  # fmt: skip
+
+CHARGES = [
+    Fault("half of it charged", "charges", wrap(f"{P}.budget_charge:LedgerCharge.request", _half), TEM),
+    Fault("standard output paid late", "charges", both(wrap(f"{P}.budget_charge:LedgerCharge.spend", _late), wrap(f"{P}.budget_charge:LedgerCharge.publish", _at_the_end)), TEM),
+    Fault("given back after the noise", "charges", swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'), TEM),
+    Fault("nothing charged to columns in memory", "charges", swap(f"{P}.in_memory:privatize_texts", "settings.mode, subjects", '"experiment", subjects'), TEM),
+    Fault("withheld documents come out uncharged", "charges", wrap(f"{P}.budget_charge:LedgerCharge.withheld", _never_withheld), TEM),
+]  # fmt: skip
+
+STATEMENTS = [
+    Fault("a proof for exclude_input", "statement", wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid), {"mechanism": "vickrey", "epsilon": 10.0, "own": {"vickrey": {"t": 0.75, "k": 2, "exclude_input": True}}}, ((f"{MEASURED}::test_a_mechanism_that_proves_nothing_claims_nothing", {"excluded": True, "why": "exclude_input"}),)),
+    Fault("kept classes forgotten", "statement", swap("lexveil.accounting.measurements:over_tokens", "if treatment == \"keep\"", "if treatment == \"kept\""), TEM, ((f"{MEASURED}::test_conditions_name_what_is_not_protected", {"strategy": "S3", "more": {"policy": KEPT}, "said": "kept, unprotected: stop words, punctuation"}),)),
+    Fault("a claim for an experiment", "statement", wrap("lexveil.accounting.measurements:over_tokens", _claimed_always), TEM | {"mode": "experiment"}, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "seed", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
+    Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.spend_histogram:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
+    Fault("a private budget called public", "statement", swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"), None, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "private average", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
+]  # fmt: skip
+
+FAULTS = [*SCALE, *SUPPORT, *LISTS, *REUSE, *BUDGETS, *CLEAR, *CHARGES, *STATEMENTS]

@@ -1,0 +1,44 @@
+"""Planted faults: each is caught, by the audit with few samples or by a named test; without any, neither complains.
+
+A fault that nothing catches is a hole in the tests. `python -m tests.mutations` makes the whole table.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.mutations.catchers import audited, complaints, fails, why
+from tests.mutations.faults import FAULTS
+from tests.mutations.planting import Fault
+
+pytestmark = pytest.mark.slow
+
+# What the audit is asked for, once for each way of asking: without a fault it must find nothing.
+WAYS = {json.dumps({**fault.audit, "samples": 0}, sort_keys=True): fault.audit for fault in FAULTS if fault.audit}
+
+
+def test_there_are_faults_of_many_kinds() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
+    assert len({fault.kind for fault in FAULTS}) >= 12
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}  # made without the fault
+        fault.plant(patch)
+        caught = [named for named, values in fault.tests if fails(named, values, fixtures.__getitem__)]
+        if not caught and fault.audit:
+            caught = complaints(**fault.audit)
+    assert caught
+
+
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+def test_without_a_fault_the_audit_finds_nothing(how: dict[str, Any]) -> None:
+    if how.get("own", {}).get("vickrey"):
+        return  # exclude_input, of which the audit shows what it costs
+    result = audited(**{**how, "samples": 400})
+    assert not why(result)

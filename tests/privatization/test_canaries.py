@@ -1,0 +1,217 @@
+"""Unusual words in every place that a text, a name or a note can stand in come out nowhere they should not.
+
+Each verb runs in this process, served and refused; then everything that was said and written is searched: standard
+output and error, every log, the exceptions, all files of the project with the pages of the ledger's database, and what
+lies in the folder for temporary files.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lexveil
+from lexveil.cli import main
+from lexveil.formats.readers import Reader
+from lexveil.runtime.crash import crash_report
+
+TEXT, SUBJECT, OTHER, NOTE, FILE = "zanzibarix", "quetzalonia", "xylopharra", "brobdingnagor", "lilliputian"
+SENTENCE = f"the government said fire services were there {TEXT}"
+HOW = ("--mechanism", "madlib", "--strategy", "S1", "--document-budget", "5")
+API: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
+
+
+class Watch:
+    """Runs commands and calls, and keeps all that they say."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture, root: Path) -> None:
+        self.capture, self.log, self.root = capture, log, root
+        self.said = ""
+
+    def command(self, *arguments: object, code: int = 0) -> None:
+        try:
+            ended = main.main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            ended = int(end.code or 0)
+        except Exception as error:
+            self.said += crash_report(error)
+            ended = 1
+        self.said += "".join(self.capture.readouterr())
+        assert ended == code, self.said[-2000:]
+
+    def refused(self, call: Callable[[], object]) -> None:
+        with pytest.raises(lexveil.LexveilError) as refused:
+            call()
+        self.said += repr(refused.value) + "".join(self.capture.readouterr())
+
+    def places(self, but: set[Path]) -> Iterator[tuple[str, bytes]]:
+        """All that was said or written, but for some files."""
+        yield "what was said", self.said.encode()
+        yield "logs", self.log.text.encode()
+        for where, _, names in os.walk(self.root):
+            for file in (Path(where, name) for name in names):
+                if file not in but and not file.is_symlink():
+                    yield str(file), file.read_bytes()
+
+    def check(self, *canaries: str, but: set[Path]) -> None:
+        for place, content in self.places(but):
+            is_table = content.startswith(b"PAR1")
+            rows = repr(pq.read_table(io.BytesIO(content)).to_pylist()).encode() if is_table else b""
+            for canary in canaries:
+                assert canary.encode() not in (content + rows).lower(), f"{canary} is in {place}"
+
+
+@pytest.fixture
+def watch(
+    ready: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> Watch:
+    caplog.set_level(logging.DEBUG)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return Watch(capsys, caplog, tmp_path)
+
+
+def inputs(folder: Path) -> list[Path]:
+    """One table in every form: canaries in texts, subjects, other columns, metadata and headers of compression."""
+    rows = [{"id": f"{SUBJECT} {n}", "text": SENTENCE, "more": OTHER} for n in (1, 2, 1)]
+    delimited = [",".join(row) for row in (("id", "text", "more"), *(row.values() for row in rows))]
+    table = pa.Table.from_pylist(rows).replace_schema_metadata({NOTE: NOTE})
+    table = table.set_column(1, pa.field("text", table.schema.types[1], metadata={NOTE: NOTE}), table.column("text"))
+    made = {
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "csv": "\n".join(delimited).encode(),
+        "tsv": "\n".join(delimited).replace(",", "\t").encode(),
+        "parquet": b"",
+    }
+    for ending, content in made.items():
+        (folder / f"{FILE}.{ending}").write_bytes(content)
+    pq.write_table(table, folder / f"{FILE}.parquet")
+    packed = folder / f"{FILE}.csv.gz"
+    with packed.open("wb") as raw, gzip.GzipFile(f"{NOTE}.csv", "wb", fileobj=raw) as stream:
+        stream.write(made["csv"])
+    files = [*(folder / f"{FILE}.{ending}" for ending in made), packed]
+    for file in files:
+        os.utime(file, (1, 1))
+        with suppress(OSError):  # not every file system has them
+            os.setxattr(file, f"user.{NOTE}", NOTE.encode())
+    return files
+
+
+def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
+    """Other columns come out in the output by contract, subjects too, and neither anywhere else."""
+    sources, outs = inputs(tmp_path), []
+    for number, source in enumerate(sources):
+        outs.append(tmp_path / f"out-{number}{''.join(source.suffixes)}")
+        watch.command("privatize", source, "-o", outs[-1], *HOW, "--subject-column", "id")
+        watch.command("inspect", source, *HOW)
+        assert outs[-1].stat().st_mtime > 1 and not os.listxattr(outs[-1])
+    assert outs[-1].read_bytes()[3:8] == bytes(5)  # of gzip: neither a name nor a time
+    watch.command("ledger", "show", "--top", "5")
+    watch.command("ledger", "export", tmp_path / "balances.csv")
+    watch.command("ledger", "verify", "--record", f"{outs[0]}.record.json")
+    watch.check(TEXT, NOTE, FILE, but={*sources})
+    watch.check(SUBJECT, OTHER, but={*sources, *outs})
+
+
+def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
+    """Only the operator's list names them."""
+    params = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(params.replace("cap: null", "cap: 0.5"))
+    rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [{"id": "1", "text": "the", "more": ""}]
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), source)
+    watch.command("privatize", source, "-o", out, *HOW, "--subject-column", "id", "--max-token-epsilon", "5")
+    assert pq.read_table(out).num_rows == 1
+    watch.check(TEXT, SUBJECT, OTHER, but={source, Path(f"{out}.withheld.csv")})
+
+
+def test_near_namesakes_are_counted_and_not_named(watch: Watch) -> None:
+    names = [f"{SUBJECT}-7", f"{SUBJECT} 7", f"{SUBJECT.upper()}7", f"{SUBJECT} 7 ", "ben"]
+    done = lexveil.privatize(["the government"] * 5, subjects=names, **API)
+    assert done.operator.ledger.subjects_near == 3
+    watch.said = watch.capture.readouterr().err
+    assert "private to the operator: 3 subjects differ from others in capitals or punctuation only" in watch.said
+    watch.check(SUBJECT, but=set())
+
+
+BROKEN: dict[str, bytes] = {
+    "jsonl": json.dumps({"id": SUBJECT, "text": {TEXT: OTHER}}).encode(),
+    "csv": f'id,text\n{SUBJECT},"{TEXT}"{OTHER}\n'.encode(),
+    "tsv": f"{TEXT}\t{SUBJECT}\nc\td\te\n".encode(),
+    "txt": f"{TEXT}\n{OTHER}".encode() + b"\xff\n",
+    "parquet": b"PAR1" + TEXT.encode(),
+}
+
+
+@pytest.mark.parametrize("ending", BROKEN)
+def test_files_that_are_refused(watch: Watch, tmp_path: Path, ending: str) -> None:
+    source = tmp_path / f"in.{ending}"
+    source.write_bytes(BROKEN[ending])
+    watch.command("privatize", source, "-o", tmp_path / f"out.{ending}", *HOW, code=2)
+    watch.command("inspect", source, *HOW, code=2)
+    watch.refused(lambda: lexveil.inspect(source, **API))
+    watch.check(TEXT, SUBJECT, OTHER, but={source})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[SENTENCE, 5], [SENTENCE, f"{TEXT}\0"], [SENTENCE, f"{TEXT}\ud800"], [SENTENCE, {TEXT: 1}], {TEXT: 1}, TEXT],
+)
+def test_values_that_are_refused(watch: Watch, values: Any) -> None:
+    watch.refused(lambda: lexveil.privatize(values, **API))
+    watch.refused(lambda: lexveil.privatize([SENTENCE] * 2, subjects=[SUBJECT, [SUBJECT]], **API))
+    watch.refused(lambda: lexveil.privatize([SENTENCE] * 2, subjects=[SUBJECT, " \u200b"], **API))
+    watch.refused(lambda: lexveil.privatize([SENTENCE], column=SUBJECT, **API))
+    watch.check(TEXT, SUBJECT, but=set())
+
+
+@pytest.mark.parametrize("at", ["count", "rewrite", "write"])
+def test_faults_of_the_program(watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """An exception that says a text, wherever it is raised."""
+
+    def breaks(*_: object, **__: object) -> Any:
+        raise KeyError(SENTENCE)
+
+    targets = {
+        "count": "lexveil.privatization.engine.plan_tokens",
+        "rewrite": "lexveil.privatization.rewriter.Rewriter.__call__",
+        "write": "lexveil.formats.json_lines.JsonLines.encode",
+    }
+    monkeypatch.setattr(targets[at], breaks)
+    source, *_ = inputs(tmp_path)
+    watch.command("privatize", source, "-o", tmp_path / "out.jsonl", *HOW, code=1)
+    assert "KeyError" in watch.said
+    watch.check(TEXT, SUBJECT, OTHER, but={*inputs(tmp_path)})
+
+
+def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
+    """Tools that print local variables print the type of what holds texts."""
+    source = inputs(tmp_path)[0]
+    from lexveil.formats.registry import as_source
+    from lexveil.privatization.batches import FlatTexts
+    from lexveil.privatization.engine import unchanged
+    from lexveil.privatization.selected_chunk import SelectedChunk
+
+    form = as_source(source)
+    assert form is not None
+    (chunk,) = Reader(form, ("text",), "id").chunks()
+    selected = SelectedChunk.whole(chunk)
+    held = [chunk, selected, selected.batch, FlatTexts.of(chunk.texts), unchanged([SENTENCE])]
+    held.append(held[-1].encoded)
+    assert not any(word in repr(one) for one in held for word in (TEXT, SUBJECT, OTHER))

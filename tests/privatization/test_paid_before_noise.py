@@ -1,0 +1,188 @@
+"""Noise drawn is epsilon spent: no generator of noise is made before the ledger has spent it, and no byte leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexveil.errors import LexveilError
+from lexveil.formats.chunks import Chunk
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
+from lexveil.mechanisms.noise.streams import release_generator
+from lexveil.privatization.file_adapter import Archiving, Gate, privatize_file
+from lexveil.privatization.in_memory import privatize
+from lexveil.privatization.outputs import Outputs, writing
+from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.two_passes import TwoPassRun, _Fingerprint
+
+RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
+SENTENCE = "the government said fire services in new south wales were there"
+
+
+def releases() -> list[tuple[str, int]]:
+    """State and nano-epsilon of each release after the fixture's, as another process finds them."""
+    con = sqlite3.connect("file:.lexveil/ledger/ledger.sqlite?mode=ro", uri=True)
+    try:
+        return con.execute(
+            "select state, (select coalesce(sum(nano), 0) from spends where release = number) from releases "
+            "where number > 1 order by number"
+        ).fetchall()
+    finally:
+        con.close()
+
+
+@pytest.fixture
+def source(ready: Path) -> Path:
+    (ready / "in.jsonl").write_text("".join(json.dumps({"text": f"{SENTENCE} {n}"}) + "\n" for n in range(3)))
+    return ready / "in.jsonl"
+
+
+@pytest.mark.parametrize("how", ["file", "standard output", "memory"])
+def test_no_entropy_is_asked_for_before_it_is_spent(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, how: str
+) -> None:
+    found = []
+    randbits = secrets.randbits
+
+    def spy(n_bits: int) -> int:
+        found.append(releases())
+        return randbits(n_bits)
+
+    monkeypatch.setattr(secrets, "randbits", spy)
+    if how == "memory":
+        privatize([SENTENCE] * 3, **RELEASE)
+    else:
+        privatize_file(source, "-" if how == "standard output" else "out.jsonl", **RELEASE)
+    assert found
+    assert [state for ((state, paid),) in found if paid > 0] == ["spent"] * len(found)
+    assert [state for state, _ in releases()] == ["committed"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("!", SENTENCE), ("fire\2new", "fire"), ("fire", "fire south")])
+def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, before: str, after: str
+) -> None:
+    """Else who changes a file between the passes has texts rewritten on standard output that nobody has paid for."""
+
+    def write(*texts: str) -> None:
+        source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+
+    def counted_then_changed(self: TwoPassRun, *arguments: Any) -> None:
+        count(self, *arguments)
+        write(SENTENCE, after, after)
+
+    count, n_drawn = TwoPassRun.count, []
+    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
+    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
+    monkeypatch.setattr("lexveil.privatization.rewriter.release_generator", _counting(n_drawn))
+    write(SENTENCE, before, after)
+    with pytest.raises(LexveilError, match="nothing from the change on"):
+        privatize_file(source, "-", workers=1, **RELEASE)
+    assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
+
+
+def _counting(n_drawn: list[int]) -> Any:
+    def generator() -> Any:
+        n_drawn.append(1)
+        return release_generator()
+
+    return generator
+
+
+def test_no_text_poses_as_two() -> None:
+    """In what tells whether two passes read the same: a word that moves from one row to the next costs another."""
+
+    def digest(texts: list[str | None]) -> list[bytes]:
+        seen = _Fingerprint()
+        seen.add(SelectedChunk.whole(Chunk(1, range(len(texts)), [[text] for text in texts], None, None)))
+        return seen.chunks
+
+    assert digest(["x\2y", "z"]) != digest(["x", "y\2z"])
+    assert digest(["\1"]) != digest([None])
+
+
+def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) -> None:
+    class Refuses(Gate):
+        def written(self, *_: Any) -> Any:
+            raise LexveilError("refused")
+
+    for number in (1, 2):
+        with pytest.raises(LexveilError, match=r"refused; noise had been drawn, so the epsilon stays spent"):
+            privatize_file(source, "out.jsonl", archiving=Archiving(gate=Refuses()), **RELEASE)
+        assert [state for state, paid in releases() if paid > 0] == ["failed"] * number
+    assert not list(source.parent.glob("*out.jsonl*"))
+    assert verify(".lexveil/ledger").holds
+
+
+def _moved(hidden: Path, name: Path) -> None:
+    hidden.rename(name)
+    hidden.symlink_to(name)
+
+
+@pytest.mark.parametrize("link", [os.link, _moved])
+def test_what_has_another_name_is_not_published(source: Path, link: Any) -> None:
+    """Who may write into the folder could keep what is refused, or change what is published."""
+
+    class Links(Gate):
+        def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
+            (hidden,) = (hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl")
+            link(hidden, source.with_name("kept"))
+            return record, operator
+
+    with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
+        privatize_file(source, "out.jsonl", archiving=Archiving(gate=Links()), **RELEASE)
+    assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
+    if link is os.link:
+        assert source.with_name("kept").read_bytes() == b""
+
+
+def test_what_another_run_writes_under_the_same_name_is_not_published(source: Path) -> None:
+    """An experiment keeps no ledger that would refuse it, and its seed is known."""
+
+    class Runs(Gate):
+        def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
+            with writing(Path("out.jsonl")) as others:
+                others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
+                others.forget()
+            return record, operator
+
+    with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
+        privatize_file(source, source.with_name("out.jsonl"), archiving=Archiving(gate=Runs()), **RELEASE)
+    assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
+
+
+def test_what_fails_before_the_noise_costs_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lexveil.ledger.transaction.Transaction.spend", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        privatize_file(source, "out.jsonl", **RELEASE)
+    assert releases() == [("aborted", 0)]
+
+
+@pytest.mark.slow
+def test_standard_output_is_paid_before_its_first_byte(source: Path) -> None:
+    """Killed when the first byte is on the pipe, which holds less than the whole output."""
+    source.write_text("".join(json.dumps({"text": f"{SENTENCE} {n}"}) + "\n" for n in range(3_000)))
+    options = ["--mechanism", "madlib", "--strategy", "S1", "--document-budget", "5", "--workers", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from lexveil.cli.main import main; main()", "privatize", source, "-o", "-", *options],
+        stdout=subprocess.PIPE, bufsize=0, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None and process.stdout.read(1) == b"{"
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    ((state, paid),) = releases()
+    assert state == "spent" and paid > 0
+    with Ledger.open(".lexveil/ledger") as ledger:
+        assert [(one.was, one.now) for one in ledger.recovered] == [("spent", "failed")]
+    assert releases() == [("failed", paid)]

@@ -1,0 +1,126 @@
+"""Two sources that differ in all that is not disclosed, and a world in which the mechanism answers both alike.
+
+What is published must then be the same, byte by byte: it is a function of output, parameters and disclosed structure.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil.accounting.budgets import Action, Policy
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.count import plan_tokens
+from lexveil.privatization.model import Model
+from lexveil.text.encode import encode
+
+PUBLIC = 0o044  # what others may read is published
+PERTURBED, UNKNOWN, STOP, PAIR = "w", "u", "s", "c"  # a word, an unknown word, a stop word, a collocation of two words
+# Each row of the two sources by the classes of its tokens. Of S1 each collocation is two words.
+ROWS = (
+    ("www", "www"),
+    ("ww", "sw"),  # stop words in the place of words
+    ("wuw", "wuw"),  # one unknown word or another
+    ("w", "s"),
+    ("cw", "wc"),  # S2: the same words in all, and so the same epsilon
+    ("", ""),
+    ("wwww", "wwww"),
+    ("wwww", "wwww"),  # once the text of the row before, once another
+)
+
+
+def sources(model: Model) -> tuple[list[str], list[str]]:
+    """Texts of the same disclosed structure, under every strategy."""
+    lexicons = {strategy: model.lexicon(strategy) for strategy in ("S1", "S3", "S4")}
+    number = {strategy: np.arange(len(lexicon.tokens)) for strategy, lexicon in lexicons.items()}
+    policy = Policy("perturb", "drop", "sample")
+    known = [set(lexicon.tokens) for lexicon in lexicons.values()]
+    stops = [word for word in ("the", "and", "with", "they") if all(word in tokens for tokens in known)]
+    shared = sorted(set.intersection(*known))
+    # Short ones for one source, long ones for the other: no size may depend on them.
+    words = sorted((word for word in shared if word.isalpha() and len(word) > 4), key=len)
+    pairs = [
+        token.replace("_", " ")
+        for token in sorted(known[1] & known[2])
+        if token.count("_") == 1 and all(part in known[0] for part in token.split("_"))
+    ]
+
+    def structure(text: str) -> list[tuple[list[int], int]]:
+        found = []
+        for strategy, lexicon in lexicons.items():
+            encoded = encode([text], lexicon)
+            plan = plan_tokens(encoded, number[strategy], policy)
+            found.append((plan.action.tolist(), int(encoded.n_words[plan.pays].sum())))
+        return found
+
+    def text(pattern: str, own: Iterator[str], stop: Iterator[str], pair: Iterator[str], unknown: str) -> str:
+        """The first text of a pattern that is cut into just these tokens."""
+        n_words = len(pattern) + pattern.count(PAIR)
+        actions = [Action.SAMPLED.value if kind == UNKNOWN else Action.PERTURBED.value for kind in pattern]
+        while True:
+            tokens = [{"w": own, "s": stop, "c": pair}[kind] for kind in pattern if kind != UNKNOWN]
+            chosen = iter([next(source) for source in tokens])
+            made = " ".join(unknown if kind == UNKNOWN else next(chosen) for kind in pattern)
+            cut = structure(made)
+            if len(cut[0][0]) == n_words and all(one[0] == actions for one in cut[1:]):
+                return made
+
+    streams = (itertools.cycle(words), itertools.cycle(words[::-1]))
+    both: tuple[list[str], list[str]] = ([], [])
+    for side, own in enumerate(streams):
+        stop, pair = itertools.cycle(stops), itertools.cycle(pairs[:: 1 - 2 * side])
+        unknown = ("zorblaxia", "xq'#!"[0:2] + "ufirlopanthimorexia")[side]
+        for patterns in ROWS:
+            both[side].append(text(patterns[side], own, stop, pair, unknown))
+    both[0][-1] = both[0][-2]
+    # What no token holds: capitals and white space, which are not kept.
+    both[1][0] = "  ".join(word.title() for word in both[1][0].split())
+    for first, second in zip(*both, strict=True):
+        assert structure(first) == structure(second), (first, second)
+    assert not set(both[0]) & (set(both[1]) - {""})
+    return both
+
+
+class SameAnswers:
+    """Mechanism, draws, names and times that are the same for every run that begins by ``restart``."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.restart()
+        for mechanism in MECHANISMS.values():
+            patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
+            patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
+        patch.setattr("lexveil.privatization.rewriter.release_generator", lambda: self.generator)
+        patch.setattr("secrets.token_hex", lambda n: f"{next(self.names):0{2 * n}x}")
+        patch.setattr("lexveil.ledger.ledger.datetime", Clock)
+        patch.setattr("lexveil.formats.chunks.CHARACTERS", 60)  # chunks end within the first rows, and differ
+
+    def restart(self) -> None:
+        self.given, self.names = 0, itertools.count(1)
+        self.generator = np.random.default_rng(0)
+
+    def _answers(self, n: int) -> Any:
+        """As the token's place in the run has it, however it is batched."""
+        self.given += n
+        return np.arange(self.given - n, self.given) * 7 % 101
+
+
+class Clock(datetime):
+    """A time that stands still."""
+
+    @classmethod
+    def now(cls, _: Any = None) -> Any:  # type: ignore[override]
+        return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    """All that others may read below a folder, and the names of all files in it."""
+    files = sorted(Path(where, name) for where, _, names in os.walk(folder) for name in names)
+    shown = {str(file.relative_to(folder)): file.read_bytes() for file in files if file.stat().st_mode & PUBLIC}
+    return shown | {"names": "\n".join(str(file.relative_to(folder)) for file in files).encode()}

@@ -1,0 +1,38 @@
+"""The stage that measures how often one other word changes the structure of a text, and who reads it."""
+
+from pathlib import Path
+
+import pytest
+
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.structure import load_structure
+from lexveil.errors import MissingArtifact, RequestError
+from tests.conftest import run_stage
+
+
+def test_the_stage_measures_public_texts(built: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr("tasks.measure_structure.TEXTS", 40)
+    assert load_structure("S3") is None
+    for segmentation in ("gst", "word"):
+        run_stage("measure_structure", segmentation)
+    said = capsys.readouterr().out
+    assert [line.partition(":")[0] for line in said.splitlines()] == ["S2", "S3", "S1"]
+    measured, words = load_structure("S3"), load_structure("S1")
+    assert measured is not None and words is not None
+    assert (measured.texts, measured.replacements, measured.segmentation) == (40, 400, "gst")
+    change, source = measured.change("S3", Policy("perturb", "keep", "sample"))  # of params.yaml
+    assert change.number.share > 0.1 and source == "texts of the corpus that the model was trained on"
+    bound, source = measured.change("S3", Policy("sample", "keep", "sample"))
+    assert bound.pattern.share > change.pattern.share and source.endswith("; at most, as for every policy")
+    # Words are cut without looking at the text; a stop word that is kept is another fate.
+    words_change, _ = words.change("S1", Policy("keep", "keep", "sample"))
+    assert words_change.number.share == 0 < words_change.pattern.share
+
+
+def test_what_is_not_there_or_of_another_version(built: Path) -> None:
+    with pytest.raises(RequestError, match=r"usage: python -m tasks\.measure_structure gst\|mst\|word"):
+        run_stage("measure_structure", "mst_exact")
+    Path("artifacts/structure").mkdir()
+    Path("artifacts/structure/mst.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(MissingArtifact, match="dvc repro measure_structure@mst"):
+        load_structure("S4")
