@@ -8,6 +8,9 @@ LIBRARY = Path(__file__).resolve().parent
 # What `lexveil init` copies: in the wheel; without one, the library stands in the project's own repository.
 TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.parent
 
+# The models that ship, one folder each.
+MODELS = LIBRARY / "models"
+
 PARAMS = Path("params.yaml")
 CORPUS = Path("data/corpus")
 DOCUMENTS = Path("data/documents")

@@ -48,7 +48,7 @@ def _make_built(root: Path) -> None:
         for name in ("sample_corpus", "count_ngrams", "build_collocations"):
             run_stage(name)
         for segmentation in SEGMENTATIONS:
-            for name in ("segment_corpus", "train_embeddings", "build_neighborhoods"):
+            for name in ("segment_corpus", "train_embeddings", "build_neighborhoods", "measure_structure"):
                 run_stage(name, segmentation)
         for strategy in ("S1", "S2", "S3", "S4"):
             run_stage("plan_budgets", strategy)

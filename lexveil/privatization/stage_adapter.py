@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.accounting.budgets import Action, Policy
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Policy
 from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
@@ -30,7 +30,7 @@ from lexveil.privatization.settings import UNCHANGED, Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime.hashes import version
 from lexveil.runtime.stage import Progress
-from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, write_json
+from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, require, write_json
 
 BATCH = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
 SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
@@ -93,6 +93,8 @@ class StageRun:
                 mechanism, strategy, epsilon, None, model.params.seed, policy, False, average_words="data"
             )
             self.engine = Engine(self.settings, model)
+            segmentation = SEGMENTATION_OF[strategy]  # the record says what the stage measured, or no run repeats it
+            require(model.path(paths.structure(segmentation)), f"measure_structure@{segmentation}")
             self.plan = BudgetPlan.load(strategy, epsilon)
         rewriter = self.engine.rewriter(str(epsilon)) if self.engine else None
         self.worker = ChunkRewriter(self.settings, rewriter, FIELDS, tuple((field,) for field in FIELDS))

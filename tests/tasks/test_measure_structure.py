@@ -1,5 +1,6 @@
 """The stage that measures how often one other word changes the structure of a text, and who reads it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.conftest import run_stage
 
 def test_the_stage_measures_public_texts(built: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr("tasks.measure_structure.TEXTS", 40)
+    shutil.rmtree("artifacts/structure")
     assert load_structure("S3") is None
     for segmentation in ("gst", "word"):
         run_stage("measure_structure", segmentation)
@@ -32,7 +34,14 @@ def test_the_stage_measures_public_texts(built: Path, monkeypatch: pytest.Monkey
 def test_what_is_not_there_or_of_another_version(built: Path) -> None:
     with pytest.raises(RequestError, match=r"usage: python -m tasks\.measure_structure gst\|mst\|word"):
         run_stage("measure_structure", "mst_exact")
-    Path("artifacts/structure").mkdir()
+    Path("artifacts/structure/mst.json").unlink()  # shared with other tests
     Path("artifacts/structure/mst.json").write_text("{}", encoding="utf-8")
     with pytest.raises(MissingArtifact, match="dvc repro measure_structure@mst"):
         load_structure("S4")
+
+
+def test_no_run_is_recorded_without_it(built: Path) -> None:
+    """Else what the record says would hang on which of the two stages ran first."""
+    shutil.rmtree("artifacts/structure")
+    with pytest.raises(MissingArtifact, match="measure_structure@gst"):
+        run_stage("privatize", "madlib", "S3", "20.0")

@@ -1,0 +1,209 @@
+"""A model that travels: one folder of words, counts, PMI and 8-bit vectors, with its card; nothing in it is code.
+
+    model.json        the card: what it is, its licence, sources and quality, and the sha256 of every other file
+    words.txt         V tokens, one a line, by falling count; collocations join their words by _
+    counts.npy        (V,) uint32, occurrences in the corpus
+    pmi.npy           (V,) float32 bits, of collocations; 0 of words
+    vectors.npy       (V, p) int8, and
+    scales.npy        (V,) float32: the vector of a token is its row times its scale, in float32
+    orders/S.npy      (2, n) uint16 or uint32: orders of the tokens for 1-Diffractor; S is word (words alone) or all
+    structure.json    what one replaced word changes in public texts, by segmentation
+    NOTICE.md         attribution of the sources
+
+The proofs speak of the vectors as they are loaded: rounding happened before, once and in public.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from lexveil.accounting.results import Result, Sha256
+from lexveil.artifacts.embeddings import read_words, write_words
+from lexveil.artifacts.structure import MeasuredStructure
+from lexveil.embeddings.word_orders import WordLists
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.runtime.hashes import sha256
+from lexveil.runtime.tables import atomic_directory, write_json
+from lexveil.text.collocation_index import Collocations
+from lexveil.types import Floats, Orders, Vectors
+
+FORMAT = 1  # of the files; raised when a reader of today could not read them
+CARD = "model.json"
+ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
+
+
+class Source(Result):
+    """One source of a model's corpus."""
+
+    name: str
+    documents: int
+    words: int
+    license: str
+    """Its licence and who states it."""
+    origin: str
+    """Where the text came from."""
+
+
+class ModelCard(Result):
+    """What a model is, of what, and how good."""
+
+    format: int
+    """Of the files of the folder."""
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")
+    version: str = Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}$")
+    language: str
+    license: str = Field(min_length=1)
+    """Under which the model may be used, as an SPDX expression or in words."""
+    description: str
+    built: str
+    """Date, as YYYY-MM-DD."""
+    n_tokens: int
+    n_words: int
+    """Tokens of one word."""
+    n_bigrams: int
+    n_trigrams: int
+    dimensions: int
+    average_words: float
+    """Words per document of the corpus: the public number by which a base epsilon becomes a budget."""
+    sources: list[Source]
+    cleaning: list[str]
+    """What was left out of the corpus and of the vocabulary, and how it was found."""
+    dropped: dict[str, int]
+    """Tokens that a screen left out, by screen."""
+    parameters: dict[str, Any]
+    made_with: dict[str, str]
+    """Hashes of the corpus and of the code, and versions of the libraries."""
+    quality: dict[str, Any]
+    known_faults: list[str]
+    files: dict[str, Sha256]
+
+
+def quantized(vectors: Vectors) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """Vectors (V, p) in 8 bits and a scale (V,) each: the largest coordinate of a row becomes 127."""
+    largest = np.abs(vectors).max(axis=1, initial=0.0).astype(np.float32)
+    scales = np.where(largest > 0, largest / np.float32(127), np.float32(1)).astype(np.float32)
+    return np.rint(vectors / scales[:, None]).astype(np.int8), scales
+
+
+def write_packaged(
+    folder: Path,
+    card: Mapping[str, Any],
+    space: WordSpace,
+    pmi: Floats,
+    orders: Mapping[str, Orders],
+    structure: Mapping[str, MeasuredStructure],
+    notice: str,
+) -> ModelCard:
+    """Write a model; ``card`` is all of its card but for what follows from the rest.
+
+    Args:
+        space: V tokens; its vectors are rounded to 8 bits.
+        pmi: (V,) bits; 0 of words.
+        orders: by ``word`` and ``all``, (2, n) permutations.
+        structure: by segmentation.
+    """
+    rows, scales = quantized(np.asarray(space.vectors))
+    n_words = np.array([token.count("_") + 1 for token in space.tokens])
+    with atomic_directory(folder) as partial:
+        write_words(space.tokens, partial / "words.txt")
+        np.save(partial / "counts.npy", space.counts.astype(np.uint32), allow_pickle=False)
+        np.save(partial / "pmi.npy", pmi.astype(np.float32), allow_pickle=False)
+        np.save(partial / "vectors.npy", rows, allow_pickle=False)
+        np.save(partial / "scales.npy", scales, allow_pickle=False)
+        (partial / "orders").mkdir()
+        for name, order in orders.items():
+            narrow = np.uint16 if order.shape[1] <= 2**16 else np.uint32
+            np.save(partial / ORDERS[name], order.astype(narrow), allow_pickle=False)
+        write_json({name: one.to_dict() for name, one in structure.items()}, partial / "structure.json")
+        (partial / "NOTICE.md").write_text(notice, encoding="utf-8", newline="\n")
+        files = sorted(file for file in partial.rglob("*") if file.is_file())
+        whole = ModelCard(
+            **card,
+            format=FORMAT,
+            n_tokens=len(space.tokens),
+            n_words=int((n_words == 1).sum()),
+            n_bigrams=int((n_words == 2).sum()),
+            n_trigrams=int((n_words == 3).sum()),
+            dimensions=rows.shape[1],
+            files={file.relative_to(partial).as_posix(): sha256(file) for file in files},
+        )
+        write_json(whole.to_dict(), partial / CARD)
+    return whole
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """A model in a folder; each part is read when it is first used, the vectors are mapped from disk."""
+
+    folder: Path
+
+    @cached_property
+    def card(self) -> ModelCard:
+        """Its card."""
+        return ModelCard.model_validate_json((self.folder / CARD).read_bytes())
+
+    @cached_property
+    def hash(self) -> str:
+        """The sha256 of its card, which has those of all other files."""
+        return sha256(self.folder / CARD)
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """All V tokens."""
+        return read_words(self.folder / "words.txt")
+
+    @cached_property
+    def pmi(self) -> npt.NDArray[np.float32]:
+        """(V,) bits; 0 of words."""
+        return self._array("pmi.npy")
+
+    def rows(self, segmentation: str) -> npt.NDArray[np.int64]:
+        """The rows of the tokens of a segmentation: those of one word for ``word``, all for others."""
+        if segmentation != "word":
+            return np.arange(len(self.tokens))
+        return np.array([row for row, token in enumerate(self.tokens) if "_" not in token], dtype=np.int64)
+
+    def space(self, segmentation: str) -> WordSpace:
+        """The embedding of a segmentation: a part of the one space."""
+        rows = self.rows(segmentation)
+        vectors = self._array("vectors.npy")[rows].astype(np.float32)
+        vectors *= self._array("scales.npy")[rows, None]
+        tokens = self.tokens if len(rows) == len(self.tokens) else [self.tokens[row] for row in rows.tolist()]
+        return WordSpace(tokens, vectors, self._array("counts.npy")[rows].astype(np.int64))
+
+    def collocations(self) -> Collocations:
+        """Its collocations with their PMI."""
+        columns: dict[int, list[list[str]]] = {2: [[], []], 3: [[], [], []]}
+        bits: dict[int, list[float]] = {2: [], 3: []}
+        for token, score in zip(self.tokens, self.pmi.tolist(), strict=True):
+            words = token.split("_")
+            if len(words) in columns:
+                bits[len(words)].append(score)
+                for column, word in zip(columns[len(words)], words, strict=True):
+                    column.append(word)
+        return Collocations.build(columns[2], np.array(bits[2]), columns[3], np.array(bits[3]))
+
+    def word_lists(self, segmentation: str, name: str) -> WordLists:
+        """List set L0, L1 or L2; of the one model, L0 and L2 are the same list."""
+        rows = self.rows(segmentation)
+        orders = self._array(ORDERS["word" if segmentation == "word" else "all"])
+        chosen = orders if name == "L1" else orders[:1]
+        return WordLists([self.tokens[row] for row in rows.tolist()], chosen.astype(np.int32))
+
+    def structure(self, segmentation: str) -> MeasuredStructure | None:
+        """What one replaced word changes in public texts; None if it was not measured."""
+        measured = json.loads((self.folder / "structure.json").read_bytes()).get(segmentation)
+        return None if measured is None else MeasuredStructure.model_validate(measured)
+
+    def _array(self, name: str) -> npt.NDArray[Any]:
+        array: npt.NDArray[Any] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        return array
