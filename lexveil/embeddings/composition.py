@@ -1,0 +1,59 @@
+"""Vectors of collocations that no one has trained: the mean of the vectors of their words.
+
+The rule is fixed and public. A composed vector is a function of the word vectors alone, never of a private text, so
+what a mechanism proves of a space holds of one with composed vectors as it does of any other. What it costs is meaning:
+*hot dog* lies between *hot* and *dog*, and *dog hot* would lie at the same place
+(docs/decisions/0011-composed-vectors.md).
+
+Source: the additive model of Mitchell and Lapata (2010), *Composition in Distributional Models of Semantics*, divided
+by the number of words so that a composed vector is as long as those it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from lexveil.types import Rows, Vectors
+
+
+def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -> Vectors:
+    """The arithmetic mean of the vectors of each token's words.
+
+    The words are added in float32 from left to right and the sum is divided by their number, so that every machine
+    makes the same bytes.
+
+    Args:
+        tokens: n tokens of one or more words, joined by ``_``.
+        rows: the row in ``vectors`` of each word.
+        vectors: (V, p) float32; any other type is rounded to it first.
+
+    Returns:
+        (n, p) float32, in the order of ``tokens``.
+
+    Raises:
+        KeyError: naming a word that has no vector.
+    """
+    words = [token.split("_") for token in tokens]
+    sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+    means = np.empty((len(tokens), vectors.shape[1]), dtype=np.float32)
+    for size in np.unique(sizes).tolist():
+        same = np.flatnonzero(sizes == size)
+        columns = np.array([[rows[word] for word in words[token]] for token in same.tolist()], dtype=np.int64)
+        means[same] = _mean(columns, vectors)
+    return means
+
+
+def composable(tokens: Iterable[str], rows: Mapping[str, int]) -> list[str]:
+    """Those tokens whose words all have a vector, in their order."""
+    return [token for token in tokens if all(word in rows for word in token.split("_"))]
+
+
+def _mean(columns: Rows, vectors: Vectors) -> Vectors:
+    """The mean of the vectors at the rows of each line of ``columns``, (n, words)."""
+    total = vectors[columns[:, 0]].astype(np.float32)
+    for word in range(1, columns.shape[1]):
+        total += vectors[columns[:, word]].astype(np.float32)
+    mean: Vectors = total / np.float32(columns.shape[1])
+    return mean
