@@ -18,6 +18,7 @@ from pydantic import Field
 from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
+from lexveil.artifacts.model_store import OWN
 from lexveil.config import MechanismName, Params, StrategyName, load_params
 from lexveil.paths import AUDITS
 from lexveil.privatization.model import Model
@@ -112,7 +113,7 @@ def released(params: Params) -> list[Combination]:
     epsilon = release.epsilon
     if epsilon is None:
         assert release.document_budget is not None  # one of both is given
-        epsilon = release.document_budget / (release.average_words or Model.load().average_words())
+        epsilon = release.document_budget / (release.average_words or Model.load(Path(), OWN).average_words())
     return [(release.mechanism, release.strategy, epsilon)]
 
 

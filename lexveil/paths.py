@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parent
@@ -30,6 +31,15 @@ CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
+
+
+def user_data() -> Path:
+    """The folder of what belongs to this user and to no project: models, ledger; LEXVEIL_HOME names another one."""
+    if own := os.environ.get("LEXVEIL_HOME"):
+        return Path(own).absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("lexveil")
 
 
 def sql() -> Path:

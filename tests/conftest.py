@@ -8,13 +8,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import settings
 
+from lexveil import paths
+from lexveil.artifacts.collocation_tables import load_collocations
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.packaged_model import PackagedModel, write_packaged
+from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.privatization.model import CHECKED_BY
-from lexveil.runtime.tables import write_json
+from lexveil.runtime.tables import read_json, write_json
 from tests.shared_trees import build_once, changes, share, stand_beside
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +40,46 @@ def run_stage(name: str, *arguments: str) -> None:
         module.main()
     finally:
         sys.argv = argv
+
+
+def write_toy_model(folder: Path, name: str, project: Path) -> None:
+    """Package the gst embedding of a project; its orders, which may be any, follow its first two coordinates."""
+    space, collocations = load_embedding("gst", project), load_collocations(project)
+    words = [token.split("_") for token in space.tokens]
+    offsets = np.cumsum([0, *map(len, words)])
+    pairs, triples = collocations.scores(collocations.ids(word for token in words for word in token), offsets)
+    bits = {1: np.zeros(len(words)), 2: pairs[offsets[:-1]], 3: triples[offsets[:-1]]}
+    pmi = np.array([bits[len(token)][row] for row, token in enumerate(words)])
+    vectors, single = np.asarray(space.vectors), np.array([len(token) == 1 for token in words])
+    length = read_json(project / paths.CORPUS_LENGTH, "sample_corpus")
+    structure = {one: read_json(project / paths.structure(one), "measure_structure") for one in SEGMENTATIONS}
+    write_packaged(
+        folder,
+        {
+            "name": name,
+            "version": "1.0",
+            "language": "en",
+            "license": "CC0-1.0",
+            "description": "a toy",
+            "built": "2026-11-22",
+            "average_words": length["n_words"] / length["n_documents"],
+            "sources": [],
+            "cleaning": [],
+            "dropped": {},
+            "parameters": {},
+            "made_with": {},
+            "quality": {},
+            "known_faults": [],
+        },
+        space,
+        pmi,
+        {
+            kind: np.argsort(some[:, :2].T).astype(np.int32)
+            for kind, some in (("word", vectors[single]), ("all", vectors))
+        },
+        {one: MeasuredStructure.model_validate(measured) for one, measured in structure.items()},
+        "Made by the tests.\n",
+    )
 
 
 def _make_built(root: Path) -> None:
@@ -82,6 +128,34 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def packaged(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> PackagedModel:
+    """A toy packaged model of the built project's words, called toy; only for reading."""
+    root = build_once(tmp_path_factory, "packaged", lambda root: write_toy_model(root / "toy", "toy", _built))
+    share(root)
+    return PackagedModel(root / "toy")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the data folder of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEXVEIL_HOME", str(tmp_path_factory.mktemp("home") / "lexveil"))
+        yield
+
+
+@pytest.fixture
+def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder in no project; the user has the model toy in an own data folder, $LEXVEIL_HOME."""
+    home, here = tmp_path / "home", tmp_path / "here"
+    (home / "models").mkdir(parents=True, mode=0o700)
+    (home / "models" / "toy").symlink_to(packaged.folder)
+    here.mkdir()
+    monkeypatch.setenv("LEXVEIL_HOME", str(home))
+    monkeypatch.chdir(here)
+    return here
+
+
 @pytest.fixture(autouse=True)
 def _shared_is_only_read() -> Iterator[None]:
     yield
@@ -106,5 +180,6 @@ def project(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     """A copy of it, as current folder, to change at will."""
     root = tmp_path / "project"
     shutil.copytree(_built, root)
+    (root / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
     monkeypatch.chdir(root)
     return root

@@ -92,6 +92,17 @@ class AuditReference(Result):
     sha256: Sha256
 
 
+class ModelReference(Result):
+    """The model that an output was made with."""
+
+    name: str
+    """Of a packaged model; `own` is what a run of the project made."""
+    version: str | None
+    """Of a packaged model."""
+    sha256: Sha256
+    """Of its card, which has the hashes of all its files; of `own`, of the embedding and the collocations."""
+
+
 class OutputHashes(Result):
     """Hashes of what is published, never of the source: with its hash anybody could test a guess of the text."""
 

@@ -11,9 +11,10 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
-from lexveil.embeddings.word_orders import SETS, greedy_orders
+from lexveil.embeddings.word_orders import SETS, WordLists, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
@@ -46,9 +47,12 @@ def prepare(
     space: WordSpace,
     policy: Policy,
     params: MechanismParams,
-    project: Path = Path(),
+    source: Path | PackagedModel = Path(),
 ) -> Prepared:
     """Build mechanism ``name`` over the words of an embedding, or over those of its list set.
+
+    Args:
+        source: the project, or the model, that the embedding is of.
 
     Raises:
         RequestError: if no word is left.
@@ -58,21 +62,17 @@ def prepare(
     given = params.model_dump()
     own = dict(given.get(name, {}))
     shown = getattr(params, name).model_dump(by_alias=True) if own else {}
-    vocabulary, orders, files = Vocabulary.of(space.tokens, space.vectors, policy), None, {}
+    vocabulary, orders = Vocabulary.of(space.tokens, space.vectors, policy), None
+    files: dict[str, Path] = {}
     if MECHANISMS[name].on_lists:
         chosen = own.pop("lists")
-        vocabulary, orders = over_lists(segmentation, chosen, space, vocabulary, project)
-        folder = paths.word_orders(segmentation, chosen)
-        files = {
-            f"word_orders/{segmentation}/{chosen}/{file}": project / folder / file
-            for file in ("words.txt", "orders.npy")
-        }
+        lists, files = _lists(segmentation, chosen, source)
+        vocabulary, orders = over_lists(lists, space, vocabulary)
     elif given["rank_remap"]["enabled"] and MECHANISMS[name].rank_remap:
         shown["rank_remap"] = {key: value for key, value in given["rank_remap"].items() if key != "enabled"}
     if not len(vocabulary.rows):
-        raise RequestError(
-            f"{project / paths.embedding(segmentation)} holds no word to replace words by; enlarge the corpus"
-        )
+        where = source.folder if isinstance(source, PackagedModel) else source / paths.embedding(segmentation)
+        raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
     return Prepared(mechanism, vocabulary, shown, files)
 
@@ -87,14 +87,22 @@ def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
     return build_mechanism(name, vectors, given | {name: own}, orders)
 
 
-def over_lists(
-    segmentation: str, name: str, space: WordSpace, vocabulary: Vocabulary, project: Path = Path()
-) -> tuple[Vocabulary, Orders]:
+def _lists(segmentation: str, name: str, source: Path | PackagedModel) -> tuple[WordLists, dict[str, Path]]:
+    """A list set, and its files by the names that a record gives them."""
+    if isinstance(source, PackagedModel):
+        return source.word_lists(segmentation, name), source.files(source.order_file(segmentation))
+    folder = paths.word_orders(segmentation, name)
+    files = {
+        f"word_orders/{segmentation}/{name}/{file}": source / folder / file for file in ("words.txt", "orders.npy")
+    }
+    return load_word_orders(segmentation, name, source), files
+
+
+def over_lists(lists: WordLists, space: WordSpace, vocabulary: Vocabulary) -> tuple[Vocabulary, Orders]:
     """The part of a vocabulary that a list set knows, and the set's orders over its numbers.
 
     A word that is not in every list would make the choice of a list depend on the word, so it is out of vocabulary.
     """
-    lists = load_word_orders(segmentation, name, project)
     place = {token: number for number, token in enumerate(lists.words)}
     in_lists = np.array([place.get(space.tokens[row], -1) for row in vocabulary.rows.tolist()], dtype=np.int64)
     rows = vocabulary.rows[in_lists >= 0]

@@ -34,6 +34,7 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.text.collocation_index import Collocations
+from lexveil.text.encode import Lexicon
 from lexveil.types import Floats, Orders, Vectors
 
 FORMAT = 1  # of the files; raised when a reader of today could not read them
@@ -192,12 +193,27 @@ class PackagedModel:
                     column.append(word)
         return Collocations.build(columns[2], np.array(bits[2]), columns[3], np.array(bits[3]))
 
+    @staticmethod
+    def order_file(segmentation: str) -> str:
+        """Where the orders of a segmentation lie in the folder."""
+        return ORDERS["word" if segmentation == "word" else "all"]
+
     def word_lists(self, segmentation: str, name: str) -> WordLists:
         """List set L0, L1 or L2; of the one model, L0 and L2 are the same list."""
         rows = self.rows(segmentation)
-        orders = self._array(ORDERS["word" if segmentation == "word" else "all"])
+        orders = self._array(self.order_file(segmentation))
         chosen = orders if name == "L1" else orders[:1]
         return WordLists([self.tokens[row] for row in rows.tolist()], chosen.astype(np.int32))
+
+    def lexicon(self, segmentation: str) -> Lexicon:
+        """What texts are looked up in: its tokens and, but for ``word``, its collocations, which all have a vector."""
+        tokens = [self.tokens[row] for row in self.rows(segmentation).tolist()]
+        rows = {token: row for row, token in enumerate(tokens)}
+        return Lexicon(segmentation, tokens, rows, None if segmentation == "word" else self.collocations())
+
+    def files(self, *names: str) -> dict[str, Path]:
+        """Files of the folder by the names that a record gives them, models/NAME/FILE."""
+        return {f"models/{self.card.name}/{name}": self.folder / name for name in names}
 
     def structure(self, segmentation: str) -> MeasuredStructure | None:
         """What one replaced word changes in public texts; None if it was not measured."""

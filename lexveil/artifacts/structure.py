@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.guarantee import StructureFigures
 from lexveil.accounting.results import Result
 from lexveil.accounting.structure import StructureChange
 from lexveil.errors import MissingArtifact
@@ -34,6 +35,18 @@ class MeasuredStructure(Result):
         if self.policies[strategy] == named:
             return self.strategies[strategy], self.source
         return self.any_policy[strategy], f"{self.source}; at most, as for every policy"
+
+    def figures(self, strategy: str, policy: Policy) -> StructureFigures:
+        """What a guarantee states of it."""
+        change, source = self.change(strategy, policy)
+        return StructureFigures(
+            source=source,
+            texts=self.texts,
+            replacements=self.replacements,
+            number_changed=change.number.share,
+            pattern_changed=change.pattern.share,
+            structure_changed=change.structure.share,
+        )
 
 
 def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure | None:

@@ -23,6 +23,7 @@ from lexveil.config import Params
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.privatization.model import CHECKED_BY, Model
+from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.tables import write_json
 
 WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
@@ -140,7 +141,14 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     machine = params.machine.model_copy(update={"executor": "local"})
     params = params.model_copy(update={"release": params.release.model_copy(update=release), "machine": machine})
     space = Space(vectors[: len(tokens)].astype(np.float64), orders)
-    return ToyProject(Model(folder, params), strategy, policy, tokens, space, 2.0 if has_average else np.inf)
+    return ToyProject(
+        Model(Workplace(folder, params, is_project=True)),
+        strategy,
+        policy,
+        tokens,
+        space,
+        2.0 if has_average else np.inf,
+    )
 
 
 def _write_collocations(folder: Path) -> None:

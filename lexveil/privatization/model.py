@@ -1,19 +1,27 @@
-"""What texts are rewritten with, loaded from a project's folder: vocabulary, collocations, embeddings, mechanisms."""
+"""What texts are rewritten with: vocabulary, collocations, embedding, mechanisms; of a project's run, or packaged."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.guarantee import StructureFigures
+from lexveil.accounting.record import ModelReference
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import Prepared, prepare
+from lexveil.artifacts.model_store import DEFAULT, OWN, find
+from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
-from lexveil.config import Params, load_params
+from lexveil.config import Params
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import RequestError
+from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Lexicon
@@ -24,40 +32,89 @@ CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_colloca
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The artifacts and defaults of one project. Each artifact is read once, when it is first used.
+    """The artifacts that texts are rewritten with, and the place with its defaults and its ledger.
+
+    Each artifact is read once, when it is first used.
 
     Attributes:
-        project: the folder with params.yaml and artifacts/; ``Path()`` is the current one.
-        params: its params.yaml.
+        place: a project, or the user's data folder.
+        packaged: the model; None is that of the project's own run.
     """
 
-    project: Path
-    params: Params
+    place: Workplace
+    packaged: PackagedModel | None = None
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def load(cls, project: Path | str | Model | None = None) -> Model:
-        """The model of a project's folder, by default of the current one; a model is given back as it is.
+    def load(cls, project: Path | str | Model | None = None, name: str | None = None) -> Model:
+        """The model of this name, at the place of a project; a model is given back as it is.
+
+        Args:
+            project: its folder; None is that of the project around the current folder, and else the user's.
+            name: of a packaged model, or ``own``: what the project's run made. None is ``own`` where there has been a
+                run, else the model that ships; standard error then says so.
 
         Raises:
-            ParameterError: if there is no params.yaml, or it is not valid.
+            RequestError: if there is no model of this name, or ``own`` is asked for outside a project.
+            ParameterError: if the project has no params.yaml, or it is not valid.
         """
         if isinstance(project, Model):
+            if name not in (None, project.name):
+                raise RequestError(f"model {name}: a Model was given, {project.name}; name one of them")
             return project
-        folder = Path(project or "")
-        return cls(folder, load_params(folder / paths.PARAMS))
+        place = Workplace.find(project)
+        if name is None:
+            has_run = place.is_project and place.path(paths.ARTIFACTS / "embeddings").is_dir()
+            return cls(place) if has_run else cls._default(place)
+        if name != OWN:
+            return cls(place, find(name))
+        if not place.is_project:
+            raise RequestError(
+                f"--model {OWN}: what a project's run made, and {Path.cwd()} is in no project; change into the folder "
+                "of one, make one by `lexveil init DIR`, or name a model"
+            )
+        return cls(place)
+
+    @classmethod
+    def _default(cls, place: Workplace) -> Model:
+        model = cls(place, find(DEFAULT))
+        why = "no run of this project has made its own" if place.is_project else f"{Path.cwd()} is in no project"
+        print(f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model)", file=sys.stderr)
+        return model
+
+    @property
+    def name(self) -> str:
+        """As ``--model`` takes it."""
+        return self.packaged.card.name if self.packaged else OWN
+
+    @property
+    def params(self) -> Params:
+        """The parameters of the place."""
+        return self.place.params
 
     def path(self, relative: Path | str) -> Path:
-        """A path of the project, as params.yaml and ``lexveil.paths`` give it."""
-        return self.project / relative
+        """A path of the place, as the parameters and ``lexveil.paths`` give it."""
+        return self.place.path(relative)
+
+    def reference(self, strategy: str) -> ModelReference:
+        """What a record says of it: the hash of its card; of a project's own, of the hashes of its artifacts."""
+        if self.packaged:
+            card = self.packaged.card
+            return ModelReference(name=card.name, version=card.version, sha256=self.packaged.hash)
+        listed = json.dumps(self.hashes(strategy), sort_keys=True)
+        return ModelReference(name=OWN, version=None, sha256=hashlib.sha256(listed.encode()).hexdigest())
 
     def require_checks(self, strategy: str) -> None:
         """See that the artifacts exist and passed their checks. A check that fails removes its result.
+
+        A packaged model was checked when it was built or brought in.
 
         Raises:
             MissingArtifact: naming the stage that makes what is missing.
         """
         self.lexicon(strategy)
+        if self.packaged:
+            return
         for check, stage in CHECKED_BY.items():
             require(self.path(paths.CHECKS / check), stage)
 
@@ -69,7 +126,9 @@ class Model:
         """
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
-            self._lexicons[segmentation] = load_lexicon(segmentation, self.project)
+            own = self.packaged
+            made = own.lexicon(segmentation) if own else load_lexicon(segmentation, self.place.folder)
+            self._lexicons[segmentation] = made
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
@@ -78,23 +137,29 @@ class Model:
         Raises:
             MissingArtifact: if no run has counted them.
         """
+        if self.packaged:
+            return self.packaged.card.average_words
         length = json.loads(require(self.path(paths.CORPUS_LENGTH), "sample_corpus").read_text(encoding="utf-8"))
         return float(length["n_words"] / length["n_documents"]) if length["n_documents"] else 0.0
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """How often one other word changes the structure of public texts; None where no run has measured it."""
-        measured = load_structure(strategy, self.project)
-        if measured is None:
-            return None
-        change, source = measured.change(strategy, policy)
-        return StructureFigures(
-            source=source,
-            texts=measured.texts,
-            replacements=measured.replacements,
-            number_changed=change.number.share,
-            pattern_changed=change.pattern.share,
-            structure_changed=change.structure.share,
-        )
+        """How often one other word changes the structure of public texts; None where it was not measured."""
+        if self.packaged:
+            measured = self.packaged.structure(SEGMENTATION_OF[strategy])
+        else:
+            measured = load_structure(strategy, self.place.folder)
+        return None if measured is None else measured.figures(strategy, policy)
+
+    def embedding(self, strategy: str) -> WordSpace:
+        """The embedding of the strategy's segmentation.
+
+        Raises:
+            MissingArtifact: if no run has made it.
+        """
+        segmentation = SEGMENTATION_OF[strategy]
+        if self.packaged:
+            return self.packaged.space(segmentation)
+        return load_embedding(segmentation, self.place.folder)
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.
@@ -103,13 +168,15 @@ class Model:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
         """
-        segmentation = SEGMENTATION_OF[strategy]
-        embedding = load_embedding(segmentation, self.project)
-        return prepare(name, segmentation, embedding, policy, self.params.mechanisms, self.project)
+        segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.place.folder
+        return prepare(name, segmentation, self.embedding(strategy), policy, self.params.mechanisms, source)
 
     def hashes(self, strategy: str) -> dict[str, str]:
         """The sha256 of the embedding and the collocations of a strategy, by the names of their files."""
         segmentation = SEGMENTATION_OF[strategy]
+        if self.packaged:
+            names = ("words.txt", "vectors.npy", "scales.npy", *(() if segmentation == "word" else ("pmi.npy",)))
+            return {name: sha256(file) for name, file in self.packaged.files(*names).items()}
         files = [paths.embedding(segmentation) / name for name in ("words.txt", "vectors.npy")]
         if segmentation != "word":
             files += [paths.COLLOCATIONS / name for name in ("bigrams.parquet", "trigrams.parquet")]

@@ -21,6 +21,7 @@ from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.privatization.batches import Batch
@@ -225,7 +226,7 @@ def _joined(parts: list[Part]) -> Part:
 
 def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> RunCounts:
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the counts."""
-    run = StageRun(mechanism, strategy, epsilon, Model.load())
+    run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
     documents = load_documents()
     tally = Tally()
     progress = Progress(f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents")

@@ -19,6 +19,7 @@ from lexveil import paths
 from lexveil.accounting.operator_report import ReleaseEvents
 from lexveil.accounting.record import Publication
 from lexveil.artifacts.data_docs import DataDocs
+from lexveil.artifacts.model_store import OWN
 from lexveil.config import Params, ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
@@ -37,6 +38,7 @@ from lexveil.privatization.selected_chunk import SelectedChunk
 from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.privatization.tally import ExactSum
 from lexveil.privatization.two_passes import TwoPassRun
+from lexveil.privatization.workplace import Workplace
 from lexveil.release.archive import (
     CHECKS,
     DOCUMENTS,
@@ -63,7 +65,7 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
         RequestError: if there is no source, or it cannot be released as it is; nothing is spent then.
         CheckFailed: if the gate does not open; nothing is archived or spent then.
     """
-    model = Model.load()
+    model = Model.load(Path(), OWN)
     params, terms = model.params, model.params.release
     if terms.source is None and terms.sql is None:
         raise RequestError(
@@ -137,7 +139,7 @@ def release_name(now: datetime) -> str:
 def _release(params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs) -> None:
     """Release what was selected, and fill in the report."""
     report, terms, name = selection.report, params.release, release_name(datetime.now(UTC))
-    if is_without_guarantee(_settings(params), Model(Path(), params)):
+    if is_without_guarantee(_settings(params), Model(Workplace(Path(), params, is_project=True))):
         name = f"{name}-{STAMP}"
     release, memory = archive.folder / name, archive.memory / name
     assert selection.source is not None

@@ -115,8 +115,8 @@ def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
 
     space, policy = load_embedding(segmentation), Policy("perturb", "keep", "sample")
     whole = Vocabulary.of(space.tokens, space.vectors, policy)
-    vocabulary, orders = over_lists(segmentation, "L0", space, whole)
     lists = load_word_orders(segmentation, "L0")
+    vocabulary, orders = over_lists(lists, space, whole)
     allowed = {space.tokens[row] for row in whole.rows}
     expected = [lists.words[row] for row in lists.orders[0] if lists.words[row] in allowed]
     assert [space.tokens[vocabulary.rows[number]] for number in orders[0]] == expected

@@ -16,6 +16,7 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.count import count_tokens
 from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.model import Model
 from lexveil.runtime.hashes import sha256
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
@@ -313,5 +314,5 @@ def test_no_artifacts_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "params.yaml").write_text((Path(__file__).parents[2] / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LexveilError, match="lexveil run") as caught:
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", project=Model.load(Path(), "own"), **HOW)
     assert caught.value.exit_code == 2

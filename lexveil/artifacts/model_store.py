@@ -1,0 +1,45 @@
+"""Packaged models by their names: those that ship with the library, then those of the user's data folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lexveil import paths
+from lexveil.artifacts.packaged_model import CARD, PackagedModel
+from lexveil.errors import RequestError
+
+OWN = "own"  # what a project's own run made; no packaged model has this name
+DEFAULT = "en"  # where a project has no run, or there is no project
+
+
+def folders() -> tuple[Path, ...]:
+    """Where models lie, one folder each, in the order in which they are looked for."""
+    return paths.MODELS, paths.user_data() / "models"
+
+
+def installed() -> dict[str, PackagedModel]:
+    """All models by name, a shipped one before one of the user with its name."""
+    models: dict[str, PackagedModel] = {}
+    for name, folder in _all():
+        models.setdefault(name, PackagedModel(folder))
+    return models
+
+
+def find(name: str) -> PackagedModel:
+    """The model of this name.
+
+    Raises:
+        RequestError: if there is none; it lists those that there are.
+    """
+    models = installed()
+    if name not in models:
+        there = ", ".join([*models, f"{OWN} (of a project that has run)"])
+        raise RequestError(f"--model {name}: there is no such model; there are {there}")
+    return models[name]
+
+
+def _all() -> Iterator[tuple[str, Path]]:
+    for folder in folders():
+        for card in sorted(folder.glob(f"*/{CARD}")):
+            yield card.parent.name, card.parent

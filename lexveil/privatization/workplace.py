@@ -1,0 +1,69 @@
+"""Where texts are rewritten: in a project, or outside of any in the user's data folder, with the default parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from lexveil import paths
+from lexveil.config import Params, load_params, parse_params
+
+SEED = 20261  # of experiments outside a project, as in the params.yaml that ships
+# Of a user rather than of a project: short names in a folder of their own, and nothing that is to be committed.
+LEDGER, ANCHOR, WORK, AUDITS = "ledger", "ledger-anchor.json", "work", Path("audits")
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A folder with its parameters, ledger, temporary files and audits.
+
+    Attributes:
+        folder: of the project, ``Path()`` if it is the current one; or the user's data folder.
+        params: the project's params.yaml; else the defaults.
+        is_project: whether it is a project's.
+    """
+
+    folder: Path
+    params: Params
+    is_project: bool
+
+    @classmethod
+    def find(cls, project: Path | str | None = None) -> Self:
+        """The place of a project's folder; by default of the project around the current folder, else of the user.
+
+        Raises:
+            ParameterError: if the project has no params.yaml, or it is not valid.
+        """
+        if project is None:
+            here = Path.cwd()
+            root = next((folder for folder in (here, *here.parents) if _is_project(folder)), None)
+            if root is None:
+                return cls.of_user()
+            project = Path() if root == here else root
+        folder = Path(project)
+        return cls(folder, load_params(folder / paths.PARAMS), True)
+
+    @classmethod
+    def of_user(cls) -> Self:
+        """The place outside all projects."""
+        params = parse_params({"seed": SEED})
+        release = params.release.model_copy(update={"ledger": LEDGER, "anchor": ANCHOR})
+        machine = params.machine.model_copy(update={"temp_directory": WORK})
+        return cls(paths.user_data(), params.model_copy(update={"release": release, "machine": machine}), False)
+
+    def path(self, relative: Path | str) -> Path:
+        """A path of the place, as the parameters and ``lexveil.paths`` give it."""
+        return self.folder / relative
+
+    @property
+    def audits(self) -> Path:
+        """The folder with the results of audits that records may rely on."""
+        return self.path(paths.AUDITS if self.is_project else AUDITS)
+
+
+def _is_project(folder: Path) -> bool:
+    """Whether it has a graph, or artifacts that were copied without one."""
+    return (folder / "dvc.yaml").is_file() or (
+        (folder / paths.PARAMS).is_file() and (folder / paths.ARTIFACTS).is_dir()
+    )
