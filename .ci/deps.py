@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +41,10 @@ CUT = {
 
 # Modules that find others by listing their folder: those of them that register something.
 DISCOVERED = {"lexveil.mechanisms.registry": "@register"}
+
+# A stage that reads the base of a training depends on the cards of the models that ship: they have all other hashes.
+READS_BASE = "lexveil.artifacts.base_model"
+CARDS = "lexveil/models/*/model.json"
 
 PUBLIC_NAMES = Path("lexveil/__init__.py")  # names of the public API, each imported when it is used; none in a stage
 
@@ -96,10 +101,18 @@ def data_of(files: set[Path]) -> set[Path]:
     return {file for file in beside if (ROOT / file).is_file()}
 
 
+def cards() -> set[Path]:
+    """The cards of the models that ship, as git has them: a model that someone tries out is not one of them."""
+    listed = subprocess.run(["git", "ls-files", CARDS], cwd=ROOT, check=True, capture_output=True, text=True)
+    return {Path(line) for line in listed.stdout.splitlines()}
+
+
 def code_of(graph: grimp.ImportGraph, module: str) -> list[str]:
     """The code dependencies of the stage that runs ``module``, sorted; a package of which all is used is one entry."""
     files = {source_of(name) for name in modules_of(graph, module)} - {PUBLIC_NAMES}
     files |= queries_of(files) | data_of(files)
+    if READS_BASE in graph.find_modules_directly_imported_by(module):
+        files |= cards()
     for folder in sorted({file.parent for file in files}, key=lambda path: -len(path.parts)):
         every = {file.relative_to(ROOT) for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".sql")}
         if folder.parts[0] == "lexveil" and len(folder.parts) > 1 and every <= files:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.segmented import ROOT, segmented_corpus
+from lexveil.artifacts.base_model import DIMENSIONS
 from lexveil.config import load_params
 from lexveil.embeddings.training import Word2VecSettings, displacement, normalize, train_word2vec
 from lexveil.embeddings.word_space import WordSpace
@@ -55,7 +56,7 @@ def main() -> None:
             spaces[min_count] = train_word2vec(
                 str(corpus),
                 Word2VecSettings(
-                    settings.dimensions,
+                    settings.dimensions or DIMENSIONS,
                     settings.window,
                     min_count,
                     epochs,

@@ -1,8 +1,12 @@
-"""Keep the n-grams whose words belong together: ngrams -> collocations/{bigrams,trigrams}.parquet."""
+"""Keep the n-grams whose words belong together: ngrams -> collocations/{bigrams,trigrams}.parquet.
+
+Those that the base has beside them (params.yaml: embeddings.base) are written to base_{bigrams,trigrams}.parquet there.
+"""
 
 from __future__ import annotations
 
 from lexveil import paths
+from lexveil.artifacts.base_model import base_collocations, find_base
 from lexveil.collocations.scoring import build
 from lexveil.config import load_params
 from lexveil.runtime.stage import stage_main
@@ -13,10 +17,18 @@ def main() -> None:
     """Run the stage."""
     params = load_params()
     n_tokens = read_json(paths.METRICS / "ngrams.json", "count_ngrams")["n_tokens"]
+    model = find_base(params.embeddings)
     kept = build(
-        require(paths.NGRAMS, "count_ngrams"), n_tokens, paths.COLLOCATIONS, params.collocations, params.machine
+        require(paths.NGRAMS, "count_ngrams"),
+        n_tokens,
+        paths.COLLOCATIONS,
+        params.collocations,
+        params.machine,
+        None if model is None else base_collocations(params.embeddings, model),
     )
     print(f"collocations: {kept['bigrams']:,} bigrams, {kept['trigrams']:,} trigrams")
+    if model is not None:
+        print(f"of the base {model.card.name}: {kept['base_bigrams']:,} more, {kept['base_trigrams']:,} more")
 
 
 if __name__ == "__main__":

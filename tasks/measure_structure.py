@@ -1,7 +1,8 @@
 """How often one other word changes the structure of a public text: corpus, embedding -> structure/SEGMENTATION.json.
 
 The sample's rows are ordered by the hash of their text, so its first texts are a random choice of them. Each gets some
-copies with one word replaced by another of the corpus, the same copies for all segmentations.
+copies with one word replaced by another of the corpus, the same copies for all segmentations. Without a corpus the
+measurement is that which the base of the training brings, of the texts it was made of and all of its tokens.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.structure import Replacements, measure
+from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.config import Params, load_params
@@ -65,6 +67,11 @@ def main() -> None:
         raise RequestError(f"usage: python -m tasks.{STAGE} {'|'.join(segmentations)}")
     params = load_params()
     texts = first_texts(require(paths.SAMPLE, "sample_corpus"), TEXTS)
+    if not texts and (model := find_base(params.embeddings)):
+        brought = model.structure(sys.argv[1])
+        write_json(None if brought is None else brought.to_dict(), paths.structure(sys.argv[1]))
+        print(f"there is no corpus; the measurement is that of {model.card.name}, if it has one")
+        return
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
     try:
         replacements = Replacements(

@@ -1,6 +1,7 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
-That of words may be a model that was brought in instead (params.yaml: embeddings.word_model). An interrupted training
+Training begins with the vectors of a packaged model, if params.yaml: embeddings.base names one, and its other tokens
+are added. That of words may be a model that was brought in instead (embeddings.word_model). An interrupted training
 goes on after its last finished epoch.
 """
 
@@ -16,17 +17,18 @@ from typing import Any
 import numpy as np
 
 from lexveil import paths
+from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, find_base
 from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingWatch, some_sentences
 from lexveil.config import Params, load_params
+from lexveil.embeddings.base import Base
 from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
 from lexveil.embeddings.training import (
     Trained,
     TrainingState,
     Word2VecSettings,
-    displacement,
     normalize,
     train_word2vec,
 )
@@ -36,7 +38,8 @@ from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
-CODE = ("lexveil.embeddings.training", "lexveil.embeddings.training_loss")  # on which the state of a training depends
+# on which the state of a training depends
+CODE = ("lexveil.embeddings.training", "lexveil.embeddings.training_loss", "lexveil.embeddings.base")
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 
 
@@ -46,33 +49,39 @@ def main() -> None:
         raise RequestError("usage: python -m tasks.train_embeddings word|gst|mst")
     segmentation = sys.argv[1]
     params = load_params()
-    if segmentation == "word" and params.embeddings.word_model != "own":
-        model = params.embeddings.word_model
-        write(
-            load_model(model), segmentation, {"source": model, "normalize": params.embeddings.normalize}, None, params
-        )
-        print(f"taken from {model}")
+    given = params.embeddings
+    if segmentation == "word" and given.word_model != "own":
+        about: dict[str, Any] = {"source": given.word_model, "normalize": given.normalize}
+        write(load_model(given.word_model), segmentation, about, None, params)
+        print(f"taken from {given.word_model}")
         return
-    names = {field.name for field in fields(Word2VecSettings)} - {"seed"}
-    settings = Word2VecSettings(**{name: getattr(params.embeddings, name) for name in names}, seed=params.seed)
+    model = find_base(given)
+    base = None if model is None else Base(base_space(given, model, segmentation), given.base_vectors == "keep")
+    names = {field.name for field in fields(Word2VecSettings)} - {"seed", "dimensions"}
+    settings = Word2VecSettings(
+        **{name: getattr(given, name) for name in names},
+        dimensions=(given.dimensions or DIMENSIONS) if model is None else model.card.dimensions,
+        seed=params.seed,
+    )
     corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
-    about: dict[str, Any] = {
+    about = {
         "source": "own",
-        "normalize": params.embeddings.normalize,
-        "workers": params.embeddings.workers,
+        "base": None if model is None else about_base(given, model),
+        "normalize": given.normalize,
+        "workers": given.workers,
         # Threads write to the same vectors without locks: whoever reads this file later must know.
-        "byte_stable": params.embeddings.workers == 1,
+        "byte_stable": given.workers == 1,
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
-    depends = (FORMAT, settings, versions)
+    depends = (FORMAT, settings, versions, about["base"])
     work = kept_work(params.machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
     with work as folder:  # until the result is written
-        trained = train(segmentation, settings, Checkpoints(folder))
-        write(trained.space, segmentation, about, trained.losses, params)
+        trained = train(segmentation, settings, base, Checkpoints(folder))
+        write(trained.space, segmentation, about, trained, params)
     print("trained")
 
 
-def train(segmentation: str, settings: Word2VecSettings, checkpoints: Checkpoints) -> Trained:
+def train(segmentation: str, settings: Word2VecSettings, base: Base | None, checkpoints: Checkpoints) -> Trained:
     """Train, or go on with what ``checkpoints`` holds, and say how far it is."""
     epochs, workers = settings.epochs, settings.workers
     if workers > 1:
@@ -90,6 +99,7 @@ def train(segmentation: str, settings: Word2VecSettings, checkpoints: Checkpoint
         return train_word2vec(
             str(corpus),
             settings,
+            base=base,
             sentences=some_sentences(corpus, SENTENCES),
             resume=state,
             on_start=lambda n_tokens: watch.begin(n_tokens, state.epoch if state else 0),
@@ -97,10 +107,12 @@ def train(segmentation: str, settings: Word2VecSettings, checkpoints: Checkpoint
         )
 
 
-def write(
-    raw: WordSpace, segmentation: str, about: dict[str, Any], losses: list[float | None] | None, params: Params
-) -> None:
-    """Write the embedding of one segmentation, normalized as params.yaml says, and its figures."""
+def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Trained | None, params: Params) -> None:
+    """Write the embedding of one segmentation, normalized as params.yaml says, and its figures.
+
+    Args:
+        trained: the training that it is of; None of a model that was brought in.
+    """
     space = normalize(raw, params.embeddings.normalize)
     write_embedding(space, paths.embedding(segmentation), about)
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])
@@ -115,13 +127,16 @@ def write(
         "norm_median": round(float(np.median(norms)), 3),
         "norm_largest": round(float(norms.max()), 3),
         "training": about
-        | {"loss_by_epoch": None if losses is None else [None if one is None else round(one, 4) for one in losses]},
+        | {
+            "began": None if trained is None else trained.began,
+            "loss_by_epoch": None if trained is None else [one and round(one, 4) for one in trained.losses],
+        },
         "quality": {
             "neighbours": neighbour_samples(raw),
             "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},
             "analogies": analogies(raw, load_analogies()),
             # Of the vectors as trained: of normalized ones every length is 1.
-            "frequency": by_frequency(raw, None if losses is None else displacement(raw.vectors, params.seed)),
+            "frequency": by_frequency(raw, None if trained is None else trained.moved),
         },
     }
     write_json(metrics, paths.METRICS / "embeddings" / f"{segmentation}.json")

@@ -2,7 +2,8 @@
 
 It learns from the public corpus, never from the documents that are rewritten. Documents of the sample lie in the order
 of their ids, which are hashes of their texts, so that the first ones are a random part of it. Where params.yaml:
-evaluation.language_model names a model that was made elsewhere, nothing is trained, and meta.json says so.
+evaluation.language_model names a model that was made elsewhere, or the corpus has no sentence, nothing is trained, and
+meta.json says so.
 """
 
 from __future__ import annotations
@@ -85,6 +86,11 @@ def main() -> None:
         with atomic_directory(paths.LANGUAGE_MODEL) as folder:
             write_json(about, folder / "meta.json")
         print(f"language model {settings.language_model}: made elsewhere, nothing to train")
+        return
+    if not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
+        with atomic_directory(paths.LANGUAGE_MODEL) as folder:
+            write_json({"language_model": NgramModel.name, "is_trained": False}, folder / "meta.json")
+        print("language model: there is no corpus, so there is none, and perplexity is not measured")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word"]).column("word").to_pylist()
     made = run(paths.TOKENS, words, settings.language_model_tokens, paths.LANGUAGE_MODEL)

@@ -1,4 +1,4 @@
-"""Read the collocations of the corpus."""
+"""Read the collocations of a project: the corpus's own, and those that the base of its training adds."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _WORDS = ("first_word", "second_word", "third_word")
 
 
 def load_collocations(project: Path = Path()) -> Collocations:
-    """All collocations of the corpus.
+    """All collocations, the corpus's first.
 
     Words stay Arrow dictionaries from the file to the look-up: a Python string is made once per distinct word, not
     once per occurrence in a collocation.
     """
-    tables = []
-    for name, size in (("bigrams", 2), ("trigrams", 3)):
-        path = require(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
-        words = list(_WORDS[:size])
-        tables.append(pq.read_table(path, columns=[*words, "pmi_bits"], read_dictionary=words))
-    bigrams, trigrams = tables
+    bigrams, trigrams = (
+        pa.concat_tables(
+            pq.read_table(file, columns=[*_WORDS[:size], "pmi_bits"], read_dictionary=list(_WORDS[:size]))
+            for file in collocation_files(name, project)
+        )
+        for name, size in (("bigrams", 2), ("trigrams", 3))
+    )
     columns = [*bigrams.columns[:2], *trigrams.columns[:3]]
     chunks = [chunk for column in columns for chunk in column.chunks]
     together = pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
@@ -40,3 +41,13 @@ def load_collocations(project: Path = Path()) -> Collocations:
         trigrams.column("pmi_bits").to_numpy(),
         {word: number for number, word in enumerate(words)},
     )
+
+
+def collocation_files(name: str, project: Path = Path()) -> list[Path]:
+    """The tables of ``bigrams`` or ``trigrams``: the corpus's, and that of the base, if training begins with one.
+
+    Raises:
+        MissingArtifact: if no run has made them.
+    """
+    own = require(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
+    return [own, *filter(Path.exists, [own.with_name(f"base_{name}.parquet")])]

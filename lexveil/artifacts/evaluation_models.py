@@ -34,8 +34,8 @@ def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
     return lambda _: encoder
 
 
-def _language_model(settings: EvaluationParams) -> LanguageModel:
-    """The language model that perplexities are taken from."""
+def _language_model(settings: EvaluationParams) -> LanguageModel | None:
+    """The language model that perplexities are taken from; None if there was no corpus to learn from."""
     if settings.language_model == NgramModel.name:
         return load_language_model()
     return LANGUAGE_MODELS[settings.language_model].maker(settings)()

@@ -33,14 +33,18 @@ def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[
         write_json({**about, "n_words": model.n_words, "discounts": discounts}, folder / "meta.json")
 
 
-def load_language_model() -> NgramModel:
+def load_language_model() -> NgramModel | None:
     """The model of stage train_language_model; its n-grams are mapped from disk and read as they are looked up.
+
+    None if there was no corpus to learn from.
 
     Raises:
         MissingArtifact: if it was not trained.
     """
     folder = require(paths.LANGUAGE_MODEL, STAGE)
     meta = read_json(folder / "meta.json", STAGE)
+    if not meta["is_trained"]:
+        return None
     words = read_words(require(folder / "words.txt", STAGE))
 
     def order(number: int, discount: float) -> Order:

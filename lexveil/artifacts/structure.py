@@ -50,7 +50,7 @@ class MeasuredStructure(Result):
 
 
 def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure | None:
-    """The measurement of a strategy's segmentation; None where no run has made it.
+    """The measurement of a strategy's segmentation; None where no run has made it, or it had no text to measure.
 
     Raises:
         MissingArtifact: if the file is not what the stage writes.
@@ -59,8 +59,11 @@ def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure |
     file = project / paths.structure(segmentation)
     if not file.is_file():
         return None
+    content = file.read_bytes()
+    if content.strip() == b"null":
+        return None
     try:
-        return MeasuredStructure.model_validate_json(file.read_bytes())
+        return MeasuredStructure.model_validate_json(content)
     except ValidationError:
         raise MissingArtifact(
             f"{file} is not of this version; make it again: dvc repro measure_structure@{segmentation}"

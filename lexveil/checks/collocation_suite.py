@@ -75,6 +75,13 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
                 "{n_miscounted:,} of {n_rows:,} {ngrams} have another count than in artifacts/ngrams, limit 0",
                 REBUILD,
             ),
+            none_of(
+                "n_strays",
+                "What the base adds is what it has and the corpus lacks",
+                "{n_strays:,} {ngrams} of the base are missing, too many or other than the base has them "
+                "({n_of_base:,} were added, limit 0)",
+                REBUILD,
+            ),
             between(
                 "pmi_difference_bits",
                 "PMI follows from the counts and the number of tokens",

@@ -14,24 +14,28 @@ BRING = "Bring one with `lexveil data use --corpus PATH`, or the embedded one wi
 TOKENIZER = "Tokens are joined by a space and collocations by '_', so this is a fault of lexveil/text/tokenize.py"
 
 
-def corpus_suite() -> gx.ExpectationSuite:
+def corpus_suite(*, may_be_empty: bool = False) -> gx.ExpectationSuite:
     """Every document has text, every text with something to read has tokens, and tokens can be joined and split again.
 
     A document of nothing but white space has no tokens, and that is all right.
+
+    Args:
+        may_be_empty: whether there need be no document, because training begins with a base.
     """
+    enough = [
+        at_least_one_row("There is at least one document", "the corpus has no document, at least 1 is needed", BRING),
+        at_least_one_in_all(
+            "n_tokens",
+            "There is at least one token",
+            "the documents have no token between them, at least 1 is needed",
+            BRING,
+        ),
+    ]
     return suite_of(
         "corpus",
         "documents",
         [
-            at_least_one_row(
-                "There is at least one document", "the corpus has no document, at least 1 is needed", BRING
-            ),
-            at_least_one_in_all(
-                "n_tokens",
-                "There is at least one token",
-                "the documents have no token between them, at least 1 is needed",
-                BRING,
-            ),
+            *([] if may_be_empty else enough),
             each_once(
                 ["doc_id"],
                 "Every document is there once",

@@ -20,6 +20,7 @@ data = actions(
 
       lexveil data default
       lexveil data use --corpus crawl/ --documents letters.csv --text-column body
+      lexveil data use --documents letters.csv --model en           (no corpus: a model takes its place)
       lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
       lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (after `uv sync --extra hf`)
       lexveil data status --json
@@ -94,6 +95,10 @@ def use(
         tuple[Path, ...],
         option("files or folders to privatize, each file one set", "PATH …", consume_multiple=(1, None)),
     ] = (),
+    model: Annotated[
+        str | None,
+        option("in place of a corpus: a packaged model, whose words and collocations the run then has", "NAME"),
+    ] = None,
     text_column: Annotated[str, option("the column that holds the text", "NAME")] = "text",
     json: Json = False,
     wait: Wait = False,
@@ -107,7 +112,7 @@ def use(
 
     with build_lock(wait):
         request = SampleRequest(max_documents, share, shards)
-        show(asdict(data_store.use(sources, document_files, text_column, root, request)), json)
+        show(asdict(data_store.use(sources, document_files, text_column, root, request, model=model)), json)
     return 0
 
 

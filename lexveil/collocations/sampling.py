@@ -189,7 +189,7 @@ def write_shard(shard: Shard) -> Done:
 
 
 def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
-    """Cut the sample into shards. Where they are cut depends on the sample alone."""
+    """Cut the sample into shards. Where they are cut depends on the sample alone; no document is one empty shard."""
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(batch_size=BATCH, columns=["doc_id", "text"]):
         # BATCH rows may come as several batches, at the edge of a row group; that is no harm, it repeats.
@@ -200,6 +200,8 @@ def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
             stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
             yield Shard(number, folder, batch.slice(start, stop - start))
             number, start = number + 1, stop
+    if not number:
+        yield Shard(0, folder, pa.record_batch([pa.array([], pa.string())] * 2, names=["doc_id", "text"]))
 
 
 def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams) -> list[Shard]:

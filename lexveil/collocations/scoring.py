@@ -1,10 +1,12 @@
-"""Association measures of counted n-grams, and the n-grams that reach all thresholds."""
+"""Association measures of counted n-grams, and the n-grams that reach all thresholds, beside those of a base."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil.association import MEASURES, rendered
@@ -18,10 +20,22 @@ NGRAMS = {"bigrams": ("first", "second"), "trigrams": ("first", "second", "third
 ENCODING = {"compression": "zstd", "compression_level": 1, "use_dictionary": ["count"]}
 
 
-def build(ngrams: Path, n_tokens: int, out: Path, params: CollocationParams, machine: MachineParams) -> dict[str, int]:
+def build(
+    ngrams: Path,
+    n_tokens: int,
+    out: Path,
+    params: CollocationParams,
+    machine: MachineParams,
+    base: Mapping[str, pa.Table] | None = None,
+) -> dict[str, int]:
     """Write both tables into folder ``out`` and return their row counts.
 
     N-grams are scored one row group after the other, in their order, so that memory does not grow with their number.
+    The collocations of the base that the corpus does not have get tables of their own, ``base_bigrams`` and
+    ``base_trigrams``: what both have counts as the corpus's.
+
+    Args:
+        base: by table, the words, count and pmi_bits of collocations, ordered.
     """
     thresholds = {measure.threshold: getattr(params, measure.threshold) for measure in MEASURES}
     measures = [(measure.column, pa.float64()) for measure in MEASURES if measure.name in params.measures]
@@ -33,6 +47,7 @@ def build(ngrams: Path, n_tokens: int, out: Path, params: CollocationParams, mac
             source = pq.ParquetFile(ngrams / f"{name}.parquet")
             columns = [(f"{place}_word", pa.string()) for place in places] + [("count", pa.int64())]
             schema = pa.schema(columns + measures)
+            lacking = base[name] if base else None
             progress = Progress(f"score {name}", source.metadata.num_rows, name)
             kept[name] = 0
             with atomic_file(folder / f"{name}.parquet") as file, pq.ParquetWriter(file, schema, **ENCODING) as writer:
@@ -51,6 +66,17 @@ def build(ngrams: Path, n_tokens: int, out: Path, params: CollocationParams, mac
                         scored = scored.set_column(column, f"{place}_word", word)
                     writer.write_table(scored.select(schema.names).cast(schema))
                     kept[name] += scored.num_rows
+                    lacking = None if lacking is None else without(lacking, scored, len(places))
                     progress.advance(counted.num_rows)
             progress.finish()
+            if lacking is not None:
+                kept[f"base_{name}"] = lacking.num_rows
+                pq.write_table(lacking, folder / f"base_{name}.parquet", **ENCODING)
     return kept
+
+
+def without(table: pa.Table, found: pa.Table, n_words: int) -> pa.Table:
+    """The rows of ``table`` whose words are none of ``found``'s, in their order; words stand in the first columns."""
+    known = pc.binary_join_element_wise(*found.columns[:n_words], "_")
+    own = pc.binary_join_element_wise(*table.columns[:n_words], "_")
+    return table.filter(pc.invert(pc.is_in(own, value_set=known)))

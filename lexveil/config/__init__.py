@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from lexveil import paths
 from lexveil.config.corpus import (
     MODEL,
+    NO_BASE,
     CollocationParams,
     CountParams,
     EmbeddingParams,
@@ -28,7 +29,6 @@ from lexveil.config.privacy import (
     MechanismName,
     MechanismParams,
     PolicyParams,
-    ReportParams,
     StrategyName,
     every_mechanism,
 )
@@ -38,6 +38,7 @@ from lexveil.parameters import Section, validated
 __all__ = [
     "CLEAN",
     "MODEL",
+    "NO_BASE",
     "CheckParams",
     "CollocationParams",
     "CountParams",
@@ -54,7 +55,6 @@ __all__ = [
     "Params",
     "PolicyParams",
     "ReleaseParams",
-    "ReportParams",
     "SampleParams",
     "StrategyName",
     "WordOrderParams",
@@ -84,7 +84,6 @@ class Params(Section):
     deniability: DeniabilityParams = Field(default_factory=DeniabilityParams)
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
     checks: CheckParams = Field(default_factory=CheckParams)
-    report: ReportParams = Field(default_factory=ReportParams)
 
     @model_validator(mode="after")
     def _stored(self) -> Self:
@@ -97,7 +96,7 @@ class Params(Section):
 
 
 # A file without one of the other sections has most likely been truncated, so it does not run with their defaults.
-MAY_BE_ABSENT = ("operation", "release", "report")
+MAY_BE_ABSENT = ("operation", "release")
 
 
 def load_params(path: Path = paths.PARAMS) -> Params:

@@ -14,6 +14,9 @@ from lexveil.parameters import OneOf, Section, Several, refused
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
+# A packaged model that ships may be named without its hash: every stage that reads it depends on its card.
+BASE = r"[a-z][a-z0-9_-]{0,62}(@[0-9a-f]{12})?"
+NO_BASE = "none"
 
 Weight = Annotated[float, Field(ge=0, le=1e9)]
 Measure = Annotated[str, OneOf(lambda: [measure.name for measure in MEASURES])]
@@ -93,7 +96,20 @@ class CollocationParams(_Thresholds):
 class EmbeddingParams(Section):
     """gensim Word2Vec."""
 
-    dimensions: int = Field(100, ge=2, le=4096, description="of a vector; 300 in the paper")
+    base: str = Field(
+        NO_BASE,
+        description="packaged model that training begins with and whose words and collocations are added: a model that "
+        "ships (en), or NAME@HASH of `lexveil model list`; or none",
+    )
+    base_tokens: int | None = Field(
+        None, ge=1, le=2**31, description="only so many of its tokens, the most frequent; null: all"
+    )
+    base_vectors: Literal["keep", "adapt"] = Field(
+        "keep", description="of tokens that the base knows: they stay, or the corpus moves those it has"
+    )
+    dimensions: int | None = Field(
+        None, ge=2, le=4096, description="of a vector; null: those of the base, 100 without one; 300 in the paper"
+    )
     window: int = Field(5, ge=1, le=100, description="words on each side")
     min_count: int = Field(2, ge=1, le=2**31, description="rarer tokens have no vector")
     epochs: int = Field(40, ge=1, le=1000, description="passes; many for a small corpus, 5 for a large one")
@@ -111,6 +127,16 @@ class EmbeddingParams(Section):
     @classmethod
     def _known(cls, name: str) -> str:
         return _check_model(name, "own")
+
+    @field_validator("base")
+    @classmethod
+    def _named(cls, name: str) -> str:
+        if not re.fullmatch(BASE, name) or name == "own":
+            raise refused(
+                "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model list` shows it (the "
+                "hash stands for the content, so that DVC sees when it changes)"
+            )
+        return name
 
 
 class NeighborhoodParams(Section):

@@ -120,3 +120,9 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
         json_bytes=json_bytes,
         dropped_columns=[column for column in dropped if column != text_column and column not in KEYS],
     )
+
+
+def write_no_corpus(folder: Path) -> None:
+    """A corpus of no document, one empty shard: where a model takes its place (params.yaml: embeddings.base)."""
+    folder.mkdir(parents=True)
+    C4Shard(folder / "corpus-train.00000-of-00001.json.gz").close()

@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.config import load_params
-from lexveil.data.corpus import CorpusReport, write_corpus
+from lexveil.data.base import named, set_base
+from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
 from lexveil.data.corpus_sampling import (
     ORIGIN,
     Plan,
@@ -135,6 +136,8 @@ def use(
     text_column: str,
     root: Path,
     wanted: SampleRequest = SampleRequest(),  # noqa: B008 - frozen
+    *,
+    model: str | None = None,
 ) -> DataReport:
     """`lexveil data use`: make users' files the project's corpus, its documents, or both.
 
@@ -147,13 +150,20 @@ def use(
         text_column: the column that holds the text, in all of these files (a .txt file has no columns).
         root: the project's folder; params.yaml there gives seed and sample.max_documents for addresses.
         wanted: how much of the addresses is taken.
+        model: a packaged model that takes the place of a corpus, which is then one of no document; params.yaml names
+            it as embeddings.base.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
         LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes on from there.
     """
-    if not corpus and not documents:
+    if not corpus and not documents and model is None:
         raise RequestError("nothing to use; give --corpus PATH, --documents PATH or both")
+    if corpus and model is not None:
+        raise RequestError(
+            f"--model {model} takes the place of a --corpus; for both, write `base: {model}` under embeddings in "
+            "params.yaml"
+        )
     if not text_column:
         raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
     check_project(root)
@@ -173,8 +183,10 @@ def use(
             "of files sample.max_documents of params.yaml is taken"
         )
     plans = _plans(addresses, wanted, text_column, root)
-    n_samples = load_params(root / paths.PARAMS).report.samples if (root / paths.PARAMS).exists() else None
     notes: list[str] = []
+    base = None if model is None else named(model)
+    if base is not None and set_base(root, base):
+        notes.append(f"params.yaml: embeddings.base is now {base}")
     written: dict[str, CorpusReport] = {}
     sets: dict[str, DocumentSetReport] | None = None
     with tracked_replacement(root) as partial:
@@ -191,6 +203,8 @@ def use(
                     written[name] = stream_corpus(plans[name], folder, root)
                 else:
                     written[name] = write_corpus(corpus_files[name], folder, text_column)
+        elif base is not None:
+            write_no_corpus(partial / "corpus")
         elif not keep(root / "data/corpus", partial / "corpus"):
             write_default_corpus(partial / "corpus")
             notes.append("corpus: none was given and none was there, so the embedded default's is used")
@@ -198,11 +212,6 @@ def use(
     if plans:
         forget(root)
     notes += _notes(sets or {}, written)
-    if sets and n_samples:
-        notes.append(
-            f"report.samples of params.yaml is {n_samples}: the report will show that many of these texts as they are; "
-            "null shows none of them"
-        )
     return DataReport(written.get("", written) if sources else None, sets, notes)
 
 

@@ -128,14 +128,16 @@ def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, Any
     """Lengths of vectors by band of frequency, and how many training hardly moved.
 
     Args:
-        displacement: (V,) in lengths of the random start; None for a model of which the start is not known.
+        displacement: (V,) in lengths of the random start, NaN for a vector that began elsewhere; None for a model of
+            which the start is not known.
 
     Returns:
-        hardly_moved: share of all vectors that moved less than ``HARDLY``, or None; bands: those that hold a token,
+        hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``, None if there are none;
+        bands: those that hold a token,
         each with least_count, n_tokens, tokens_covered, norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
     """
     norms = np.linalg.norm(space.vectors, axis=1)
-    hardly = None if displacement is None else displacement < HARDLY
+    moved = np.full(len(norms), np.nan) if displacement is None else displacement
     band = np.searchsorted(BANDS, space.counts, side="right") - 1
     bands = []
     for number in np.unique(band).tolist():
@@ -150,10 +152,15 @@ def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, Any
                 "norm_median": _round(middle),
                 "norm_q90": _round(high),
                 "norm_largest": _round(norms[here].max()),
-                "hardly_moved": None if hardly is None else round(float(hardly[here].mean()), 4),
+                "hardly_moved": _hardly(moved[here]),
             }
         )
-    return {"hardly_moved": None if hardly is None else round(float(hardly.mean()), 4), "bands": bands}
+    return {"hardly_moved": _hardly(moved), "bands": bands}
+
+
+def _hardly(moved: Floats) -> float | None:
+    random = moved[~np.isnan(moved)]
+    return _round((random < HARDLY).mean()) if len(random) else None
 
 
 def _round(value: Any) -> float:

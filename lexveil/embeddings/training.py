@@ -16,10 +16,11 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.embeddings.base import Base, Start, joined, of_joined, start
 from lexveil.embeddings.training_loss import ProbeShape, draw_probe
 from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.errors import RequestError
-from lexveil.types import Vectors
+from lexveil.types import Floats, Vectors
 
 PROBE = 4096  # examples that the loss is measured on
 BLOCK = 4096  # rows of the initial vectors made at a time
@@ -82,10 +83,21 @@ class Word2VecSettings:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a training gives: the embedding, and the mean loss after each epoch (see ``TrainingState``)."""
+    """What a training gives.
+
+    Attributes:
+        space: the embedding, V tokens.
+        losses: the mean loss after each epoch (see ``TrainingState``); none if there was nothing to train.
+        moved: (V,) how far training moved each vector from its random start, in lengths of that start; NaN for one
+            that began elsewhere.
+        began: how many vectors began as the base's, as the mean of their words' and at random, and how many of the
+            base were not trained; None without a base.
+    """
 
     space: WordSpace
     losses: list[float | None]
+    moved: Floats
+    began: dict[str, int] | None = None
 
 
 def _stable_hash(text: str) -> int:
@@ -97,6 +109,7 @@ def train_word2vec(
     corpus_file: str,
     settings: Word2VecSettings,
     *,
+    base: Base | None = None,
     sentences: Sequence[Sequence[str]] = (),
     resume: TrainingState | None = None,
     on_start: Callable[[int], None] | None = None,
@@ -104,17 +117,18 @@ def train_word2vec(
 ) -> Trained:
     """Train on a file of one sentence per line, tokens separated by spaces.
 
-    With one worker the same file and settings give the same bytes, resumed or not.
+    With one worker the same file, settings and base give the same bytes, resumed or not.
 
     Args:
         corpus_file: gensim opens it itself, which is faster than feeding it sentences.
+        base: a model whose vectors training begins with, and whose other tokens are added.
         sentences: some of the corpus; the loss is measured on examples drawn from them.
-        resume: a state that ``on_epoch`` was given, of the same corpus and settings.
+        resume: a state that ``on_epoch`` was given, of the same corpus, settings and base.
         on_start: called when the vocabulary is known, with the number of tokens of the corpus.
         on_epoch: called after each epoch; the arrays of the state are gensim's own and change when it returns.
 
     Raises:
-        RequestError: if no token occurs ``min_count`` times.
+        RequestError: if no token occurs ``min_count`` times and there is no base.
     """
     from gensim.models import Word2Vec
 
@@ -135,7 +149,8 @@ def train_word2vec(
             return totals
 
     model = settings.model(Resumable)
-    _build_vocabulary(model, corpus_file, settings.min_count)
+    if not _build_vocabulary(model, corpus_file):
+        return _untrained(base, settings.min_count)
     tokens = list(model.wv.index_to_key)
     counts = np.asarray(model.wv.expandos["count"], dtype=np.int64).copy()
     probe = draw_probe(
@@ -146,6 +161,7 @@ def train_word2vec(
         shape=ProbeShape(PROBE, settings.window, settings.negative, settings.skip_gram),
         rng=np.random.default_rng([settings.seed, PROBE]),
     )
+    begun = None if base is None else _begin(model, tokens, base)
     if resume is not None:
         model.wv.vectors[:] = resume.vectors
         model.syn1neg[:] = resume.output_vectors
@@ -158,19 +174,51 @@ def train_word2vec(
         total_words=model.corpus_total_words,
         epochs=settings.epochs,
     )
-    return Trained(WordSpace(tokens, np.ascontiguousarray(model.wv.vectors, dtype=np.float32), counts), losses)
+    own = WordSpace(tokens, np.ascontiguousarray(model.wv.vectors, dtype=np.float32), counts)
+    return _finished(own, losses, settings.seed, base, begun)
 
 
-def _build_vocabulary(model: Any, corpus_file: str, min_count: int) -> None:
+def _build_vocabulary(model: Any, corpus_file: str) -> bool:
+    """Whether any token occurs often enough."""
     try:
         model.build_vocab(corpus_file=corpus_file)
-        if not model.wv.index_to_key:
-            raise RuntimeError
-    except RuntimeError:
+    except RuntimeError:  # there is not one token
+        return False
+    return bool(model.wv.index_to_key)
+
+
+def _untrained(base: Base | None, min_count: int) -> Trained:
+    if base is None:
         raise RequestError(
             f"no token occurs {min_count} times in the segmented corpus, so there is nothing to train; "
             "lower embeddings.min_count in params.yaml or bring more text"
-        ) from None
+        )
+    nothing = WordSpace([], np.empty((0, base.space.vectors.shape[1]), np.float32), np.empty(0, np.int64))
+    none = np.zeros(0, dtype=np.bool_)
+    return _finished(nothing, [], 0, base, Start(nothing.vectors, none, none))
+
+
+def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
+    """Put the vectors of gensim's model where the base has them, and lock those that stay."""
+    begun = start(tokens, model.wv.vectors, base)
+    model.wv.vectors[:] = begun.vectors
+    if base.keep:
+        model.wv.vectors_lockf = begun.locks()
+    return begun
+
+
+def _finished(own: WordSpace, losses: list[float | None], seed: int, base: Base | None, begun: Start | None) -> Trained:
+    moved = displacement(own.vectors, seed)
+    if base is None or begun is None:
+        return Trained(own, losses, moved)
+    space, rows = joined(own, base.space)
+    began = {
+        "of_base": int(begun.is_known.sum()),
+        "composed": int(begun.is_composed.sum()),
+        "random": int(begun.is_random.sum()),
+        "not_trained": int((rows < 0).sum()),
+    }
+    return Trained(space, losses, of_joined(np.where(begun.is_random, moved, np.nan), rows), began)
 
 
 def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:

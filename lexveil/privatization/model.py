@@ -12,13 +12,14 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.guarantee import StructureFigures
 from lexveil.accounting.record import ModelReference
+from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import Prepared, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
-from lexveil.config import Params
+from lexveil.config import NO_BASE, Params
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.privatization.workplace import Workplace
@@ -132,7 +133,9 @@ class Model:
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
-        """Words per document of the public corpus that the embeddings are trained on; 0 if it has no documents.
+        """Words per document of the public corpus that the embeddings are trained on, or else of that of their base.
+
+        0 if there are no documents and no base.
 
         Raises:
             MissingArtifact: if no run has counted them.
@@ -140,7 +143,10 @@ class Model:
         if self.packaged:
             return self.packaged.card.average_words
         length = json.loads(require(self.path(paths.CORPUS_LENGTH), "sample_corpus").read_text(encoding="utf-8"))
-        return float(length["n_words"] / length["n_documents"]) if length["n_documents"] else 0.0
+        if length["n_documents"]:
+            return float(length["n_words"] / length["n_documents"])
+        base = find_base(self.params.embeddings)
+        return base.card.average_words if base else 0.0
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
         """How often one other word changes the structure of public texts; None where it was not measured."""
@@ -172,7 +178,10 @@ class Model:
         return prepare(name, segmentation, self.embedding(strategy), policy, self.params.mechanisms, source)
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """The sha256 of the embedding and the collocations of a strategy, by the names of their files."""
+        """The sha256 of the embedding and the collocations of a strategy, by the names of their files.
+
+        Where training began with a base, the embedding's meta.json is one of them: it has the base's name and hash.
+        """
         segmentation = SEGMENTATION_OF[strategy]
         if self.packaged:
             names = ("words.txt", "vectors.npy", "scales.npy", *(() if segmentation == "word" else ("pmi.npy",)))
@@ -180,4 +189,7 @@ class Model:
         files = [paths.embedding(segmentation) / name for name in ("words.txt", "vectors.npy")]
         if segmentation != "word":
             files += [paths.COLLOCATIONS / name for name in ("bigrams.parquet", "trigrams.parquet")]
+        if self.params.embeddings.base != NO_BASE:
+            tables = [paths.COLLOCATIONS / name for name in ("base_bigrams.parquet", "base_trigrams.parquet")]
+            files += [paths.embedding(segmentation) / "meta.json", *(tables if segmentation != "word" else [])]
         return {str(file.relative_to(paths.ARTIFACTS)): sha256(self.path(file)) for file in files}

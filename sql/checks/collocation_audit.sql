@@ -2,7 +2,9 @@
 --
 -- reads    bigrams (first_word, second_word, count, pmi_bits), trigrams (with third_word): what is judged
 --          words (word_id, word, count, kind); bigram_counts (first_id, second_id, count), trigram_counts (with third_id)
--- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits
+--          base_bigrams, base_trigrams: those that the base of the training adds; base: all that it has; with the columns
+--          of trigrams all three, third_word null in a bigram
+-- params   $n_needed: bigrams that there must be at least; $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits
 -- key      ngrams: 'bigrams' or 'trigrams'; both rows are always there
 -- source   CLMLDP section 4.1: PMI = log2( N^(n-1) c(x1..xn) / (c(x1) .. c(xn)) ), in bits
 -- ordered  by length; the row order is that of the messages
@@ -59,6 +61,29 @@ repeated as (
     )
     group by length
 ),
+-- What the base adds is all that it has and the corpus lacks, as the base has it.
+expected as (
+    select base.* from base
+    anti join kept
+        on base.first_word = kept.first_word and base.second_word = kept.second_word
+        and base.third_word is not distinct from kept.third_word
+),
+added as (
+    select * from base_bigrams
+    union all
+    select * from base_trigrams
+),
+strays as (
+    (from added except all from expected)
+    union all
+    (from expected except all from added)
+),
+of_base as (
+    select third_word is null as is_bigram, count(*) as n_of_base from added group by all
+),
+stray_rows as (
+    select third_word is null as is_bigram, count(*) as n_strays from strays group by all
+),
 totals as (
     select
         length,
@@ -87,8 +112,12 @@ select
     coalesce(n_overcounted, 0) as n_overcounted,
     coalesce(n_miscounted, 0) as n_miscounted,
     coalesce(pmi_difference_bits, 0) as pmi_difference_bits,
-    coalesce(min_pmi_bits, 'infinity'::double) as min_pmi_bits
-from (values (2, 'bigrams', 1), (3, 'trigrams', 0)) as lengths (length, ngrams, n_needed)
+    coalesce(min_pmi_bits, 'infinity'::double) as min_pmi_bits,
+    coalesce(n_of_base, 0) as n_of_base,
+    coalesce(n_strays, 0) as n_strays
+from (values (2, 'bigrams', $n_needed), (3, 'trigrams', 0)) as lengths (length, ngrams, n_needed)
 left join totals using (length)
 left join repeated using (length)
+left join of_base on of_base.is_bigram = (length = 2)
+left join stray_rows on stray_rows.is_bigram = (length = 2)
 order by length

@@ -7,9 +7,11 @@ from math import inf, log2, nan
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lexveil.config import CollocationParams
+from lexveil.errors import CheckFailed
 from tasks import check_collocations
 
 N = 1000
@@ -52,7 +54,9 @@ def counted(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
 def check(write, tmp_path, docs, out, machine):
     """Write consistent tables for these n-grams, spoil the collocations, run the stage."""
 
-    def _check(bigrams=BIGRAMS, trigrams=TRIGRAMS, spoil=lambda bigrams, trigrams: None, min_pmi=2.0):
+    def _check(
+        bigrams=BIGRAMS, trigrams=TRIGRAMS, spoil=lambda bigrams, trigrams: None, min_pmi=2.0, base=None, added=None
+    ):
         tables = kept(bigrams, 2), kept(trigrams, 3)
         spoil(*tables)
         words = pd.DataFrame([(IDS[word], word, *known) for word, known in WORDS.items()], columns=WORD_SCHEMA.names)
@@ -65,9 +69,11 @@ def check(write, tmp_path, docs, out, machine):
             names = [(f"{ordinal}_word", STRING) for ordinal in ORDINALS[:length]]
             schema = pa.schema([*names, ("count", COUNT), ("pmi_bits", pa.float64())])
             write(f"collocations/{name}.parquet", table, schema)
+            if added is not None:
+                pq.write_table(added[name], tmp_path / "collocations" / f"base_{name}.parquet")
         params = CollocationParams(min_count=2, min_pmi=min_pmi)
         folders = tmp_path / "collocations", tmp_path / "ngrams"
-        return check_collocations.run(*folders, N, out, docs, params=params, machine=machine)
+        return check_collocations.run(*folders, N, out, docs, params=params, machine=machine, base=base)
 
     return _check
 
@@ -159,3 +165,31 @@ DEFECTS = {
 def test_each_defect_stops(check, stops, defect):
     changes, saying = DEFECTS[defect]
     stops(lambda: check(**changes), "^collocations: .*" + saying)
+
+
+def of_base(*rows: tuple[str, str, int, float]) -> dict[str, pa.Table]:
+    """Bigrams of a base, and no trigram."""
+    names = [f"{ordinal}_word" for ordinal in ORDINALS]
+    figures = [("count", COUNT), ("pmi_bits", pa.float64())]
+    bigrams = pa.schema([*((name, STRING) for name in names[:2]), *figures])
+    trigrams = pa.schema([*((name, STRING) for name in names), *figures])
+    columns = zip(*rows, strict=True) if rows else ([],) * 4
+    return {"bigrams": pa.table(list(map(list, columns)), schema=bigrams), "trigrams": trigrams.empty_table()}
+
+
+KNOWN, NEW = ("new", "york", 900, 7.0), ("red", "tape", 80, 6.5)
+
+
+def test_a_base_adds_what_the_corpus_lacks(check):
+    base = of_base(KNOWN, NEW)
+    found = check(base=base, added=of_base(NEW))
+    assert found == {"n_bigrams": 2, "n_trigrams": 1, "n_bigrams_of_base": 1, "n_trigrams_of_base": 0}
+    assert check(bigrams={}, trigrams={}, base=base, added=base)["n_bigrams"] == 0  # the corpus need have none
+
+
+@pytest.mark.parametrize(
+    "added", [of_base(), of_base(KNOWN, NEW), of_base(("red", "tape", 81, 6.5)), of_base(NEW, NEW)]
+)
+def test_what_a_base_adds_is_what_it_has(check, added):
+    with pytest.raises(CheckFailed, match="bigrams of the base are missing, too many or other than"):
+        check(base=of_base(KNOWN, NEW), added=added)

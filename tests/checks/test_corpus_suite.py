@@ -44,9 +44,9 @@ def put(frame: pd.DataFrame, at: int, column: str, value: object) -> pd.DataFram
 
 @pytest.fixture
 def check(write, docs, out, machine):
-    def _check(sample: pd.DataFrame, sentences: pd.DataFrame, words: pd.DataFrame = words()):  # noqa: B008
+    def _check(sample: pd.DataFrame, sentences: pd.DataFrame, words: pd.DataFrame = words(), **options: bool):  # noqa: B008
         files = write("sample.parquet", sample, SAMPLE), write("tokens.parquet", sentences, TOKENS)
-        return check_corpus.run(*files, write("words.parquet", words, WORDS), out, docs, machine)
+        return check_corpus.run(*files, write("words.parquet", words, WORDS), out, docs, machine, **options)
 
     return _check
 
@@ -139,3 +139,8 @@ def test_a_word_that_cannot_be_joined_stops_its_documents(check, stops, word):
 def test_words_numbered_twice_stop(check, stops):
     twice = put(words(), 4, "word_id", 3)
     stops(lambda: check(sample(), sentences(), twice), "^corpus: 2 of 3 documents have sentences with a number that")
+
+
+def test_a_base_may_take_the_place_of_all_documents(check, out):
+    assert check(sample()[:0], sentences()[:0], words()[:0], may_be_empty=True)["n_documents"] == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["success"] is True

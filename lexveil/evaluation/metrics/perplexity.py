@@ -48,7 +48,8 @@ class Perplexity(Metric):
 
     def compute(self, texts: DatasetTexts) -> Entry:
         """Score some rewritten texts."""
-        assert texts.models.language_model is not None
+        if texts.models.language_model is None:
+            return {"left_out": "there is no corpus that a language model could learn from"}
         return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
 
     def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002

@@ -1,0 +1,100 @@
+"""The packaged model that a project's training begins with (params.yaml: embeddings.base)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lexveil import paths
+from lexveil.artifacts.external_embeddings import DIGITS
+from lexveil.artifacts.model_store import installed
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.config import NO_BASE, EmbeddingParams
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import ParameterError
+
+DIMENSIONS = 100  # without a base
+
+
+def find_base(settings: EmbeddingParams) -> PackagedModel | None:
+    """The base that params.yaml names; None if it is ``none``.
+
+    Raises:
+        ParameterError: if there is no such model, it has another content than the hash says, it is one of the user's
+            and named without a hash, or its vectors have other dimensions than params.yaml asks for.
+    """
+    name, _, wanted = settings.base.partition("@")
+    if name == NO_BASE:
+        return None
+    models = installed()
+    if name not in models:
+        raise ParameterError(
+            f"params.yaml: embeddings.base: there is no model {name} (there are: {', '.join(models) or 'none'}); "
+            f"bring it in by `lexveil model add FILE`, or write `base: {NO_BASE}`"
+        )
+    model = models[name]
+    named = f"{name}@{model.hash[:DIGITS]}"
+    if settings.base not in (named, name):
+        raise ParameterError(
+            f"params.yaml: embeddings.base is {settings.base}, but the installed model is {named}; write that, or "
+            "bring the other one in again"
+        )
+    if not wanted and model.folder.parent != paths.MODELS:
+        raise ParameterError(
+            f"params.yaml: embeddings.base: {name} does not ship with the library; write {named}, so that DVC sees "
+            "when it changes"
+        )
+    if settings.dimensions not in (None, model.card.dimensions):
+        raise ParameterError(
+            f"params.yaml: embeddings.dimensions is {settings.dimensions}, but vectors of the base {name} have "
+            f"{model.card.dimensions}; write `dimensions: null`"
+        )
+    return model
+
+
+def n_tokens(settings: EmbeddingParams, model: PackagedModel) -> int:
+    """How many of its tokens are taken, the most frequent."""
+    return min(settings.base_tokens or len(model.tokens), len(model.tokens))
+
+
+def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: str) -> WordSpace:
+    """The tokens of one segmentation that are taken: single words for ``word``, else all."""
+    space = model.space(segmentation)
+    taken = int(np.searchsorted(model.rows(segmentation), n_tokens(settings, model)))
+    return WordSpace(space.tokens[:taken], space.vectors[:taken], space.counts[:taken])
+
+
+def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[str, pa.Table]:
+    """The collocations that are taken, by ``bigrams`` and ``trigrams``: their words, count and pmi_bits, by words."""
+    space, pmi = base_space(settings, model, "mst"), model.pmi
+    tables = {}
+    for name, places in (("bigrams", ("first", "second")), ("trigrams", ("first", "second", "third"))):
+        words = [token.split("_") for token in space.tokens]
+        rows = [row for row, split in enumerate(words) if len(split) == len(places)]
+        columns = {
+            f"{place}_word": pa.array([words[row][number] for row in rows], pa.string())
+            for number, place in enumerate(places)
+        }
+        of_rows = np.array(rows, dtype=np.int64)
+        table = pa.table(
+            columns
+            | {
+                "count": pa.array(space.counts[of_rows], pa.int64()),
+                "pmi_bits": pa.array(np.asarray(pmi)[of_rows], pa.float64()),
+            }
+        )
+        tables[name] = table.sort_by([(column, "ascending") for column in columns])
+    return tables
+
+
+def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, Any]:
+    """The base as records name it."""
+    return {
+        "name": model.card.name,
+        "version": model.card.version,
+        "hash": model.hash,
+        "n_tokens": n_tokens(settings, model),
+        "vectors": settings.base_vectors,
+    }

@@ -1,0 +1,105 @@
+"""What a training takes from a model that was made before: where its vectors begin, and the words it lacks.
+
+Every token that both know begins with the base's vector. A collocation that only the corpus has begins with the mean of
+its words' vectors (``lexveil.embeddings.composition``), if the base knows them all; every other token begins at random,
+as gensim has it. What the corpus does not have is appended afterwards as the base has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexveil.embeddings.composition import composable, composed
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.types import Flags, Floats, Rows, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base for the training of one segmentation.
+
+    Attributes:
+        space: its tokens of that segmentation.
+        keep: whether its vectors stay exactly as they are; else the corpus moves those of the tokens it has.
+    """
+
+    space: WordSpace
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the vectors of a corpus's n tokens begin.
+
+    Attributes:
+        vectors: (n, p) float32.
+        is_known: (n,) whether a vector is the base's.
+        is_composed: (n,) whether it is the mean of its words' vectors.
+    """
+
+    vectors: Vectors
+    is_known: Flags
+    is_composed: Flags
+
+    @property
+    def is_random(self) -> Flags:
+        """(n,) whether it is drawn at random."""
+        return ~(self.is_known | self.is_composed)
+
+    def locks(self) -> Vectors:
+        """(n,) float32, what gensim multiplies changes by, so that the base's vectors stay: 0 of them, 1 of others."""
+        return np.where(self.is_known, 0, 1).astype(np.float32)
+
+
+def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
+    """Where the vectors of the tokens of a corpus begin.
+
+    Args:
+        tokens: n of them.
+        drawn: (n, p) the random start, of those that the base has nothing for.
+
+    Raises:
+        ValueError: if the base's vectors have another number of dimensions.
+    """
+    if drawn.shape[1] != base.space.vectors.shape[1]:
+        raise ValueError(f"{drawn.shape[1]} dimensions, of the base {base.space.vectors.shape[1]}")
+    row_of = {token: row for row, token in enumerate(base.space.tokens)}
+    vectors = np.array(drawn, dtype=np.float32)
+    rows = np.array([row_of.get(token, -1) for token in tokens], dtype=np.int64)
+    is_known = rows >= 0
+    vectors[is_known] = base.space.vectors[rows[is_known]]
+    place = {token: number for number, token in enumerate(tokens) if "_" in token and not is_known[number]}
+    new = composable(place, row_of)
+    is_composed = np.zeros(len(tokens), dtype=np.bool_)
+    if new:
+        at = np.array([place[token] for token in new], dtype=np.int64)
+        vectors[at] = composed(new, row_of, base.space.vectors)
+        is_composed[at] = True
+    return Start(vectors, is_known, is_composed)
+
+
+def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
+    """The tokens of both, by falling count; vectors of a token that both have are those of ``own``, counts are added.
+
+    Tokens of the same count stay in their order, those of ``own`` first.
+
+    Returns:
+        The V tokens, and (V,) the row of each in ``own``, -1 where it is not there.
+    """
+    row_of = {token: row for row, token in enumerate(base.tokens)}
+    rows = np.array([row_of.get(token, -1) for token in own.tokens], dtype=np.int64)
+    lacking = np.setdiff1d(np.arange(len(base.tokens)), rows)
+    counts = np.concatenate([own.counts + np.where(rows >= 0, base.counts[rows], 0), base.counts[lacking]])
+    order = np.argsort(-counts, kind="stable")
+    tokens = [*own.tokens, *(base.tokens[row] for row in lacking.tolist())]
+    vectors = np.concatenate([own.vectors, base.vectors[lacking]]).astype(np.float32)
+    of_own = np.concatenate([np.arange(len(own.tokens)), np.full(len(lacking), -1)])
+    return WordSpace([tokens[row] for row in order.tolist()], vectors[order], counts[order]), of_own[order]
+
+
+def of_joined(figures: Floats, rows: Rows) -> Floats:
+    """(V,) figures of ``own``'s n tokens as ``joined`` ordered them; NaN for a token it does not have."""
+    return np.where(rows >= 0, figures[rows], np.nan) if len(figures) else np.full(len(rows), np.nan)
