@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.structure import measured
 from lexveil.config import load_params
 from lexveil.mechanisms.noise.streams import stream
-from tasks.measure_structure import run
 
 SEGMENTATIONS = ("word", "gst", "mst")
 
@@ -62,14 +62,14 @@ def main() -> None:
         drawn = [texts[i] for i in rng.permutation(len(texts))[: given.texts].tolist()]
         replacements = Replacements(drawn, spelled, counts, rng)
         for lexicon in lexicons:
-            measured = run(lexicon, replacements, params, name)
-            for strategy, change in measured.strategies.items():
+            result = measured(lexicon, replacements, params, name)
+            for strategy, change in result.strategies.items():
                 figures.setdefault(name, {})[strategy] = change.to_dict()
                 shares = ", ".join(
                     f"{key} {one['share']:.1%} [{one['low']:.1%}, {one['high']:.1%}]"
                     for key, one in change.to_dict().items()
                 )
-                print(f"{name} ({measured.texts:,} texts) {strategy}: {shares}", flush=True)
+                print(f"{name} ({result.texts:,} texts) {strategy}: {shares}", flush=True)
     if given.json:
         given.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
 

@@ -30,6 +30,7 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
+PACKAGED = ARTIFACTS / "model"  # a project's run as a model that travels
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
 
 

@@ -8,23 +8,21 @@ measurement is that which the base of the training brings, of the texts it was m
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.structure import Replacements, measure
+from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.structure import MeasuredStructure
-from lexveil.config import Params, load_params
+from lexveil.artifacts.structure import measured
+from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_table, require, write_json
-from lexveil.text.encode import Lexicon
 
 STAGE = "measure_structure"  # the name of its stream
 TEXTS = 2000
@@ -38,22 +36,6 @@ def first_texts(sample: Path, n: int) -> list[str]:
         if len(texts) >= n:
             break
     return texts[:n]
-
-
-def run(lexicon: Lexicon, replacements: Replacements, params: Params, source: str) -> MeasuredStructure:
-    """Measure all strategies of the lexicon's segmentation."""
-    strategies = [strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation]
-    given = params.policy
-    policies = {name: Policy.of(name, given.stopwords, given.punctuation, given.oov) for name in strategies}
-    return MeasuredStructure(
-        segmentation=lexicon.segmentation,
-        source=source,
-        texts=len(replacements.texts),
-        replacements=len(replacements.copies),
-        policies={name: asdict(policy) for name, policy in policies.items()},
-        strategies={name: measure(replacements, lexicon, policy, name) for name, policy in policies.items()},
-        any_policy={name: measure(replacements, lexicon, None, name) for name in strategies},
-    )
 
 
 def main() -> None:
@@ -80,9 +62,9 @@ def main() -> None:
     except ValueError as error:
         raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
     source = "texts of the corpus that the model was trained on"
-    measured = run(load_lexicon(sys.argv[1]), replacements, params, source)
-    write_json(measured.to_dict(), paths.structure(sys.argv[1]))
-    for name, change in measured.strategies.items():
+    result = measured(load_lexicon(sys.argv[1]), replacements, params, source)
+    write_json(result.to_dict(), paths.structure(sys.argv[1]))
+    for name, change in result.strategies.items():
         print(
             f"{name}: one other word changes the number of tokens in {change.number.share:.1%} of the texts, "
             f"the pattern in {change.pattern.share:.1%}, every epsilon in {change.epsilon.share:.1%}"

@@ -16,7 +16,7 @@ The proofs speak of the vectors as they are loaded: rounding happened before, on
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,7 @@ class Source(Result):
     name: str
     documents: int
     words: int
+    """Both 0 where the texts are not known, as of vectors made elsewhere."""
     license: str
     """Its licence and who states it."""
     origin: str
@@ -141,6 +142,19 @@ def write_packaged(
     return whole
 
 
+def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocations:
+    """The collocations among V tokens, with their PMI in bits, (V,)."""
+    columns: dict[int, list[list[str]]] = {2: [[], []], 3: [[], [], []]}
+    bits: dict[int, list[float]] = {2: [], 3: []}
+    for token, score in zip(tokens, pmi.tolist(), strict=True):
+        words = token.split("_")
+        if len(words) in columns:
+            bits[len(words)].append(score)
+            for column, word in zip(columns[len(words)], words, strict=True):
+                column.append(word)
+    return Collocations.build(columns[2], np.array(bits[2]), columns[3], np.array(bits[3]))
+
+
 @dataclass(frozen=True)
 class PackagedModel:
     """A model in a folder; each part is read when it is first used, the vectors are mapped from disk."""
@@ -183,15 +197,7 @@ class PackagedModel:
 
     def collocations(self) -> Collocations:
         """Its collocations with their PMI."""
-        columns: dict[int, list[list[str]]] = {2: [[], []], 3: [[], [], []]}
-        bits: dict[int, list[float]] = {2: [], 3: []}
-        for token, score in zip(self.tokens, self.pmi.tolist(), strict=True):
-            words = token.split("_")
-            if len(words) in columns:
-                bits[len(words)].append(score)
-                for column, word in zip(columns[len(words)], words, strict=True):
-                    column.append(word)
-        return Collocations.build(columns[2], np.array(bits[2]), columns[3], np.array(bits[3]))
+        return collocations_of(self.tokens, self.pmi)
 
     @staticmethod
     def order_file(segmentation: str) -> str:

@@ -1,7 +1,8 @@
-"""Read what stage measure_structure measured."""
+"""What one replaced word changes in public texts: measured of all strategies of a segmentation, and read."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,8 +11,10 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.guarantee import StructureFigures
 from lexveil.accounting.results import Result
-from lexveil.accounting.structure import StructureChange
+from lexveil.accounting.structure import Replacements, StructureChange, measure
+from lexveil.config import Params
 from lexveil.errors import MissingArtifact
+from lexveil.text.encode import Lexicon
 
 
 class MeasuredStructure(Result):
@@ -47,6 +50,22 @@ class MeasuredStructure(Result):
             pattern_changed=change.pattern.share,
             structure_changed=change.structure.share,
         )
+
+
+def measured(lexicon: Lexicon, replacements: Replacements, params: Params, source: str) -> MeasuredStructure:
+    """Measure all strategies of the lexicon's segmentation; ``source`` says what the texts are."""
+    strategies = [strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation]
+    given = params.policy
+    policies = {name: Policy.of(name, given.stopwords, given.punctuation, given.oov) for name in strategies}
+    return MeasuredStructure(
+        segmentation=lexicon.segmentation,
+        source=source,
+        texts=len(replacements.texts),
+        replacements=len(replacements.copies),
+        policies={name: asdict(policy) for name, policy in policies.items()},
+        strategies={name: measure(replacements, lexicon, policy, name) for name, policy in policies.items()},
+        any_policy={name: measure(replacements, lexicon, None, name) for name in strategies},
+    )
 
 
 def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure | None:

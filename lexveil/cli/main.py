@@ -46,6 +46,7 @@ VERBS = (
     "tune",
     "recommend",
     "collocations",
+    "model",
 )
 
 APP = App(

@@ -3,8 +3,9 @@
 * GloVe text: one word a line with its numbers, no header.
 * word2vec text and fastText .vec: the same after a header line "words dimensions".
 * word2vec binary: that header, then each word, a space, and its float32 numbers (little-endian).
+* Parquet: columns word and vector (a list of numbers), and count where it is known.
 
-Each also gzipped (.gz). Which form a file has is seen from its content, not from its name.
+The first three also gzipped (.gz). Which form a file has is seen from its content, not from its name.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import IO, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
@@ -29,8 +32,10 @@ from lexveil.formats.messages import shown
 from lexveil.text.tokenize import normal_form, sentences
 from lexveil.types import Vectors
 
-Row = tuple[int, bytes, npt.NDArray[np.float32]]  # number (of a line, or a word of a binary file), word, vector
-Form = Literal["glove text", "word2vec text", "word2vec binary"]
+# Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where it is not known).
+Row = tuple[int, bytes, npt.NDArray[np.float32], int]
+Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet"]
+PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row"}  # of a fault; a line in the others
 
 LINE_LIMIT = 2**20  # bytes
 WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
@@ -43,7 +48,7 @@ class Model:
     """What was taken from a file.
 
     Attributes:
-        space: words as normal forms, in the file's order; counts are 0, since no such file has them.
+        space: words as normal forms, in the file's order; counts are 0 where the file has none.
         form: what the file is.
         n_read: entries read.
         left_out: entries left out, by reason: repeated (the same word again), same_form (its normal form was there
@@ -72,9 +77,13 @@ def read_model(path: Path, max_words: int | None = None) -> Model:
     """
     with _opened(path) as stream:
         try:
+            if stream.read(4) == b"PAR1":
+                dimensions, rows = _table_rows(path)
+                return _collect(path, "parquet", None, dimensions, rows, max_words)
+            stream.seek(0)
             form, size, dimensions, rows = _rows(stream, path)
             return _collect(path, form, size, dimensions, rows, max_words)
-        except (EOFError, OSError, zlib.error):
+        except (EOFError, OSError, zlib.error, pa.ArrowException):
             raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
 
 
@@ -96,10 +105,11 @@ def _collect(
     taken: set[str] = set()
     surfaces: set[bytes] = set()
     left_out: Counter[str] = Counter()
+    counts: list[int] = []
     blocks: list[Vectors] = []
     block = np.empty((CHUNK, dimensions), dtype=np.float32)
     n_read, whole = 0, True
-    for number, word, vector in rows:
+    for number, word, vector, count in rows:
         if not np.isfinite(vector).all():
             raise RequestError(f"{_location(path, form, number)}: a number is not finite")
         n_read += 1
@@ -116,6 +126,7 @@ def _collect(
             blocks.append(block.copy())
         block[row] = vector
         tokens.append(token)
+        counts.append(count)
         if len(tokens) == max_words:
             whole = False
             break
@@ -126,7 +137,7 @@ def _collect(
     blocks.append(block[: (len(tokens) - 1) % CHUNK + 1])
     vectors = np.concatenate(blocks)
     return Model(
-        WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), form, n_read, dict(sorted(left_out.items()))
+        WordSpace(tokens, vectors, np.array(counts, dtype=np.int64)), form, n_read, dict(sorted(left_out.items()))
     )
 
 
@@ -141,7 +152,7 @@ def _unusable(word: bytes) -> str | None:
 
 
 def _location(path: Path, form: Form, number: int) -> str:
-    return f"{shown(path)}, {'word' if form == 'word2vec binary' else 'line'} {number:,}"
+    return f"{shown(path)}, {PLACES.get(form, 'line')} {number:,}"
 
 
 def _rows(stream: IO[bytes], path: Path) -> tuple[Form, int | None, int, Iterator[Row]]:
@@ -184,7 +195,7 @@ def _text_rows(line: bytes, number: int, stream: IO[bytes], path: Path, form: Fo
             if stream.read(1):
                 raise RequestError(f"{_location(path, form, number)}: an empty line")
             return
-        yield number, word, vector
+        yield number, word, vector, 0
         line = stream.readline(LINE_LIMIT)
         number += 1
 
@@ -252,7 +263,49 @@ def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensi
             where = _location(path, "word2vec binary", number)
             raise RequestError(f"{where} of {size:,}: {what}; fetch the file again")
         vector = np.frombuffer(kept, dtype="<f4", count=dimensions, offset=end + 1)
-        yield number, kept[position:end], vector
+        yield number, kept[position:end], vector, 0
         position = end + 1 + width
     if kept[position:].strip(b"\n") or stream.read(1):
         raise RequestError(f"{shown(path)}: more follows after the {size:,} words that the header names")
+
+
+def _table_rows(path: Path) -> tuple[int, Iterator[Row]]:
+    """The dimensions of a Parquet file's vectors, and its rows."""
+    table = pq.ParquetFile(path)
+    schema = table.schema_arrow
+    kinds = {field.name: field.type for field in schema}
+    if not pa.types.is_string(kinds.get("word")) or not _is_vector(kinds.get("vector")):
+        raise RequestError(f"{shown(path)}: a table without the columns word (text) and vector (list of numbers)")
+    if "count" in kinds and not pa.types.is_integer(kinds["count"]):
+        raise RequestError(f"{shown(path)}: the column count does not hold whole numbers")
+    if not table.metadata.num_rows:
+        raise RequestError(f"{shown(path)}: a table without rows")
+    first = next(table.iter_batches(1, columns=["vector"])).column(0)[0].as_py()
+    dimensions = len(first or ())
+    _check_dimensions(path, dimensions)
+    return dimensions, _batches(
+        table, path, dimensions, [name for name in ("word", "vector", "count") if name in kinds]
+    )
+
+
+def _is_vector(kind: pa.DataType | None) -> bool:
+    if kind is None or not (pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return False
+    return bool(pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
+
+
+def _batches(table: pq.ParquetFile, path: Path, dimensions: int, columns: list[str]) -> Iterator[Row]:
+    number = 0
+    for batch in table.iter_batches(CHUNK, columns=columns):
+        words, vectors = (batch.column(name).to_pylist() for name in ("word", "vector"))
+        counts = batch.column("count").to_pylist() if "count" in columns else [0] * len(words)
+        for word, vector, count in zip(words, vectors, counts, strict=True):
+            number += 1
+            if word is None or count is None or count < 0 or vector is None or None in vector:
+                raise RequestError(f"{_location(path, 'parquet', number)}: a word, a number or a count is missing")
+            if len(vector) != dimensions:
+                raise RequestError(
+                    f"{_location(path, 'parquet', number)}: {len(vector)} numbers; the rows before have {dimensions}"
+                )
+            with np.errstate(over="ignore"):
+                yield number, word.encode(), np.array(vector, dtype=np.float32), count

@@ -1,0 +1,202 @@
+"""Makes a whole model, for S1 to S4, of plain word vectors made by others.
+
+The words and their vectors are the file's. Collocations, their PMI and their counts are those of a model that is there,
+as far as the file knows their words; their vectors are composed (``lexveil.embeddings.composition``). Everything is
+public and fixed before any private text is seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexveil.accounting.structure import Replacements
+from lexveil.artifacts.packaged_model import PackagedModel, Source, collocations_of, quantized, write_packaged
+from lexveil.artifacts.structure import MeasuredStructure, measured
+from lexveil.config import parse_params
+from lexveil.data.default import articles
+from lexveil.data.word_vectors import Model, read_model
+from lexveil.embeddings.composition import composable, composed
+from lexveil.embeddings.word_orders import EXACT_BELOW, Search, greedy_orders
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import RequestError
+from lexveil.formats.messages import shown
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.hashes import sha256, version
+from lexveil.runtime.stage import Progress
+from lexveil.text.encode import Lexicon
+from lexveil.text.tokenize import sentences
+from lexveil.types import Counts, Floats, Orders
+
+MAX_WORDS = 50_000  # unless asked otherwise: what the model that ships has, and orders of it are made in a minute
+EXACT_UP_TO = 8 * EXACT_BELOW  # tokens whose orders are exact; of more, greedy over approximate neighbours
+SEED = 0  # of the starts of orders and of the texts' replacements: the same file gives the same model
+NO_COLLOCATIONS = "none"
+ENGLISH = "en"
+LEE_CORPUS = "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not texts the vectors were made of"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What is said of word vectors that a file cannot say itself.
+
+    Attributes:
+        name, version: of the model that is made.
+        license: under which the vectors may be used.
+        language: of the words, e.g. en.
+        collocations: the model whose collocations are taken; None makes a model of single words.
+        max_words: the first so many usable words are taken; files list frequent words first.
+    """
+
+    name: str
+    license: str
+    language: str
+    collocations: PackagedModel | None
+    version: str = "1"
+    max_words: int = MAX_WORDS
+
+
+def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress) -> None:
+    """Write the model of a file of word vectors into ``folder``.
+
+    Args:
+        progress: is told of each token that is placed in an order.
+
+    Raises:
+        RequestError: if the file is no set of word vectors, has fewer than two words, or its numbers are too large.
+    """
+    model = read_model(file, wanted.max_words)
+    if len(model.space.tokens) < 2:
+        raise RequestError(f"{shown(file)}: one usable word; a model needs two at least")
+    space, pmi = with_collocations(model.space, wanted.collocations)
+    rows, scales = quantized(space.vectors)
+    if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
+        raise RequestError(f"{shown(file)}: numbers too large or too small for single precision; rescale the vectors")
+    as_loaded = rows.astype(np.float32) * scales[:, None]
+    is_word = np.array(["_" not in token for token in space.tokens])
+    progress.total = 2 * (len(space.tokens) + int(is_word.sum()))
+    orders = {
+        "word": two_orders(as_loaded[is_word], "word", progress),
+        "all": two_orders(as_loaded, "all", progress),
+    }
+    structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
+    card = _card(file, wanted, model, sha256(file), has_structure=bool(structure))
+    write_packaged(folder, card, space, pmi, orders, structure, _notice(file, wanted))
+
+
+def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
+    """The words, and the collocations of a model that have all their words among them, by falling count.
+
+    A file without counts lists its words by falling frequency, so its r-th word gets the count of the r-th most
+    frequent word of the model, beyond its last one by Zipf's law; without a model, by Zipf's law alone.
+
+    Returns:
+        V tokens with their vectors and counts, and (V,) PMI in bits, 0 of words.
+    """
+    rows = {word: row for row, word in enumerate(words.tokens)}
+    taken: list[str] = []
+    taken_counts, taken_pmi = np.empty(0, dtype=np.int64), np.empty(0)
+    of_words: Counts = np.empty(0, dtype=np.int64)
+    if source is not None:
+        counts = source.space("mst").counts
+        of_words = counts[source.rows("word")]
+        taken = composable([token for token in source.tokens if "_" in token], rows)
+        number = {token: row for row, token in enumerate(source.tokens)}
+        chosen = np.array([number[token] for token in taken], dtype=np.int64)
+        taken_counts, taken_pmi = counts[chosen], source.pmi[chosen].astype(np.float64)
+    own = words.counts if words.counts.any() else counts_by_rank(len(words.tokens), of_words)
+    every = np.clip(np.concatenate([own, taken_counts]), 1, 2**32 - 1)
+    order = np.argsort(-every, kind="stable")
+    tokens = [*words.tokens, *taken]
+    vectors = np.concatenate([words.vectors, composed(taken, rows, words.vectors)])
+    pmi = np.concatenate([np.zeros(len(rows)), taken_pmi])
+    return WordSpace([tokens[row] for row in order.tolist()], vectors[order], every[order]), pmi[order]
+
+
+def counts_by_rank(n: int, known: Counts) -> Counts:
+    """(n,) counts of words by falling frequency: those of ``known``, by falling count, then falling as 1 / rank."""
+    ranks = np.arange(1, n + 1)
+    last, of_last = (int(known[-1]), len(known)) if len(known) else (n, 1)
+    counts = np.maximum(1, last * of_last // ranks)
+    counts[: len(known)] = known[:n]
+    return counts.astype(np.int64)
+
+
+def two_orders(vectors: np.ndarray[Any, np.dtype[np.float32]], name: str, progress: Progress) -> Orders:
+    """(2, n) orders of the tokens for 1-Diffractor, from two starts that depend on their number alone."""
+    starts = [int(stream(SEED, "import", name, str(i)).integers(len(vectors))) for i in range(2)]
+    search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
+    return greedy_orders(vectors, starts, search, SEED, progress.advance)
+
+
+def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:
+    """What one replaced word changes in public English texts that every installation has.
+
+    Another model's measurement holds for its own vocabulary and collocations alone, so nothing is taken over.
+    """
+    texts = articles()
+    counted = Counter(form for text in texts for sentence in sentences(text) for form in sentence)
+    words = sorted(counted)
+    replacements = Replacements(
+        texts, words, np.array([counted[word] for word in words]), stream(SEED, "import", "structure")
+    )
+    params = parse_params({"seed": SEED})
+    words_alone = Lexicon.build("word", [token for token in tokens if "_" not in token], None)
+    structure = {"word": measured(words_alone, replacements, params, LEE_CORPUS)}
+    collocations = collocations_of(tokens, pmi)
+    for segmentation in ("gst", "mst"):
+        lexicon = Lexicon.build(segmentation, tokens, collocations)
+        structure[segmentation] = measured(lexicon, replacements, params, LEE_CORPUS)
+    return structure
+
+
+def _card(file: Path, wanted: Import, model: Model, digest: str, *, has_structure: bool) -> dict[str, Any]:
+    """All of the card but for what follows from the files."""
+    source = wanted.collocations
+    origin = f"{model.form}, sha256 {digest}"
+    sources = [Source(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)]
+    faults = ["The texts that the vectors were made of are not known here; the licence is what the importer said."]
+    if source is not None:
+        named = f"{source.card.name} {source.card.version}"
+        origin = f"collocations, PMI and counts of model {named}, sha256 of its card {source.hash}"
+        sources.append(Source(name=named, documents=0, words=0, license=source.card.license, origin=origin))
+        faults.append("Collocations have composed vectors, the mean of their words': what more they mean is not there.")
+    if not model.space.counts.any():
+        faults.append("Counts of words are by their rank in the file.")
+    if not has_structure:
+        faults.append("What one replaced word changes was not measured: no public text of this language is at hand.")
+    return {
+        "name": wanted.name,
+        "version": wanted.version,
+        "language": wanted.language,
+        "license": " AND ".join(dict.fromkeys(each.license for each in sources)),
+        "description": f"Word vectors of {file.name} with {'composed' if source else 'no'} collocations",
+        "built": datetime.now(UTC).date().isoformat(),
+        "average_words": source.card.average_words if source else 0.0,
+        "sources": sources,
+        "cleaning": ["Words that the tokenizer never makes of a text were left out."],
+        "dropped": model.left_out,
+        "parameters": {
+            "max_words": wanted.max_words,
+            "counts": "of the file" if model.space.counts.any() else "by rank",
+            "composition": "mean",
+        },
+        "made_with": {"file": digest, "lexveil": version()} | ({"collocations": source.hash} if source else {}),
+        "quality": {},
+        "known_faults": faults,
+    }
+
+
+def _notice(file: Path, wanted: Import) -> str:
+    """The attribution of the vectors, then that of the model whose collocations were taken."""
+    lines = [f"# {wanted.name}", "", f"Word vectors of {shown(file.name)}: {wanted.license}.", ""]
+    if (source := wanted.collocations) is not None:
+        lines += [f"Collocations, PMI and counts of {source.card.name} {source.card.version}:", ""]
+        lines.append((source.folder / "NOTICE.md").read_text(encoding="utf-8"))
+    return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,0 +1,250 @@
+"""`lexveil model`: the models that are there, and how one comes in, goes out, and is checked."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from lexveil import paths
+from lexveil.artifacts.external_embeddings import DIGITS
+from lexveil.artifacts.model_store import DEFAULT, OWN, find, installed
+from lexveil.artifacts.packaged_model import CARD, PackagedModel
+from lexveil.data.imported_models import MAX_WORDS, NO_COLLOCATIONS, Import, import_vectors
+from lexveil.data.model_archive import archive_name, unpack, write_archive
+from lexveil.data.model_rules import RESERVED
+from lexveil.data.model_verification import verify_folder
+from lexveil.errors import MissingArtifact, RequestError
+from lexveil.formats.messages import shown
+from lexveil.runtime.hashes import sha256
+from lexveil.runtime.project import find_root
+from lexveil.runtime.stage import Progress
+from lexveil.runtime.user_data import make_user_data
+
+INCOMING = "incoming-model"  # beside the models: what is not checked yet is never found by name
+NAME = r"[a-z][a-z0-9_-]{0,62}"  # as the card has it
+VERSION = r"[0-9]+(\.[0-9]+){0,2}"
+
+
+def model_of(name: str) -> PackagedModel:
+    """The model of a name; ``own`` is what the run of the project around the current folder packaged.
+
+    Raises:
+        MissingArtifact: if the project has packaged none.
+        RequestError: if there is no such model or project.
+    """
+    if name != OWN:
+        return find(name)
+    folder = find_root(Path.cwd()) / paths.PACKAGED
+    if not (folder / CARD).is_file():
+        raise MissingArtifact(f"{folder} is not there yet; `lexveil run` makes it (stage package_model)")
+    return PackagedModel(folder)
+
+
+def listed() -> dict[str, Any]:
+    """`lexveil model list`: NAME@HASH of every model, and what it is."""
+    return {f"{name}@{model.hash[:DIGITS]}": _facts(model) for name, model in installed().items()}
+
+
+def _facts(model: PackagedModel) -> dict[str, Any]:
+    card = model.card
+    return {
+        "version": card.version,
+        "language": card.language,
+        "license": card.license,
+        "tokens": card.n_tokens,
+        "words": card.n_words,
+        "bigrams": card.n_bigrams,
+        "trigrams": card.n_trigrams,
+        "dimensions": card.dimensions,
+        "megabytes": round(sum((model.folder / name).stat().st_size for name in card.files) / 1e6, 1),
+        "built": card.built,
+        "kept": "ships with Lexveil" if model.folder.parent == paths.MODELS else str(model.folder),
+    }
+
+
+def card_of(name: str) -> dict[str, Any]:
+    """`lexveil model show`: the whole card, with the model's hash."""
+    model = model_of(name)
+    return {**model.card.to_dict(), "sha256": model.hash, "folder": str(model.folder)}
+
+
+def verify(what: str) -> dict[str, Any]:
+    """`lexveil model verify`: check a model by name, a folder, or an archive.
+
+    Raises:
+        UnsoundModel: naming the first fault.
+        RequestError: if there is neither a model nor a file of this name.
+    """
+    path = Path(what)
+    if re.fullmatch(NAME, what) and (what == OWN or what in installed() or not path.exists()):
+        return _verified(model_of(what).folder)
+    if path.is_dir():
+        return _verified(path)
+    if path.is_file():
+        with TemporaryDirectory(prefix="lexveil-") as temporary:
+            unpack(path, Path(temporary))
+            return _verified(Path(temporary), path)
+    raise RequestError(f"{shown(what)}: there is no such model, folder or file")
+
+
+def _verified(folder: Path, shown_as: Path | None = None) -> dict[str, Any]:
+    card = verify_folder(folder, shown_as)
+    named = f"{card.name}@{PackagedModel(folder).hash[:DIGITS]}"
+    return {"model": named, "version": card.version, "sound": True, "tokens": card.n_tokens, "license": card.license}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is said beside FILE when plain word vectors are added; a packaged model says all of it itself."""
+
+    name: str | None = None
+    license: str | None = None
+    language: str | None = None
+    collocations: str | None = None
+    version: str | None = None
+    max_words: int | None = None
+
+
+def add(source: Path, given: Given, force: bool) -> dict[str, Any]:
+    """`lexveil model add`: take in a packaged model, or make one of plain word vectors.
+
+    Nothing is found by its name before it is whole and checked. What a killed run left behind goes with the next one.
+
+    Returns:
+        model: NAME@HASH; replaced: whether one of that name was there; and what ``listed`` tells.
+
+    Raises:
+        RequestError: if the source cannot be used, something needed is not said, or a model of that name is there.
+    """
+    with _incoming() as folder:
+        if source.is_dir():
+            _refuse_given(given, source)
+            card = verify_folder(source)
+            for name in (CARD, *card.files):
+                (folder / name).parent.mkdir(exist_ok=True)
+                shutil.copyfile(source / name, folder / name)
+        elif _is_zip(source):
+            _refuse_given(given, source)
+            unpack(source, folder)
+            card = verify_folder(folder, source)
+        else:
+            wanted = _wanted(given, force)
+            import_vectors(source, wanted, folder, Progress("orders", 0, "tokens", stream=sys.stderr))
+            card = verify_folder(folder, source)
+        target = _target(card.name, force)
+        replaced = target.exists()
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(exist_ok=True)
+        os.replace(folder, target)
+    model = PackagedModel(target)
+    return {"model": f"{card.name}@{model.hash[:DIGITS]}", "replaced": replaced, **_facts(model)}
+
+
+def _is_zip(source: Path) -> bool:
+    try:
+        with source.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError as error:
+        raise RequestError(f"{shown(source)}: cannot be read ({error.strerror})") from None
+
+
+def _refuse_given(given: Given, source: Path) -> None:
+    if said := [
+        f"--{field.name.replace('_', '-')}" for field in fields(given) if getattr(given, field.name) is not None
+    ]:
+        raise RequestError(f"{', '.join(said)}: for plain word vectors; {shown(source)} says this itself, in {CARD}")
+
+
+def _wanted(given: Given, force: bool) -> Import:
+    """What plain vectors are imported as; everything that is wrong with it is said before they are read."""
+    missing = [f"--{one}" for one in ("name", "license", "language") if not (getattr(given, one) or "").strip()]
+    if missing:
+        raise RequestError(f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves")
+    assert given.name is not None and given.license is not None and given.language is not None
+    if not re.fullmatch(NAME, given.name) or given.name in RESERVED:
+        raise RequestError(
+            f"--name {shown(given.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter, "
+            f"and is none of {', '.join(RESERVED)}"
+        )
+    if given.version is not None and not re.fullmatch(VERSION, given.version):
+        raise RequestError(f"--version {shown(given.version)}: not a version; one, two or three numbers, such as 1.0")
+    _target(given.name, force)
+    source = given.collocations or DEFAULT
+    return Import(
+        given.name,
+        given.license.strip(),
+        given.language,
+        None if source == NO_COLLOCATIONS else model_of(source),
+        given.version or "1",
+        given.max_words or MAX_WORDS,
+    )
+
+
+def _target(name: str, force: bool) -> Path:
+    """Where a model of the user lies."""
+    if (paths.MODELS / name).exists():
+        raise RequestError(f"{name} ships with Lexveil; a model of this name cannot be added: choose another by --name")
+    target = make_user_data() / "models" / name
+    if target.exists() and not force:
+        raise RequestError(
+            f"{target} is there already; replace it with --force, or see it by `lexveil model show {name}`"
+        )
+    return target
+
+
+def export(name: str, out: Path | None, force: bool) -> dict[str, Any]:
+    """`lexveil model export`: write a model as one file, after checking it.
+
+    Raises:
+        RequestError: if there is no such model, it is unsound, or the file is there already.
+    """
+    model = model_of(name)
+    card = verify_folder(model.folder)
+    out = out or Path(archive_name(card))
+    if out.exists() and not force:
+        raise RequestError(f"{shown(out)} is there already; replace it with --force, or write elsewhere with -o")
+    write_archive(model.folder, card, out)
+    return {"file": str(out), "model": f"{card.name}@{model.hash[:DIGITS]}", "sha256": sha256(out)}
+
+
+def remove(name: str) -> dict[str, Any]:
+    """`lexveil model remove`: remove a model of the user.
+
+    Raises:
+        RequestError: if there is none of this name, or it ships with Lexveil.
+    """
+    folder = find(name).folder
+    if folder.parent == paths.MODELS:
+        raise RequestError(f"{name} ships with Lexveil and stays")
+    if folder.is_symlink():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder)
+    return {"removed": str(folder)}
+
+
+@contextmanager
+def _incoming() -> Iterator[Path]:
+    """An empty folder to make a model in, on the disk where the models are; one at a time."""
+    home = make_user_data()
+    folder = home / INCOMING
+    try:
+        with FileLock(home / f"{INCOMING}.lock", timeout=0):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    except Timeout:
+        raise RequestError(f"another model is being added to {home}; wait for its end, and run again") from None

@@ -1,0 +1,379 @@
+"""Models that come in: sound ones as they are, plain vectors with composed collocations, hostile ones refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import stat
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil.artifacts.model_store import find
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.cli import main
+from lexveil.data import imported_models
+from lexveil.data.default import articles
+from lexveil.data.imported_models import counts_by_rank
+from lexveil.data.model_archive import unpack, write_archive
+from lexveil.data.model_rules import UnsoundModel
+from lexveil.data.model_verification import verify_folder
+from lexveil.data.word_vectors import read_model
+from lexveil.embeddings.composition import composed
+from lexveil.errors import RequestError
+from lexveil.runtime.hashes import sha256
+
+Change = Callable[[Path], None]
+
+
+def call(*arguments: str | Path) -> int:
+    try:
+        return main.main([str(each) for each in arguments])
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.fixture
+def folder(packaged: PackagedModel, tmp_path: Path) -> Path:
+    """A copy of a sound model, to damage."""
+    shutil.copytree(packaged.folder, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def sign(folder: Path, **fields: object) -> None:
+    """Write the hashes of the files as they are now into the card, as who makes a model can, and change its fields."""
+    card = json.loads((folder / "model.json").read_text())
+    card["files"] = {name: sha256(folder / name) for name in card["files"] if (folder / name).is_file()}
+    (folder / "model.json").write_text(json.dumps(card | fields))
+
+
+def words(change: Callable[[list[str]], list[str]]) -> Change:
+    def damage(folder: Path) -> None:
+        lines = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        (folder / "words.txt").write_text("".join(line + "\n" for line in change(lines)), encoding="utf-8")
+
+    return damage
+
+
+def array(name: str, change: Callable[[np.ndarray], object]) -> Change:
+    def damage(folder: Path) -> None:
+        values = np.load(folder / name)
+        changed = change(values)
+        np.save(folder / name, values if changed is None else changed)
+
+    return damage
+
+
+def at(place: int, value: float) -> Callable[[np.ndarray], None]:
+    def change(values: np.ndarray) -> None:
+        values.reshape(-1)[place] = value
+
+    return change
+
+
+def pickled(folder: Path) -> None:
+    """An array that runs code when it is unpickled: this one would leave a file."""
+
+    class Bomb:
+        def __reduce__(self) -> tuple[object, ...]:
+            return Path.touch, (folder.parent / "executed",)
+
+    values = np.empty(1, dtype=object)
+    values[0] = Bomb()
+    np.save(folder / "pmi.npy", values, allow_pickle=True)
+
+
+def plainly_pickled(folder: Path) -> None:
+    (folder / "counts.npy").write_bytes(pickle.dumps(np.arange(3)))
+
+
+def structure(**changes: object) -> Change:
+    def damage(folder: Path) -> None:
+        given = json.loads((folder / "structure.json").read_text())
+        given["word"] |= changes
+        (folder / "structure.json").write_text(json.dumps(given))
+
+    return damage
+
+
+def linked(folder: Path) -> None:
+    (folder / "NOTICE.md").unlink()
+    (folder / "NOTICE.md").symlink_to("/etc/hostname")
+
+
+def test_a_sound_model_passes(packaged: PackagedModel) -> None:
+    assert verify_folder(packaged.folder) == packaged.card
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda folder: (folder / "pmi.npy").unlink(), "pmi.npy: missing"),
+        (lambda folder: (folder / "run.py").write_text("x"), "run.py: no file of a model"),
+        (lambda folder: (folder / "model.json").unlink(), "model.json: missing"),
+        (linked, "NOTICE.md: a link or a device"),
+        (words(lambda all_: [*all_[:-1], all_[0]]), "a token that was there before"),
+        (words(lambda all_: [all_[0].upper() + "X", *all_[1:]]), "words.txt, line 1: not a token"),
+        (words(lambda all_: ["two words", *all_[1:]]), "words.txt, line 1: not a token"),
+        (words(lambda all_: ["", *all_[1:]]), "words.txt, line 1: not a token"),
+        (words(lambda all_: ["a_b_c_d", *all_[1:]]), "4 words; a collocation has 3 at most"),
+        (words(lambda all_: ["a_b", *all_[1:]]), "tokens of 1, 2 and 3 words"),
+        (words(lambda all_: all_[1:]), "words.txt: .* tokens; model.json says"),
+        (lambda folder: (folder / "words.txt").write_bytes(b"\xff\n"), "not UTF-8 at byte 0"),
+        (array("counts.npy", at(-1, 10**6)), "is larger than the one before"),
+        (array("counts.npy", at(-1, 0)), "a count of 0"),
+        (array("counts.npy", lambda values: values.astype(np.int32)), "counts.npy: int32"),
+        (array("pmi.npy", at(5, np.nan)), "number 6 is not finite"),
+        (array("pmi.npy", lambda values: values + 1), "a single word has a PMI"),
+        (array("scales.npy", at(3, np.inf)), "finite and greater than 0"),
+        (array("scales.npy", at(3, 0)), "finite and greater than 0"),
+        (array("scales.npy", at(3, 1e30)), "is the largest"),
+        (array("vectors.npy", lambda values: values[:, 1:]), "vectors.npy: int8 of shape"),
+        (array("vectors.npy", lambda values: np.asfortranarray(values).astype(np.float16)), "vectors.npy: .*bytes"),
+        (array("orders/all.npy", at(0, 1)), "order 1 is not a permutation|order 1"),
+        (array("orders/word.npy", lambda values: values[:1]), "orders/word.npy"),
+        (structure(segmentation="gst"), "not the measurement of a segmentation"),
+        (structure(strategies={}), "not all of the strategies"),
+        (structure(texts="many"), "not measurements"),
+        (lambda folder: (folder / "structure.json").write_text("[" * 10**5), "not measurements"),
+        (pickled, "pmi.npy: not an array of plain numbers"),
+        (plainly_pickled, "counts.npy: not an array of plain numbers"),
+        (lambda folder: (folder / "NOTICE.md").write_bytes(bytes(2**23)), "NOTICE.md: 8,388,608 bytes"),
+    ],
+)  # fmt: skip
+def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None:
+    """Each with hashes that fit, as who makes a model can write them; and each without, as damage on the way is."""
+    damage(folder)
+    if (folder / "model.json").exists():
+        with pytest.raises(UnsoundModel, match=r"sha256 differs|missing|no file of a model|a link|bytes"):
+            verify_folder(folder)
+        sign(folder)
+    with pytest.raises(UnsoundModel, match=says) as error:
+        verify_folder(folder)
+    assert "\n" not in str(error.value)
+    assert not (folder.parent / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"license": " "}, "license: empty"),
+        ({"license": 3}, "license"),
+        ({"name": "../etc"}, "name: string should match"),
+        ({"name": "own"}, "own means something else"),
+        ({"format": 2}, "format 2; this version of Lexveil reads format 1"),
+        ({"surprise": 1}, "surprise: extra inputs"),
+        ({"n_tokens": 10**12}, "between 2 and"),
+        ({"dimensions": 10**9}, "between 2 and 4096"),
+        ({"n_words": 1}, "do not add up"),
+        ({"average_words": -1}, "average_words"),
+        ({"files": {"/etc/passwd": "0" * 64}}, "no sha256|no file of a model"),
+    ],
+)
+def test_a_card_that_is_none(folder: Path, fields: dict[str, object], says: str) -> None:
+    sign(folder, **fields)
+    with pytest.raises(UnsoundModel, match=says):
+        verify_folder(folder)
+
+
+def entry(name: str, mode: int = stat.S_IFREG | 0o644) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = mode << 16
+    return info
+
+
+@pytest.mark.parametrize(
+    ("extra", "content", "says"),
+    [
+        (entry("../outside"), b"x", r"\.\./outside: no file of a model"),
+        (entry("/tmp/outside"), b"x", "/tmp/outside: no file of a model"),
+        (entry("orders/link", stat.S_IFLNK | 0o777), b"/etc/passwd", "orders/link: a link or a folder"),
+        (entry("NOTICE.md"), b"again", "NOTICE.md: there twice"),
+        (entry("more.py"), b"print()", "more.py: no file of a model"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, says: str) -> None:
+    archive, target = folder.parent / "a.zip", folder.parent / "target"
+    write_archive(folder, PackagedModel(folder).card, archive)
+    target.mkdir()
+    with zipfile.ZipFile(archive, "a") as opened:
+        opened.writestr(extra, content)
+    with pytest.raises(UnsoundModel, match=says):
+        unpack(archive, target)
+    assert not any(target.iterdir())
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
+    """64 MB of zeros in 64 kB; then the same with a directory that denies it."""
+    archive, target = folder.parent / "bomb.zip", folder.parent / "target"
+    target.mkdir()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            name = file.relative_to(folder).as_posix()
+            opened.writestr(name, bytes(2**26) if name == "vectors.npy" else file.read_bytes())
+    assert archive.stat().st_size < 2**22
+    with pytest.raises(UnsoundModel, match=r"vectors.npy: 67,108,864 bytes"):
+        unpack(archive, target)
+    assert not any(target.iterdir())
+    lying = archive.read_bytes().replace(struct.pack("<I", 2**26), struct.pack("<I", 1000))
+    archive.write_bytes(lying)
+    with pytest.raises(UnsoundModel, match="damaged archive"):
+        unpack(archive, target)
+    assert sum(path.stat().st_size for path in target.rglob("*")) < 2**22
+
+
+@pytest.mark.parametrize("cut", [10, 1000, -1])
+def test_a_truncated_archive(folder: Path, cut: int) -> None:
+    archive, target = folder.parent / "a.zip", folder.parent / "target"
+    write_archive(folder, PackagedModel(folder).card, archive)
+    archive.write_bytes(archive.read_bytes()[:cut])
+    target.mkdir()
+    with pytest.raises(UnsoundModel, match="damaged archive"):
+        unpack(archive, target)
+
+
+def test_out_and_in_again(outside: Path, packaged: PackagedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    """export, remove, add: the same model; twice the same bytes; add takes the unpacked folder, too."""
+    assert call("model", "export", "toy") == 0
+    archive = outside / "toy-1.0.lexveil.zip"
+    assert call("model", "export", "toy") == 2
+    assert call("model", "export", "toy", "-o", "again.zip") == 0
+    assert archive.read_bytes() == (outside / "again.zip").read_bytes()
+    assert call("model", "verify", archive) == 0
+    assert call("model", "remove", "toy") == 0
+    with pytest.raises(RequestError):
+        find("toy")
+    capsys.readouterr()
+    assert call("model", "add", archive, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["model"] == f"toy@{packaged.hash[:12]}" and not said["replaced"]
+    assert find("toy").hash == packaged.hash
+    assert call("model", "add", archive) == 2
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(outside / "unpacked")
+    assert call("model", "add", outside / "unpacked", "--force") == 0
+    assert find("toy").hash == packaged.hash
+    assert call("model", "verify", "toy") == call("model", "list") == call("model", "show", "toy") == 0
+    assert [path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name] in (
+        [],
+        ["incoming-model.lock"],
+    )
+
+
+def test_an_unsound_model_is_not_added(outside: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("model", "remove", "toy") == 0
+    array("pmi.npy", at(5, np.inf))(folder)
+    sign(folder)
+    capsys.readouterr()
+    assert call("model", "verify", folder) == 1
+    assert call("model", "add", folder) == 2
+    assert capsys.readouterr().err.count("pmi.npy: number 6 is not finite\n") == 2
+    assert call("model", "verify", outside / "absent") == call("model", "verify", "absent") == 2
+    with pytest.raises(RequestError):
+        find("toy")
+
+
+def vectors_of(packaged: PackagedModel, n: int) -> tuple[list[str], np.ndarray]:
+    """The n most frequent words of the toy, with vectors of our own."""
+    tokens = [token for token in packaged.tokens if "_" not in token][:n]
+    return tokens, np.random.default_rng(3).standard_normal((n, 8)).astype(np.float32)
+
+
+ADD = ("--license", "CC0-1.0", "--language", "en", "--collocations", "toy", "--name", "glove")
+
+
+def test_plain_vectors_become_a_whole_model(
+    packaged: PackagedModel, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words as in the file, collocations of the toy with composed vectors, its PMI and counts; sound, and sayable."""
+    monkeypatch.setattr(imported_models, "articles", lambda: articles()[:40])
+    tokens, vectors = vectors_of(packaged, 600)
+    text = "".join(
+        f"{word} {' '.join(map(str, vector))}\n" for word, vector in zip(tokens, vectors.tolist(), strict=True)
+    )
+    (outside / "glove.txt").write_text(text, encoding="utf-8")
+    assert call("model", "add", "glove.txt", *ADD) == 0
+    made = find("glove")
+    verify_folder(made.folder)
+    rows = {word: row for row, word in enumerate(tokens)}
+    expected = [token for token in packaged.tokens if "_" in token and all(word in rows for word in token.split("_"))]
+    assert len(expected) > 5
+    assert sorted(made.tokens) == sorted([*tokens, *expected])
+    space, number = made.space("mst"), {token: row for row, token in enumerate(made.tokens)}
+    # 8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the row.
+    for token, vector in zip(expected, composed(expected, rows, vectors), strict=True):
+        assert np.abs(space.vectors[number[token]] - vector).max() <= 0.5001 * np.abs(vector).max() / 127
+    toy = {token: row for row, token in enumerate(packaged.tokens)}
+    counts = packaged.space("mst").counts
+    for token in expected:
+        assert made.pmi[number[token]] == packaged.pmi[toy[token]]
+        assert space.counts[number[token]] == counts[toy[token]]
+    assert made.structure("gst") is not None and "Lee corpus" in str(made.structure("gst"))
+    assert made.card.license == "CC0-1.0" and made.card.average_words == packaged.card.average_words
+    assert call("model", "add", "glove.txt", *ADD) == 2
+    assert find("glove").hash == made.hash
+
+
+def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outside: Path) -> None:
+    tokens, vectors = vectors_of(packaged, 30)
+    table = pa.table({"word": tokens, "vector": vectors.tolist(), "count": list(range(30, 0, -1))})
+    pq.write_table(table, outside / "v.parquet")
+    assert (
+        call("model", "add", "v.parquet", *ADD[:2], "--language", "de", "--name", "wort", "--collocations", "none") == 0
+    )
+    made = find("wort")
+    assert made.structure("word") is None and any("not measured" in fault for fault in made.card.known_faults)
+    assert made.tokens == tokens and made.space("word").counts.tolist() == list(range(30, 0, -1))
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "--name, --license, --language: needed"),
+        ((*ADD[:6], "--name", "Own"), "no name for a model"),
+        ((*ADD[:6], "--name", "own"), "no name for a model"),
+        ((*ADD, "--version", "one"), "not a version"),
+        ((*ADD, "--collocations", "absent"), "absent"),
+        (ADD, "v.txt, line 2: 1 numbers"),
+    ],
+)
+def test_what_must_be_said(arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("v.txt").write_text("a 1 2\nb 1\n")
+    assert call("model", "add", "v.txt", *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and says in error
+
+
+def test_parquet_with_faults(tmp_path: Path) -> None:
+    def write(columns: dict[str, object]) -> Path:
+        pq.write_table(pa.table(columns), tmp_path / "v.parquet")
+        return tmp_path / "v.parquet"
+
+    good = read_model(write({"word": ["a", "B", "c d"], "vector": [[1.0, 2.0]] * 3, "count": [3, 2, 1]}))
+    assert (list(good.space.tokens), good.space.counts.tolist(), good.form) == (["a", "b"], [3, 2], "parquet")
+    for columns, says in (
+        ({"word": ["a"]}, "without the columns"),
+        ({"word": ["a", None], "vector": [[1.0, 2.0]] * 2}, "row 2: a word, a number or a count is missing"),
+        ({"word": ["a", "b"], "vector": [[1.0, 2.0], [1.0]]}, "row 2: 1 numbers"),
+        ({"word": ["a", "b"], "vector": [[1.0, 2.0], [1.0, float("nan")]]}, "row 2: a number is not finite"),
+        ({"word": ["a"], "vector": [[1.0, 2.0]], "count": [-1]}, "row 1"),
+        ({"word": ["a"], "vector": [[1.0, 2.0]], "count": ["x"]}, "whole numbers"),
+    ):
+        with pytest.raises(RequestError, match=says):
+            read_model(write(columns))  # type: ignore[arg-type]
+
+
+def test_counts_by_rank() -> None:
+    """Beyond the third, Zipf's law from there: 4·3/4, 4·3/5, 4·3/6."""
+    assert counts_by_rank(6, np.array([90, 5, 4])).tolist() == [90, 5, 4, 3, 2, 2]
+    assert counts_by_rank(2, np.array([90, 5, 4])).tolist() == [90, 5]
+    assert counts_by_rank(4, np.empty(0, dtype=np.int64)).tolist() == [4, 2, 1, 1]
