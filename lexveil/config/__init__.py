@@ -29,6 +29,7 @@ from lexveil.config.privacy import (
     MechanismName,
     MechanismParams,
     PolicyParams,
+    ReportParams,
     StrategyName,
     every_mechanism,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "Params",
     "PolicyParams",
     "ReleaseParams",
+    "ReportParams",
     "SampleParams",
     "StrategyName",
     "WordOrderParams",
@@ -84,6 +86,7 @@ class Params(Section):
     deniability: DeniabilityParams = Field(default_factory=DeniabilityParams)
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
     checks: CheckParams = Field(default_factory=CheckParams)
+    report: ReportParams = Field(default_factory=ReportParams)
 
     @model_validator(mode="after")
     def _stored(self) -> Self:
@@ -96,7 +99,7 @@ class Params(Section):
 
 
 # A file without one of the other sections has most likely been truncated, so it does not run with their defaults.
-MAY_BE_ABSENT = ("operation", "release")
+MAY_BE_ABSENT = ("operation", "release", "report")
 
 
 def load_params(path: Path = paths.PARAMS) -> Params:

@@ -155,3 +155,15 @@ class CheckParams(Section):
     min_coverage: float = Field(
         0.5, ge=0, le=1, description="smallest share of a document set's words that the vocabulary must know"
     )
+
+
+class ReportParams(Section):
+    """What the report shows beside figures."""
+
+    samples: int | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="texts shown with what every run makes of them; source text, so a number is a choice to show it. "
+        "null: 3 of the embedded documents, none of yours",
+    )

@@ -183,6 +183,7 @@ def use(
             "of files sample.max_documents of params.yaml is taken"
         )
     plans = _plans(addresses, wanted, text_column, root)
+    n_samples = load_params(root / paths.PARAMS).report.samples if (root / paths.PARAMS).exists() else None
     notes: list[str] = []
     base = None if model is None else named(model)
     if base is not None and set_base(root, base):
@@ -212,6 +213,11 @@ def use(
     if plans:
         forget(root)
     notes += _notes(sets or {}, written)
+    if sets and n_samples:
+        notes.append(
+            f"report.samples of params.yaml is {n_samples}: the report will show that many of these texts as they are; "
+            "null shows none of them"
+        )
     return DataReport(written.get("", written) if sources else None, sets, notes)
 
 

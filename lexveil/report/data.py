@@ -25,6 +25,7 @@ from lexveil.report.records import (
     budget_mean,
     require_same_words,
 )
+from lexveil.report.samples import Sample, load_samples
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import read_json, require
 
@@ -98,6 +99,11 @@ class ReportData:
             ),
             read(CLEAN, "baseline", None),
         ]
+
+    @cached_property
+    def samples(self) -> list[Sample]:
+        """The texts to show, and what every run made of them."""
+        return load_samples(self.params, self.keys)
 
     @cached_property
     def deniability(self) -> list[MechanismDeniability]:

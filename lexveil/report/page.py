@@ -39,6 +39,7 @@ def render(report: ReportData, sections: Sequence[Section]) -> str:
         "n_runs": len(report.runs) - 1,
         "n_texts": report.runs[-1].metrics["n_texts"],
         "datasets": sorted(report.coverage),
+        "n_samples": len(report.samples),
     }
     return environment.get_template(FRAME).render(view, sections=bodies, **own).rstrip() + "\n"
 

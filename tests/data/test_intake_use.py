@@ -146,6 +146,16 @@ def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> N
     assert (root / "calls").read_text().count('["add", "--quiet", "data"]') == 2
 
 
+@pytest.mark.parametrize("samples", ["null", "0", "4"])
+def test_it_says_how_many_of_new_texts_the_report_will_show(root: Path, tmp_path: Path, samples: str) -> None:
+    """Only a number in params.yaml shows any, and it was perhaps written for other documents."""
+    (root / "params.yaml").write_text(
+        (Path(__file__).parents[2] / "params.yaml").read_text().replace("samples: null", f"samples: {samples}")
+    )
+    summary = data_store.use(None, [write(tmp_path / "a.jsonl", ROWS)], "text", root)
+    assert any("report.samples of params.yaml is 4" in note for note in summary.notes) == (samples == "4")
+
+
 def lines(*objects: Any) -> bytes:
     return b"".join(json.dumps(value).encode() + b"\n" for value in objects)
 

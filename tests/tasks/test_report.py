@@ -100,7 +100,8 @@ def put_run(mechanism: str, strategy: str, epsilon: float, *, unchanged: float |
     folder = f"private/{mechanism}/{strategy}/{epsilon}"
     put(f"{folder}/metrics.json", metrics)
     put(f"{folder}/record.json", record)
-    put_table(f"{folder}/documents.parquet", {"doc_id": ["a"], "text": [SECRET]})
+    documents = {"dataset": ["alpha"], "doc_id": ["a"], "text": [SECRET], "text_b": pa.array([None], pa.string())}
+    put_table(f"{folder}/documents.parquet", documents)
 
 
 def put_plan(strategy: str, epsilon: float) -> None:
@@ -326,6 +327,7 @@ def test_sections_stand_in_the_order_a_reader_needs(page):
         "What this is, and what it promises",
         "What to read first",
         "Results per run",
+        "Samples: what becomes of a text",
         "Utility and attacks",
         "Plausible deniability",
         "Data sets and budgets",

@@ -16,12 +16,14 @@ from lexveil.report.sections import (
     neighbours,
     reproduce,
     results,
+    samples,
 )
 
 SECTIONS: tuple[Section, ...] = (
     guarantee.SECTION,
     glance.SECTION,
     results.SECTION,
+    samples.SECTION,
     evaluation.SECTION,
     deniability.SECTION,
     budgets.SECTION,

@@ -1,0 +1,115 @@
+"""Texts of the documents, and what every run of the grid made of them.
+
+This is source text. It is shown of the embedded documents, which are public, and of others only where
+``report.samples`` of params.yaml is a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.config import CLEAN, Params
+from lexveil.errors import CheckFailed
+from lexveil.privatization.token_changes import TextChanges, changes_of
+from lexveil.report.evaluation_values import Key
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.tables import require
+from lexveil.text.encode import Encoded, Lexicon, encode
+
+N_EMBEDDED = 3  # texts shown of the embedded documents, where params.yaml says nothing
+
+# sql/report/document_hashes.sql of the embedded documents. A set that differs from them in one character is not public.
+EMBEDDED = {
+    "pang_lee": "3f9bea3c6427d8dcb78bf3b0c09681b31daae81a41c1c3f1f3510e5becfc5d43",
+    "reviews": "b3ba9a9afbfd0b4eb881c20788c5b85d1d64ab4d80e12da847a789d40ee09917",
+}
+
+NUMBERS = {label: number for number, label in enumerate(Action.labels())}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sample:
+    """A text and what became of it.
+
+    Attributes:
+        is_embedded: whether it is one of the embedded documents, which are public.
+        runs: by mechanism, strategy and epsilon.
+    """
+
+    dataset: str
+    source: str
+    is_embedded: bool
+    runs: Mapping[Key, TextChanges]
+
+
+class Logged(NamedTuple):
+    """One text of a run, a row of sql/report/sample_tokens.sql: its output, action and output row of each token."""
+
+    number: int
+    output: str
+    actions: list[str] | None
+    word_ids: list[int] | None
+
+
+def load_samples(params: Params, keys: Sequence[Key]) -> list[Sample]:
+    """The texts that ``params`` asks for, the same for all runs.
+
+    Args:
+        keys: of the runs.
+
+    Raises:
+        MissingArtifact: if a run is not there.
+        CheckFailed: if the token log of a run is not of its texts.
+    """
+    n = params.report.samples
+    if n == 0:
+        return []
+    with duckdb_session.session(params.machine) as con:
+        duckdb_session.view(con, "documents", require(paths.private(*CLEAN) / "documents.parquet", "baseline"))
+        hashes = dict(duckdb_session.run(con, "report/document_hashes").fetchall())
+        embedded = [dataset for dataset, found in hashes.items() if EMBEDDED.get(dataset) == found]
+        shown, n = (embedded, N_EMBEDDED) if n is None else (list(hashes), n)
+        duckdb_session.create(con, "samples", "report/samples", datasets=shown, n=n, seed=params.seed)
+        chosen = con.execute("select dataset, source from samples order by number").fetchall()
+        logs: dict[Key, list[Logged]] = {}
+        for key in keys if chosen else ():
+            for name in ("documents", "tokens"):
+                file = require(paths.private(*key) / f"{name}.parquet", f"privatize@{_name(key)}")
+                duckdb_session.view(con, name, file)
+            logs[key] = [Logged(*row) for row in duckdb_session.run(con, "report/sample_tokens").fetchall()]
+    texts = [source for _, source in chosen]
+    lexicons = {name: load_lexicon(name) for name in sorted({SEGMENTATION_OF[strategy] for _, strategy, _ in logs})}
+    cut = {name: (encode(texts, lexicon), lexicon) for name, lexicon in lexicons.items()}
+    changes = {key: _changes(key, texts, *cut[SEGMENTATION_OF[key[1]]], log) for key, log in logs.items()}
+    return [
+        Sample(dataset, source, dataset in embedded, {key: of_texts[number] for key, of_texts in changes.items()})
+        for number, (dataset, source) in enumerate(chosen)
+    ]
+
+
+def _changes(
+    key: Key, texts: Sequence[str], encoded: Encoded, lexicon: Lexicon, log: Sequence[Logged]
+) -> list[TextChanges]:
+    """What one run made of some texts; ``encoded`` are their tokens, cut as the run cut them."""
+    actions = np.array([NUMBERS[action] for text in log for action in text.actions or ()], dtype=np.int8)
+    rows = np.array([row for text in log for row in text.word_ids or ()], dtype=np.int64)
+    try:
+        if [len(text.actions or ()) for text in log] != np.diff(encoded.offsets()).tolist():
+            raise ValueError("another number of tokens")
+        return changes_of(encoded, texts, [text.output for text in log], actions, rows, lexicon)
+    except ValueError:
+        raise CheckFailed(
+            f"{paths.private(*key)}: the token log is not of the texts beside it; run "
+            f"`dvc repro --force privatize@{_name(key)}`"
+        ) from None
+
+
+def _name(key: Key) -> str:
+    return "-".join(map(str, key))

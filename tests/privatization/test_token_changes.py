@@ -1,0 +1,88 @@
+"""What became of each token: by hand, and against the engine for every strategy and layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lexveil.accounting.budgets import Action
+from lexveil.privatization.model import Model
+from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.privatization.token_changes import Fate, Part, changes_of, fates_of, output_spans
+from lexveil.text.encode import Lexicon, encode
+
+TEXTS = [
+    'The Prime Minister said: "Zorblax, 2-3 of THEM"   ...\n\nfire services in New South Wales.',
+    "",
+    "   ",
+    "¿Qué? _under_ ß ĐÉ… (a) b\u200dc @user www.example.org/x?y=1",
+]
+KEPT, PERTURBED, DROPPED, SAMPLED = Action.KEPT, Action.PERTURBED, Action.DROPPED, Action.SAMPLED
+
+
+def test_by_hand() -> None:
+    """Six tokens, one of each fate but two replaced; the first became two words."""
+    lexicon = Lexicon.build("word", ["labor_party", "rose", "fell", "here"], None)
+    text = "Shares ROSE here, Zorblax fell  "
+    encoded = encode([text], lexicon)
+    action = np.array([PERTURBED, PERTURBED, DROPPED, KEPT, SAMPLED, PERTURBED], dtype=np.int8)
+    rows = np.array([0, 2, -1, -1, 3, 2])
+    (changes,) = changes_of(encoded, [text], ["labor party fell, here fell"], action, rows, lexicon)
+    assert changes.output_parts() == [
+        Part("labor party", Fate.REPLACED, 0),
+        Part(" ", None, -1),
+        Part("fell", Fate.REPLACED, 1),
+        Part(",", Fate.KEPT, 3),
+        Part(" ", None, -1),
+        Part("here", Fate.RANDOM, 4),
+        Part(" ", None, -1),
+        Part("fell", Fate.UNCHANGED, 5),
+    ]
+    assert changes.source_parts()[2:5] == [
+        Part("ROSE", Fate.REPLACED, 1),
+        Part(" ", None, -1),
+        Part("here", Fate.DROPPED, 2),
+    ]
+    assert changes.counts() == {"replaced": 2, "random": 1, "unchanged": 1, "kept": 1, "dropped": 1}
+    assert "".join(part.text for part in changes.source_parts(2)) == "Shares ROSE"
+    assert "".join(part.text for part in changes.output_parts(3)) == "labor party fell"
+    assert changes.source_of(4) == "Zorblax"
+
+
+def test_a_random_word_is_random_even_if_it_is_the_same() -> None:
+    rows = np.array([1, 1])
+    assert fates_of(np.array([SAMPLED, PERTURBED], dtype=np.int8), rows, rows) == [Fate.RANDOM, Fate.UNCHANGED]
+
+
+@pytest.mark.parametrize("wrong", ["labor senate", "labor party fell more", "party fell", ""])
+def test_another_output_is_found_out(wrong: str) -> None:
+    with pytest.raises(ValueError, match="character"):
+        output_spans(wrong, ["labor party", None, "fell"])
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S3", "S4"])
+@pytest.mark.parametrize("keep_layout", [False, True])
+def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool) -> None:
+    """Parts join to both texts, every token is marked once, and each fate is the engine's action."""
+    model = Model.load()
+    how = RewriteOptions(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
+    settings = make_settings(how, model.params)
+    lexicon = model.lexicon(strategy)
+    prepared = model.mechanism("madlib", strategy, settings.policy)
+    rewriter = Rewriter(
+        lexicon, prepared.vocabulary, prepared.mechanism, settings.policy, ("t",), 1, keep_layout=keep_layout
+    )
+    done = rewriter(TextBatch(TEXTS, np.full(len(TEXTS), 30.0), [(str(i),) for i in range(len(TEXTS))]))
+    found = changes_of(done.encoded, TEXTS, done.texts, done.action, done.rows, lexicon)
+    assert [changes.source for changes in found] == TEXTS
+    for changes in found:
+        assert "".join(part.text for part in changes.source_parts()) == changes.source
+        assert "".join(part.text for part in changes.output_parts()) == changes.output
+        marked = [part.token for part in changes.output_parts() if part.fate is not None]
+        assert marked == [token for token, fate in enumerate(changes.fates) if fate != Fate.DROPPED]
+    fates = [fate for changes in found for fate in changes.fates]
+    assert {fate for fate, action in zip(fates, done.action, strict=True) if action == KEPT} == {Fate.KEPT}
+    assert {"random", "kept", "replaced"} <= set(fates)

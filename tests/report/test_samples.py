@@ -1,0 +1,195 @@
+"""Texts in the report: which are shown, that none is without being asked for, and that their marks are true."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil.config import ReportParams, load_params
+from lexveil.data.default import write_default_documents
+from lexveil.data.documents import SetWriter, document
+from lexveil.errors import CheckFailed
+from lexveil.report.data import ReportData
+from lexveil.report.page import render
+from lexveil.report.samples import EMBEDDED, Sample, load_samples
+from lexveil.report.sections import samples as section
+from lexveil.runtime import duckdb_session
+from tests.conftest import run_stage
+
+pytestmark = pytest.mark.slow
+
+RUNS = [("madlib", "S1", 1.0), ("madlib", "S3", 20.0)]
+CANARY = "zanzibarix"
+
+
+def privatize() -> None:
+    for run in (("none", "none", 0.0), *RUNS):
+        run_stage("privatize", *map(str, run))
+
+
+@pytest.fixture(scope="module")
+def _rewritten(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("samples") / "project"
+    shutil.copytree(_built, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        privatize()
+    return root
+
+
+@pytest.fixture
+def rewritten(_rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The embedded documents, rewritten by two runs; only for reading."""
+    monkeypatch.chdir(_rewritten)
+    return _rewritten
+
+
+@pytest.fixture
+def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same project with documents of a user: three texts, two of a pair, and one without a token."""
+    root = tmp_path / "project"
+    shutil.copytree(_rewritten, root)
+    monkeypatch.chdir(root)
+    shutil.rmtree("data/documents")
+    Path("data/documents").mkdir()
+    with SetWriter(Path("data/documents/reviews.parquet")) as out:
+        out.write(
+            document("a", "all", f"The government said {CANARY} <b>one</b>.", text_b=f"Fire services {CANARY} two")
+        )
+        out.write(document("b", "all", f"New South Wales {CANARY}"))
+        out.write(document("c", "all", "\u00a0"))
+    for strategy in ("S1", "S3"):
+        run_stage("plan_budgets", strategy)
+    privatize()
+    return root
+
+
+def samples(number: int | None = None) -> list[Sample]:
+    params = load_params()
+    return load_samples(params.model_copy(update={"report": ReportParams(samples=number)}), RUNS)
+
+
+def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
+    params = load_params()
+    grid = params.grid.model_copy(update={"mechanisms": ["madlib"], "strategies": ["S1", "S3"], "epsilons": [1.0]})
+    report = ReportData(params.model_copy(update={"report": ReportParams(samples=number), "grid": grid}))
+    monkeypatch.setattr(ReportData, "keys", RUNS)
+    monkeypatch.setattr(ReportData, "plans", [])
+    monkeypatch.setattr(ReportData, "coverage", {"reviews": {}})
+    return render(report, [section.SECTION])
+
+
+def test_the_embedded_documents_are_known_by_their_texts(tmp_path: Path) -> None:
+    write_default_documents(tmp_path / "documents")
+    with duckdb_session.session() as con:
+        files = sorted((tmp_path / "documents").glob("*.parquet"))
+        sets = " union all ".join(f"select '{file.stem}' as dataset, * from '{file}'" for file in files)
+        con.execute(f"create temp view documents as {sets}")
+        assert dict(duckdb_session.run(con, "report/document_hashes").fetchall()) == EMBEDDED
+
+
+def test_three_of_the_embedded_texts_in_turn_of_the_sets(rewritten: Path) -> None:
+    shown = samples()
+    assert [sample.dataset for sample in shown] == ["pang_lee", "reviews", "pang_lee"]
+    assert all(sample.is_embedded and list(sample.runs) == RUNS for sample in shown)
+    assert [sample.source for sample in samples(2)] == [sample.source for sample in shown[:2]]
+    assert samples(0) == []
+    for key in RUNS:
+        outputs = pq.read_table(f"artifacts/private/{'/'.join(map(str, key))}/documents.parquet")
+        assert {sample.runs[key].output for sample in shown} <= set(outputs["text"].to_pylist())
+    assert all(sample.runs[key].source == sample.source for sample in shown for key in RUNS)
+
+
+def test_another_seed_shows_others(rewritten: Path) -> None:
+    params = load_params()
+    others = load_samples(params.model_copy(update={"seed": params.seed + 1}), RUNS)
+    assert [sample.source for sample in others] != [sample.source for sample in samples()]
+
+
+def test_a_users_texts_are_shown_only_by_a_number(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the data set has the name of an embedded one."""
+    silent = page(None, monkeypatch)
+    assert samples() == [] and CANARY not in silent
+    assert "No text is shown" in silent and "No text of the documents is on this page." in silent
+    asked = page(5, monkeypatch)
+    assert "This page holds 3 of your own texts, as they are" in asked
+    assert f"{CANARY} &lt;b&gt;one" in asked and "<b>one" not in asked
+    assert "3 texts are on this page" in asked
+    assert sorted(sample.source for sample in samples(100)) == sorted(
+        [f"Fire services {CANARY} two", f"New South Wales {CANARY}", f"The government said {CANARY} <b>one</b>."]
+    )
+
+
+def test_one_other_character_makes_an_embedded_set_private(own: Path, tmp_path: Path) -> None:
+    write_default_documents(tmp_path / "documents")
+    clean = Path("artifacts/private/none/none/0.0/documents.parquet")
+    for changed in (False, True):
+        rows = pq.read_table(tmp_path / "documents/pang_lee.parquet").to_pylist()
+        rows[17]["text"] += " " * changed
+        pq.write_table(pa.Table.from_pylist([{"dataset": "pang_lee", **row} for row in rows]), clean)
+        assert len(load_samples(load_params(), [])) == (0 if changed else 3)
+
+
+def test_the_token_log_of_another_text_is_found_out(own: Path) -> None:
+    file = Path("artifacts/private/madlib/S3/20.0/documents.parquet")
+    table = pq.read_table(file)
+    place = table.schema.get_field_index("text")
+    pq.write_table(table.set_column(place, "text", pa.array(["Rain."] * table.num_rows)), file)
+    with pytest.raises(CheckFailed, match=r"dvc repro --force privatize@madlib-S3-20.0") as found:
+        samples(5)
+    assert CANARY not in str(found.value)
+
+
+class Cells(HTMLParser):
+    """Of each cell of a text: what is read, without the counts, what is marked as what, and the counts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.cells: list[tuple[str, list[str], str]] = []
+        self.inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside.append(tag)
+        if tag == "td":
+            self.cells.append(("", [], ""))
+        elif tag in ("mark", "span") and "td" in self.inside:
+            self.cells[-1][1].append(dict(attrs)["class"] or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "td" in self.inside:
+            text, marks, counts = self.cells[-1]
+            is_count = "small" in self.inside
+            self.cells[-1] = (text + data * (not is_count), marks, counts + data * is_count)
+
+
+def test_the_marks_are_those_of_the_token_log(rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells: Iterator[tuple[str, list[str], str]] = iter(Cells(page(None, monkeypatch)).cells)
+    for sample in samples():
+        for key in RUNS:
+            text, marks, said = next(cells)
+            changes = sample.runs[key]
+            assert text.strip() == changes.output
+            counts = changes.counts()
+            assert said == ", ".join(f"{n} {fate}" for fate, n in counts.items())
+            assert {mark: marks.count(mark) for mark in marks} == {
+                fate: n for fate, n in counts.items() if fate != "unchanged"
+            }
+    assert next(cells, None) is None
+
+
+def test_of_a_long_text_the_start_is_shown(rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(section, "LONGEST", 4)
+    shown, first = page(None, monkeypatch), samples()[0]
+    n = len(first.runs[RUNS[0]].fates)
+    assert first.source not in shown and f"… and {n - 4} more tokens" in shown
