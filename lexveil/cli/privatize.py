@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import Json, Stream, option
+from lexveil.cli.options import Json, Stream, option, reads, whole
 from lexveil.cli.output import in_project, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
+from lexveil.errors import RequestError
 
 
 def privatize(
@@ -18,13 +19,22 @@ def privatize(
     mechanism: Mechanism,
     strategy: StrategyOption,
     output: Annotated[
-        Stream,
+        Stream | None,
         option(
             "file or folder to write, in the form of IN; - is standard output, without record and token log",
             "OUT",
             alias="-o",
         ),
-    ],
+    ] = None,
+    preview: Annotated[
+        int | None,
+        option(
+            "in place of -o: show the first N rows on the terminal, source beside what comes out, as an experiment; "
+            "nothing is written or charged",
+            "N",
+            converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")),
+        ),
+    ] = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
     on_exhausted: Annotated[
         Literal["withhold", "refuse"] | None,
@@ -53,8 +63,13 @@ def privatize(
       lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
           --subject-column customer --mechanism tem --strategy S3 --document-budget 200
       lexveil privatize archive/ -o private/ --mechanism tem --strategy S3 --epsilon 10 --workers 8
+      lexveil privatize letters.jsonl --preview 5 --mechanism madlib --strategy S3 --epsilon 10
       cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl
     """
+    if preview is not None:
+        return _preview(source, preview, output, json, how, mechanism=mechanism, strategy=strategy)
+    if output is None:
+        raise RequestError("the following arguments are required: --output, or --preview to only look")
     in_file, out_file = (path if path == "-" else Path(path).absolute() for path in (source, output))
     in_project()
     from lexveil.accounting.statement import statement
@@ -81,4 +96,30 @@ def privatize(
         print(f"record: {output}.record.json", file=stream)
         if done.operator is not None:
             print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
+    return 0
+
+
+def _preview(
+    source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, *, mechanism: str, strategy: str
+) -> int:
+    """Show the first rows, source beside output."""
+    if output is not None:
+        raise RequestError("--preview writes nothing; leave -o out, or --preview")
+    if how.mode == "release":
+        raise RequestError("--preview draws an experiment, which no ledger is charged for; leave --mode release out")
+    if not json and not sys.stdout.isatty():
+        raise RequestError(
+            "--preview shows source text, on a terminal only; with --json it goes to a file or another program"
+        )
+    in_file = source if source == "-" else Path(source).absolute()
+    in_project()
+    from lexveil.privatization.preview import preview
+
+    found = preview(in_file, n_rows, mechanism=mechanism, strategy=strategy, **how.keywords())
+    if json:
+        show(found.result().to_dict(), True)
+        return 0
+    from lexveil.cli.preview import show_preview
+
+    show_preview(found)
     return 0

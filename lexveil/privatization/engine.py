@@ -125,7 +125,7 @@ class ChunkRewriter:
     def __call__(self, batch: Batch) -> RewrittenChunk:
         """Rewrite the texts of a batch."""
         flat, tally = FlatTexts.of(batch.rows), Tally()
-        rewritten = self._rewrite(self.rewriter, flat, batch) if self.rewriter else unchanged(flat.texts)
+        rewritten = self.rewrite(flat, batch)
         vocabulary = self.rewriter.vocabulary if self.rewriter else None
         tally.add(rewritten, len(np.unique(flat.document)), vocabulary)
         per_text = rewritten.per_text(rewritten.epsilon)
@@ -139,7 +139,11 @@ class ChunkRewriter:
         texts = flat.rows(rewritten.texts, len(self.columns))
         return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent, per_token)
 
-    def _rewrite(self, rewriter: Rewriter, flat: FlatTexts, batch: Batch) -> Rewritten:
+    def rewrite(self, flat: FlatTexts, batch: Batch) -> Rewritten:
+        """Rewrite the texts of a batch, laid out. What comes back holds source text."""
+        rewriter = self.rewriter
+        if rewriter is None:
+            return unchanged(flat.texts)
         encoded, plan = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings)
         epsilon = batch.epsilon
         if epsilon is None:
@@ -325,6 +329,12 @@ class Engine:
             keep_layout=settings.keep_layout,
         )
 
+    def chunk_rewriter(self, columns: Sequence[str], budget: DocumentBudget) -> ChunkRewriter:
+        """What rewrites batches of documents with these text columns, each at the same budget."""
+        # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
+        column_keys = ((), *((name,) for name in columns[1:]))
+        return ChunkRewriter(self.settings, self.rewriter(repr(budget.total)), tuple(columns), column_keys, budget)
+
     def count(
         self, batches: Iterable[tuple[T, Batch]], workers: int, progress: Progress
     ) -> Iterator[tuple[T, ChunkCounts]]:
@@ -343,9 +353,7 @@ class Engine:
         progress: Progress,
     ) -> Iterator[tuple[T, RewrittenChunk]]:
         """Rewrite batches, in order, each document at the same budget."""
-        # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
-        column_keys = ((), *((name,) for name in columns[1:]))
-        worker = ChunkRewriter(self.settings, self.rewriter(repr(budget.total)), tuple(columns), column_keys, budget)
+        worker = self.chunk_rewriter(columns, budget)
         for companion, rewritten in map_batches(worker, batches, workers):
             progress.advance(len(rewritten.texts), len(rewritten.tokens))
             yield companion, rewritten

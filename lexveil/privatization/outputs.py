@@ -226,11 +226,12 @@ def find_jobs(
         out = Path(target)
         with _names(out):
             _check_folder(out, Path(source))
-        names = [_name_in(Path(source), reader.source.path) for reader in readers]
+        names = [name_in(source, reader.source.path) for reader in readers]
         yield [Job(reader, out / name, name) for reader, name in zip(readers, names, strict=True)]
 
 
-def _name_in(folder: Path, file: Path) -> str:
+def name_in(folder: Path | str, file: Path) -> str:
+    """The name of a file of a folder."""
     # Links are followed, so a file may lie elsewhere; where it was found is what names it.
     return os.path.relpath(file, folder)
 

@@ -1,0 +1,92 @@
+"""What `lexveil privatize --preview N` shows on a terminal: rows side by side, or one text above the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from lexveil.privatization.token_changes import Fate, Part
+
+if TYPE_CHECKING:
+    from lexveil.privatization.preview import Preview, PreviewRow
+
+NARROW = 80  # columns of a terminal below which texts stand one above the other
+STYLES = {
+    Fate.REPLACED: "underline cyan",
+    Fate.RANDOM: "underline italic yellow",
+    Fate.UNCHANGED: "",
+    Fate.KEPT: "dim",
+    Fate.DROPPED: "strike",
+}
+# On a terminal without styles.
+BRACKETS = {Fate.REPLACED: ("[", "]"), Fate.RANDOM: ("{", "}"), Fate.DROPPED: ("<", ">")}
+CAUTION = (
+    "This is an experiment: anybody who knows its seed, {seed}, can replay the noise. Nothing was written, and no "
+    "ledger was charged. What stands here is as secret as the source. Whoever chooses parameters by looking at private "
+    "texts has selected by them, and no budget accounts for that: choose on public texts that are like yours."
+)
+
+
+def show_preview(found: Preview, console: Console | None = None) -> None:
+    """Print rows, what their marks mean, and what a preview is."""
+    console = console or Console(highlight=False, soft_wrap=False)
+    has_styles = console.color_system is not None
+    several = len({column for row in found.rows for column in row.texts}) > 1
+    lines = [line for row in found.rows for line in _lines(row, several, has_styles)]
+    console.print(_stacked(lines) if console.width < NARROW else _side_by_side(lines))
+    legend = [_marked([Part(fate.value, fate, 0)], has_styles) for fate in Fate]
+    console.print(Text(" · ").join(legend))
+    console.print(
+        Text(f"{found.mechanism} {found.strategy}, budget of each document {found.document_budget:.4g}. ")
+        + Text(CAUTION.format(seed=found.seed))
+    )
+
+
+def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[str, Text, Text]]:
+    """Each text of a row: what names it, as it is, and as it comes out."""
+    name = " ".join(filter(None, (row.file, f"{row.row:,}")))
+    for column, changes in row.texts.items():
+        named = f"{name} {column}" if several else name
+        yield _plain(named), _marked(changes.source_parts(), has_styles), _marked(changes.output_parts(), has_styles)
+    if not row.texts:
+        yield _plain(name), Text("no text"), Text("no text")
+
+
+def _side_by_side(lines: Sequence[tuple[str, Text, Text]]) -> Table:
+    table = Table(show_lines=True, expand=True)
+    table.add_column("row", justify="right", overflow="fold", max_width=16)
+    table.add_column("source", ratio=1, overflow="fold")
+    table.add_column("rewritten", ratio=1, overflow="fold")
+    for name, source, output in lines:
+        table.add_row(Text(name), source, output)
+    return table
+
+
+def _stacked(lines: Sequence[tuple[str, Text, Text]]) -> Group:
+    stacked = (
+        part
+        for name, source, output in lines
+        for part in (Text(f"row {name}", "bold"), source, Text("rewritten", "bold"), output, Text())
+    )
+    return Group(*stacked)
+
+
+def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
+    """A text with its tokens in the style of their fates, or in brackets."""
+    marked = Text()
+    for text, fate, _ in parts:
+        style = STYLES[fate] if fate else ""
+        before, after = BRACKETS.get(fate, ("", "")) if fate and not has_styles else ("", "")
+        marked.append(before + _plain(text) + after, style if has_styles else "")
+    return marked
+
+
+def _plain(text: str) -> str:
+    """What a terminal may be given: nothing that moves its cursor, changes its state or the direction of writing."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
+    )

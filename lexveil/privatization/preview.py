@@ -1,0 +1,161 @@
+"""Rewrite the first rows of an input to look at them, for `lexveil privatize --preview N`.
+
+Nothing is written or charged: what is drawn is an experiment. The result holds source text, because that is what was
+asked for; no log may have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexveil.accounting.operator_report import SECRECY
+from lexveil.accounting.results import Result
+from lexveil.errors import RequestError
+from lexveil.formats.readers import Reader
+from lexveil.privatization.batches import FlatTexts
+from lexveil.privatization.engine import ChunkRewriter, Engine
+from lexveil.privatization.file_adapter import FileOptions
+from lexveil.privatization.model import Model
+from lexveil.privatization.outputs import STDIN, find_readers, name_in
+from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.settings import make_settings
+from lexveil.privatization.token_changes import Fate, TextChanges, changes_of
+from lexveil.text.encode import Lexicon
+
+
+class TokenPreview(Result):
+    """What became of a token, and the characters that it and what came of it stand at; null where it was dropped."""
+
+    fate: Fate
+    source: tuple[int, int]
+    output: tuple[int, int] | None
+
+
+class TextPreview(Result):
+    """A text as it is and as it comes out."""
+
+    column: str
+    source: str
+    output: str
+    tokens: list[TokenPreview]
+
+
+class RowPreview(Result):
+    """A row, by its number in its file, from 1; without the texts that are missing."""
+
+    file: str | None
+    row: int
+    texts: list[TextPreview]
+
+
+class PreviewResult(Result):
+    """The first rows of an input, rewritten as an experiment with this seed."""
+
+    secrecy: str
+    mode: str
+    seed: int
+    mechanism: str
+    strategy: str
+    document_budget: float
+    rows: list[RowPreview]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PreviewRow:
+    """A row and what becomes of its texts; see ``RowPreview``."""
+
+    file: str | None
+    row: int
+    texts: dict[str, TextChanges]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview:
+    """The first rows of an input, rewritten as an experiment with this seed; see ``PreviewResult``."""
+
+    mechanism: str
+    strategy: str
+    seed: int
+    document_budget: float
+    rows: list[PreviewRow]
+
+    def result(self) -> PreviewResult:
+        """The same with its JSON form."""
+        return PreviewResult(
+            secrecy=SECRECY,
+            mode="experiment",
+            seed=self.seed,
+            mechanism=self.mechanism,
+            strategy=self.strategy,
+            document_budget=self.document_budget,
+            rows=[
+                RowPreview(file=row.file, row=row.row, texts=[_text(*item) for item in row.texts.items()])
+                for row in self.rows
+            ],
+        )
+
+
+def _text(column: str, changes: TextChanges) -> TextPreview:
+    spans = zip(changes.fates, changes.source_spans.tolist(), changes.output_spans.tolist(), strict=True)
+    tokens = [
+        TokenPreview(fate=fate, source=tuple(source), output=None if output[0] < 0 else tuple(output))
+        for fate, source, output in spans
+    ]
+    return TextPreview(column=column, source=changes.source, output=changes.output, tokens=tokens)
+
+
+def preview(source: Path | str, n_rows: int, *, project: Path | Model | None = None, **options: Any) -> Preview:
+    """Rewrite the first rows of a file, a folder or standard input, exactly as an experiment of the same seed does.
+
+    Args:
+        source, project, options: as of ``privatize_file``. ``mode`` is experiment.
+
+    Raises:
+        RequestError: as ``privatize_file``.
+    """
+    chosen, model = FileOptions(**(options | {"mode": "experiment"})), Model.load(project)
+    settings = make_settings(chosen, model.params)
+    if settings.mechanism == "none":
+        raise RequestError("mechanism none leaves texts as they are; there is nothing to preview")
+    if settings.average_words == "data":
+        raise RequestError("--average-words data takes all rows, and a preview reads the first; give a number of words")
+    assert settings.seed is not None
+    spool = model.path(model.params.machine.temp_directory)
+    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
+        model.require_checks(settings.strategy)
+        engine = Engine(settings, model)
+        budget = engine.budget()
+        worker = engine.chunk_rewriter(chosen.columns, budget)
+        rows: list[PreviewRow] = []
+        for selected in _first(source, readers, n_rows):
+            rows += _rewritten(worker, engine.lexicon, selected)
+    return Preview(settings.mechanism, settings.strategy, settings.seed, budget.total, rows)
+
+
+def _first(source: Path | str, readers: Sequence[Reader], n_rows: int) -> Iterator[SelectedChunk]:
+    """The chunks with the first rows; no others are read."""
+    is_folder = source != STDIN and Path(source).is_dir()
+    for reader in readers:
+        for chunk in reader.chunks(for_writing=False):
+            name = name_in(source, reader.source.path) if is_folder else ""
+            yield SelectedChunk(name, chunk, np.arange(len(chunk)) < n_rows)
+            n_rows -= len(chunk)
+            if n_rows <= 0:
+                return
+
+
+def _rewritten(worker: ChunkRewriter, lexicon: Lexicon, selected: SelectedChunk) -> Iterator[PreviewRow]:
+    """The selected rows of a chunk and what becomes of their texts."""
+    flat = FlatTexts.of(selected.texts)
+    done = worker.rewrite(flat, selected.batch)
+    changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, lexicon)
+    texts: dict[int, dict[str, TextChanges]] = {row: {} for row in np.flatnonzero(selected.keep).tolist()}
+    for row, column, of_text in zip(flat.document.tolist(), flat.column.tolist(), changes, strict=True):
+        texts[row][worker.columns[column]] = of_text
+    for row, of_row in texts.items():
+        yield PreviewRow(selected.file or None, selected.chunk.first + row, of_row)
