@@ -122,7 +122,7 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Tra
         "n_unigrams": int((words_in_token == 1).sum()),
         "n_bigrams": int((words_in_token == 2).sum()),
         "n_trigrams": int((words_in_token == 3).sum()),
-        "tokens_covered": int(space.counts.sum()),
+        "tokens_covered": int(space.counts.sum()) if trained is None else trained.tokens_covered,
         # Rounded: a metric people compare, not the vectors themselves.
         "norm_median": round(float(np.median(norms)), 3),
         "norm_largest": round(float(norms.max()), 3),

@@ -90,6 +90,7 @@ class Trained:
         losses: the mean loss after each epoch (see ``TrainingState``); none if there was nothing to train.
         moved: (V,) how far training moved each vector from its random start, in lengths of that start; NaN for one
             that began elsewhere.
+        tokens_covered: occurrences in the corpus of the tokens that were trained.
         began: how many vectors began as the base's, as the mean of their words' and at random, and how many of the
             base were not trained; None without a base.
     """
@@ -97,6 +98,7 @@ class Trained:
     space: WordSpace
     losses: list[float | None]
     moved: Floats
+    tokens_covered: int
     began: dict[str, int] | None = None
 
 
@@ -208,9 +210,9 @@ def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
 
 
 def _finished(own: WordSpace, losses: list[float | None], seed: int, base: Base | None, begun: Start | None) -> Trained:
-    moved = displacement(own.vectors, seed)
+    moved, n_covered = displacement(own.vectors, seed), int(own.counts.sum())
     if base is None or begun is None:
-        return Trained(own, losses, moved)
+        return Trained(own, losses, moved, n_covered)
     space, rows = joined(own, base.space)
     began = {
         "of_base": int(begun.is_known.sum()),
@@ -218,7 +220,7 @@ def _finished(own: WordSpace, losses: list[float | None], seed: int, base: Base 
         "random": int(begun.is_random.sum()),
         "not_trained": int((rows < 0).sum()),
     }
-    return Trained(space, losses, of_joined(np.where(begun.is_random, moved, np.nan), rows), began)
+    return Trained(space, losses, of_joined(np.where(begun.is_random, moved, np.nan), rows), n_covered, began)
 
 
 def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:

@@ -206,6 +206,12 @@ class ReportData:
         }
 
     @cached_property
+    def base(self) -> Mapping[str, Any] | None:
+        """The model that training began with, as the embeddings' metrics name it; None if there was none."""
+        named = [space["training"].get("base") for space in self.spaces.values()]
+        return next(filter(None, named), None)
+
+    @cached_property
     def nearest(self) -> dict[str, float]:
         """Median distance of a token to its nearest neighbour, by segmentation."""
         return {name: float(np.median(self.distances(name)[1][:, 0])) for name in SEGMENTATIONS}

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from intake_files import Rows, delimited, parquet, tree, write
 
+from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.data import corpus, data_store, documents
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats import lines as lines_module
@@ -21,6 +22,7 @@ from lexveil.formats.input_files import find_sources
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value
 
+ROOT = Path(__file__).parents[2]
 SECRET = "Zanzibar"  # stands in every text, and must stand in no message
 TEXTS = [f"One {SECRET}.", f'She said "{SECRET}", twice.', f"Drei Wörter, {SECRET} – ✓."]
 ROWS: Rows = [{"text": text} for text in TEXTS]
@@ -376,3 +378,21 @@ def test_real_benchmarks_and_web_text(root: Path) -> None:
         assert [row["split"] for row in taken] == [row["split"] for row in given]
         labels = [None if row["label"] is None else str(row["label"]) for row in given]
         assert [row["label"] for row in taken] == labels
+
+
+def test_a_model_takes_the_place_of_a_corpus(
+    root: Path, tmp_path: Path, packaged: PackagedModel, outside: Path
+) -> None:
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
+    (root / "params.yaml").write_text(text, encoding="utf-8")
+    file = write(tmp_path / "a.jsonl", ROWS)
+    with pytest.raises(RequestError, match="--model toy takes the place of a --corpus"):
+        data_store.use(file, [], "text", root, model="toy")
+    with pytest.raises(RequestError, match="no such model"):
+        data_store.use(None, [file], "text", root, model="other")
+    assert not (root / "data").exists()
+    summary = data_store.use(None, [file], "text", root, model="toy")
+    assert summary.notes[0] == f"params.yaml: embeddings.base is now toy@{packaged.hash[:12]}"
+    assert summary.corpus is None and shards(root) == []
+    found = data_store.status(root).corpus
+    assert found is not None and (found.files, found.documents) == (1, 0)

@@ -366,3 +366,20 @@ def test_two_thousand_real_documents_against_a_counter(tmp_path: Path) -> None:
     assert found.keys() <= {gram for gram, bits in wanted.items() if bits >= 2.0 - 1e-9}
     assert max(abs(bits - wanted[gram]) for gram, (_, bits) in found.items()) <= 1e-9
     assert len(found) > 100_000
+
+
+def test_a_base_adds_the_collocations_that_the_corpus_lacks(tmp_path: Path) -> None:
+    lines = ["new york is big".split(), "new york is old".split()]
+    _, totals = counted(lines, tmp_path)
+    params = CollocationParams(min_count=1, min_pmi=2.0)
+    own = collocations(tmp_path, totals["n_tokens"], params)
+    pairs = {"first_word": ["new", "red"], "second_word": ["york", "tape"], "count": [900, 80], "pmi_bits": [7.0, 6.5]}
+    triples = {"first_word": ["new"], "second_word": ["york"], "third_word": ["is"], "count": [9], "pmi_bits": [1.0]}
+    base = {"bigrams": pa.table(pairs), "trigrams": pa.table(triples)}
+    kept = build(tmp_path / "ngrams", totals["n_tokens"], tmp_path / "with", params, machine(tmp_path), base)
+    assert (kept["base_bigrams"], kept["base_trigrams"]) == (1, 0)
+    assert pq.read_table(tmp_path / "with" / "base_bigrams.parquet").equals(base["bigrams"].slice(1))
+    for name in ("bigrams", "trigrams"):
+        alone = (tmp_path / "collocations" / f"{name}.parquet").read_bytes()
+        assert (tmp_path / "with" / f"{name}.parquet").read_bytes() == alone
+    assert own[("new", "york")] == (2, 2.0)

@@ -63,6 +63,7 @@ def segmentation_table(
         nearest: median distance of a token to its nearest neighbour, by segmentation.
     """
     rows = []
+    has_base = all(space["training"].get("began") for space in spaces.values())
     for name in SEGMENTATIONS:
         cut, space = segmented[name], spaces[name]
         n_tokens = cut["n_tokens"]
@@ -73,6 +74,7 @@ def segmentation_table(
                 cut["n_words"] / n_tokens if n_tokens else None,
                 space["n_tokens"],
                 *(space[f"n_{length}s"] for length in LENGTHS),
+                *([space["training"]["began"]["not_trained"]] if has_base else []),
                 space["tokens_covered"] / n_tokens if n_tokens else None,
                 dimensions[name],
                 space["norm_median"],
@@ -88,6 +90,7 @@ def segmentation_table(
             Column("words_per_token", "Words / token", formatting.three, "Corpus"),
             Column("vocabulary", "Tokens", formatting.count, "Vocabulary"),
             *(Column(f"n_{length}s", f"{length.capitalize()}s", formatting.count, "Vocabulary") for length in LENGTHS),
+            *([Column("n_of_base", "Of the base alone", formatting.count, "Vocabulary")] if has_base else []),
             Column("corpus_share", "Share of the corpus", formatting.share, "Vocabulary"),
             Column("dimensions", "Dimensions", formatting.count, "Embedding"),
             Column("norm_median", "Median length", formatting.three, "Embedding"),
@@ -200,19 +203,13 @@ def _bar_label(value: float) -> str:
     return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
 
 
-def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+def figures(report: ReportData) -> dict[str, Panel]:
+    """What is drawn of a corpus that has documents."""
     pmi = collocation_series(report.collocations.histogram)
     lengths = length_shares(report.segmented)
     ranks = report.collocations.ranks
     rank_line = Series("words", [rank for rank, _ in ranks], [n for _, n in ranks])
-    n_collocations = report.collocations.n_collocations
-    dimensions = {
-        name: read_json(paths.embedding(name) / "meta.json", f"train_embeddings@{name}")["dimensions"]
-        for name in SEGMENTATIONS
-    }
     return {
-        "corpus": corpus_table(report.corpus, n_collocations["bigrams"], n_collocations["trigrams"]),
         "pmi_figure": Panel(
             "PMI of the collocations",
             pmi_histogram("pmi", "Collocations by PMI", pmi, BIN_BITS),
@@ -232,7 +229,22 @@ def view(report: ReportData) -> Mapping[str, Any]:
             word_ranks("ranks", "Occurrences of a word over its rank", rank_line),
             series_data("ranks", "of", "rank", "occurrences", [rank_line]),
         ),
+    }
+
+
+def view(report: ReportData) -> Mapping[str, Any]:
+    """What the section shows."""
+    n_collocations = report.collocations.n_collocations
+    dimensions = {
+        name: read_json(paths.embedding(name) / "meta.json", f"train_embeddings@{name}")["dimensions"]
+        for name in SEGMENTATIONS
+    }
+    return {
+        "has_corpus": report.corpus["n_documents"] > 0,
+        "base": report.base,
+        "corpus": corpus_table(report.corpus, n_collocations["bigrams"], n_collocations["trigrams"]),
         "segmentations": segmentation_table(report.segmented, report.spaces, dimensions, report.nearest),
+        **(figures(report) if report.corpus["n_documents"] else {}),
     }
 
 
@@ -258,6 +270,16 @@ SECTION = Section(
     metrics=metrics,
     files=files,
     prose="""\
+{% if base %}
+<p>Training begins with the model <b>{{ base.name }}</b> {{ base.version }} (<code>{{ base.hash[:12] }}</code>): its
+{{ base.n_tokens|count }} {{ "tokens" if base.n_tokens == params.embeddings.base_tokens else "tokens, all that it has," }}
+and their collocations are added to those of the corpus, and the vectors of tokens that both have
+{{ "stay as they are" if base.vectors == "keep" else "are moved by the corpus" }}. Counts and PMI on this page are the
+corpus's own.</p>
+{% endif %}
+{% if not has_corpus %}
+<p>There is no corpus: vocabulary, collocations and vectors are those of the base.</p>
+{% else %}
 {{ render_table(corpus) }}
 <div class="panels">
 {{ render_panel(pmi_figure) }}
@@ -272,6 +294,7 @@ than chance would have it: each bit doubles it.</p>
 levels off at the right are the words seen once or twice, of which an embedding learns little.</p>
 </div>
 </div>
+{% endif %}
 {{ render_table(segmentations) }}
 """,
 )

@@ -1,0 +1,78 @@
+"""A project of documents only: a base takes the place of a corpus, from the first stage to the report's figures."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.structure import load_structure
+from lexveil.config import NO_BASE
+from lexveil.data.base import set_base
+from lexveil.data.corpus import write_no_corpus
+from lexveil.data.default import write_default_documents
+from lexveil.errors import ParameterError, RequestError
+from lexveil.privatization.model import Model
+from lexveil.report.data import ReportData
+from lexveil.report.sections import corpus as corpus_section
+from lexveil.runtime.tables import read_json, write_json
+from tests.conftest import ROOT, SEGMENTATIONS, run_stage
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def documents_only(outside: Path, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project without a corpus, as current folder, whose base is the user's model toy."""
+    write_no_corpus(outside / "data/corpus")
+    write_default_documents(outside / "data/documents")
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params["embeddings"] |= {"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500}
+    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    return outside
+
+
+def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: PackagedModel) -> None:
+    for name in ("sample_corpus", "count_ngrams", "build_collocations", "train_language_model"):
+        run_stage(name)
+    for segmentation in SEGMENTATIONS:
+        for name in ("segment_corpus", "train_embeddings", "build_neighborhoods", "measure_structure"):
+            run_stage(name, segmentation)
+    space, brought = load_embedding("mst"), packaged.space("mst")
+    assert list(space.tokens) == packaged.tokens[:500]
+    assert np.array_equal(space.vectors, brought.vectors[:500]) and np.array_equal(space.counts, brought.counts[:500])
+    assert load_lexicon("gst").tokens == load_lexicon("mst").tokens == packaged.tokens[:500]
+    made = read_json(paths.embedding("mst") / "meta.json", "train_embeddings")
+    assert made["base"]["hash"] == packaged.hash and made["base"]["n_tokens"] == 500
+    assert load_structure("S3") == packaged.structure("gst")
+    write_json({"success": True}, paths.CHECKS / "coverage.json")
+    run_stage("privatize", "none", "none", "0.0")
+    run_stage("train_attackers")
+    run_stage("evaluate", "none", "none", "0.0")
+    scores = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")["datasets"]["reviews"]
+    assert scores["perplexity"] == {"left_out": "there is no corpus that a language model could learn from"}
+    assert scores["utility"]["left_out"] is None
+    model = Model.load(Path(), "own")
+    assert model.average_words() == packaged.card.average_words
+    assert "embeddings/gst/meta.json" in model.hashes("S3")
+    shown = corpus_section.view(ReportData(model.params))
+    assert shown["has_corpus"] is False and shown["base"]["name"] == "toy"
+
+
+def test_one_line_of_params_is_changed(documents_only: Path, packaged: PackagedModel) -> None:
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
+    Path("params.yaml").write_text(text, encoding="utf-8")
+    base = f"toy@{packaged.hash[:12]}"
+    assert set_base(Path(), base) and not set_base(Path(), base)
+    changed = Path("params.yaml").read_text(encoding="utf-8").splitlines()
+    differing = [(old, new) for old, new in zip(text.splitlines(), changed, strict=True) if old != new]
+    assert [new.split("#")[0].split() for _, new in differing] == [["base:", base]]
+    with pytest.raises(ParameterError, match="there is no model other"):
+        set_base(Path(), "other")
+    Path("params.yaml").write_text(text.replace("  base: none ", "  bases: none "), encoding="utf-8")
+    with pytest.raises(RequestError):
+        set_base(Path(), NO_BASE)
