@@ -23,7 +23,7 @@ class Bad:
 
     Attributes:
         name: of the file that is given to `lexveil privatize`.
-        content: of it, or what makes it in a folder.
+        content: of it; what is large is made when it is asked for, and not in every worker that collects tests.
         options: of the command, beside those that every case has.
         out: the name of the output; None for one that fits the input.
         prepare: what else to do in the folder beforehand.
@@ -32,12 +32,19 @@ class Bad:
     """
 
     name: str
-    content: bytes | None
+    content: bytes | Callable[[], bytes] | None
     options: tuple[str, ...] = ()
     out: str | None = None
     prepare: Callable[[Path], object] = lambda folder: None
     budget: tuple[str, ...] = ("--epsilon", "10")
     given: str | None = None
+
+    def write(self, folder: Path) -> None:
+        """Put the input into a folder."""
+        if self.content is not None:
+            (folder / self.name).parent.mkdir(exist_ok=True)
+            (folder / self.name).write_bytes(self.content() if callable(self.content) else self.content)
+        self.prepare(folder)
 
 
 def lines(*objects: Any) -> bytes:
@@ -85,7 +92,12 @@ def damaged_parquet() -> bytes:
 
 GOOD = {"id": 1, "text": f"fine {SECRET}"}
 MANY = lines(*({"id": i, "text": f"{SECRET} {i * 7919}"} for i in range(3_000)))
-BOMB = (b'{"text": "a", "b": "' + b"x" * 1000 + b'"}\n') * 3000
+
+
+def bomb(packing: str) -> bytes:
+    return packed((b'{"text": "a", "b": "' + b"x" * 1000 + b'"}\n') * 3000, packing)
+
+
 COLUMNS = ("--text-column", "text", "--text-column", "body")
 ABOUT = ("--subject-column", "id")
 
@@ -167,7 +179,7 @@ BAD: dict[str, Bad] = {
     # damage
     "not Parquet": Bad("f.parquet", lines(GOOD)),
     "Parquet without its end": Bad("f.parquet", parquet(texts("a", "b"))[:-5]),
-    "Parquet with a damaged page": Bad("f.parquet", damaged_parquet()),
+    "Parquet with a damaged page": Bad("f.parquet", damaged_parquet),
     "a cut gz": Bad("f.jsonl.gz", packed(MANY, "gz")[:-100]),
     "a cut zst": Bad("f.jsonl.zst", packed(MANY, "zst")[:-100]),
     "a cut gz, at its end": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-4]),
@@ -180,16 +192,16 @@ BAD: dict[str, Bad] = {
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
     "another ending": Bad("f.docx", b"PK"),
     "no ending": Bad("f", lines(GOOD)),
-    "a line of 50 MB, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'),
-    "a line of 50 MB, CSV": Bad("f.csv", b"text\nok\n" + b"Zanzibar " * 5_600_000),
-    "a line of 50 MB, text": Bad("f.txt", b"Zanzibar " * 5_600_000),
-    "a field of 50 MB over many lines": Bad("f.csv", b'text\nok\n"' + b"Zanzibar\n" * 5_600_000 + b'"\n'),
-    "a text of 9 Mi characters": Bad("f.jsonl", lines(GOOD, {"text": "Zanzibar " * 2**20})),
-    "a text of 9 Mi characters, Parquet": Bad("f.parquet", parquet(texts("ok", "Zanzibar " * 2**20))),
-    "much out of little, gz": Bad("f.jsonl.gz", packed(BOMB, "gz")),
-    "much out of little, zst": Bad("f.jsonl.zst", packed(BOMB, "zst")),
+    "a line of 50 MB, JSON": Bad("f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'),
+    "a line of 50 MB, CSV": Bad("f.csv", lambda: b"text\nok\n" + b"Zanzibar " * 5_600_000),
+    "a line of 50 MB, text": Bad("f.txt", lambda: b"Zanzibar " * 5_600_000),
+    "a field of 50 MB over many lines": Bad("f.csv", lambda: b'text\nok\n"' + b"Zanzibar\n" * 5_600_000 + b'"\n'),
+    "a text of 9 Mi characters": Bad("f.jsonl", lambda: lines(GOOD, {"text": "Zanzibar " * 2**20})),
+    "a text of 9 Mi characters, Parquet": Bad("f.parquet", lambda: parquet(texts("ok", "Zanzibar " * 2**20))),
+    "much out of little, gz": Bad("f.jsonl.gz", lambda: bomb("gz")),
+    "much out of little, zst": Bad("f.jsonl.zst", lambda: bomb("zst")),
     "much out of little, Parquet": Bad(
-        "f.parquet", parquet(texts(*["a" * 2**20] * 70), compression="zstd", use_dictionary=False)
+        "f.parquet", lambda: parquet(texts(*["a" * 2**20] * 70), compression="zstd", use_dictionary=False)
     ),
     # what stands at a path
     "no such file": Bad("f.jsonl", None),

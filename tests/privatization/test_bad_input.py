@@ -87,10 +87,7 @@ def test_what_is_refused(
 ) -> None:
     bad: Bad = BAD[case]
     monkeypatch.setattr(compression, "RATIO_FROM", 2**20)
-    if bad.content is not None:
-        (inputs / bad.name).parent.mkdir(exist_ok=True)
-        (inputs / bad.name).write_bytes(bad.content)
-    bad.prepare(inputs)
+    bad.write(inputs)
     before, spent = files(inputs), spends()
     given = bad.given or bad.name
     out = bad.out or ("out" if bad.given else f"out.{bad.name.partition('.')[2]}")
