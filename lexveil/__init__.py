@@ -2,11 +2,12 @@
 
     import lexveil
 
-    done = lexveil.privatize(texts, mechanism="tem", strategy="S3", epsilon=10.0, project="demo")
+    done = lexveil.privatize(texts, mechanism="tem", strategy="S3", epsilon=10.0)
     done.values                  # the rewritten texts
     done.record.guarantee        # what was protected, what was not, and what was spent
 
-``project`` is a folder that `lexveil init` made and `lexveil run` has filled. Nothing is imported before it is used.
+It works anywhere, with the model that ships; ``project`` is a folder that `lexveil init` made and `lexveil run` has
+filled with one of its own. Nothing is imported before it is used.
 """
 
 from importlib import import_module

@@ -39,8 +39,9 @@ def privatize(
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     workers: int | None = None,
     project: Project = None,
+    model: str | None = None,
 ) -> Privatized:
-    """Rewrite texts under metric differential privacy, with the artifacts that `lexveil run` made in a project.
+    """Rewrite texts under metric differential privacy, with a model that is installed or that a project's run made.
 
     Args:
         texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of pandas or polars;
@@ -68,7 +69,10 @@ def privatize(
         on_exhausted: whether texts of subjects without budget are withheld, or nothing is released; None as in
             params.yaml.
         workers: processes; None is one if there is little to do, else as in params.yaml. Changes no result.
-        project: the folder of the project; None is the current one. A ``Model`` of it saves loading it again.
+        project: the folder of the project whose parameters and ledger are used; None is the one around the current
+            folder, and outside of any the defaults and the ledger in your data folder. A ``Model`` saves loading again.
+        model: what gives the words: ``own``, made by the project's run, or a model by its name; None is ``own`` where
+            there has been a run, else ``en``, and standard error says so.
 
     Returns:
         The n rewritten texts, of the kind that was given, in the same order; what happened to each token; the record.
@@ -85,6 +89,7 @@ def privatize(
         on_exhausted=on_exhausted,
         workers=workers,
         project=_model(project),
+        model=model,
         mechanism=mechanism,
         strategy=strategy,
         epsilon=epsilon,
@@ -112,13 +117,14 @@ def inspect(
     text_column: str | Sequence[str] = "text",
     show_examples: bool = False,
     project: Project = None,
+    model: str | None = None,
     **options: Any,
 ) -> Inspection:
     """Say what rewriting a file or a folder would do, without doing it: nothing is written or spent.
 
     Args:
         source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such.
-        mechanism, strategy, epsilon, document_budget, project: as of ``privatize``.
+        mechanism, strategy, epsilon, document_budget, project, model: as of ``privatize``.
         text_column: the columns that hold text. A row is a document.
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
         options: further ones of ``lexveil.privatization.file_adapter.FileOptions``.
@@ -136,6 +142,7 @@ def inspect(
         text_column=text_column,
         show_examples=show_examples,
         project=_model(project),
+        model=model,
         **options,
     )
 
@@ -151,8 +158,9 @@ def audit(
     confidence: float = auditing.CONFIDENCE,
     workers: int = 1,
     project: Project = None,
+    model: str | None = None,
 ) -> AuditResult:
-    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a project, and in whole releases.
+    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in whole releases.
 
     By the audit's own distances, laws, budgets and sums of charges; the releases are of a toy project in a temporary
     folder with a ledger of its own. The verdict is violated, no violation found with power to see ``factor``, or
@@ -169,7 +177,7 @@ def audit(
         confidence: of the whole audit: the chance that no bound is too high.
         workers: with more than one, releases by so many processes are audited too, as the command does by 2; a script
             that asks for it must guard its main module.
-        project: the folder of the project, or a model of it; None is the current one.
+        project, model: as of ``privatize``.
 
     Raises:
         RequestError: if the request is out of range.
@@ -185,7 +193,7 @@ def audit(
         confidence=confidence,
         workers=workers,
     )
-    return auditing.audit(request, project=_model(project))
+    return auditing.audit(request, project=_model(project), model=model)
 
 
 def _model(project: Project) -> Path | Model | None:

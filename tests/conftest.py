@@ -148,7 +148,8 @@ def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder in no project; the user has the model toy in an own data folder, $LEXVEIL_HOME."""
     home, here = tmp_path / "home", tmp_path / "here"
-    (home / "models").mkdir(parents=True, mode=0o700)
+    home.mkdir(mode=0o700)
+    (home / "models").mkdir()
     (home / "models" / "toy").symlink_to(packaged.folder)
     here.mkdir()
     monkeypatch.setenv("LEXVEIL_HOME", str(home))

@@ -249,4 +249,4 @@ def _other_records(draws: Draws) -> None:
 
 def _audit(file: Path) -> object:
     settings = make_settings(RewriteOptions(mechanism="tem", strategy="S1", epsilon=1.0), model().params)
-    return audit_relied_on(Sought(settings, {}, {}, 1.0, 30), file.parent)
+    return audit_relied_on(Sought(settings, {}, model().reference("S1"), {}, 1.0, 30), file.parent)

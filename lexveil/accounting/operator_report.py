@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt
 
-from lexveil.accounting.record import Counts, json_schema
+from lexveil.accounting.record import Counts, ModelReference, json_schema
 from lexveil.accounting.results import Number, Result, Sha256
 
-SCHEMA = 1
+SCHEMA = 2
 SECRECY = (
     "As secret as the source: exact statistics of source and output tell short texts whatever epsilon is. Publish the "
     "output and its record, never this file"
@@ -112,11 +112,13 @@ class ReleaseEvents(Result):
 class OperatorReport(Result):
     """What only the operator may see of a run: OUT.operator.json, readable by its owner alone."""
 
-    schema_version: Literal[1] = Field(1, alias="schema")
+    schema_version: Literal[2] = Field(2, alias="schema")
     """Version of this form."""
     secrecy: str = SECRECY
     lexveil: str
     """Version of Lexveil."""
+    model: ModelReference
+    """What gave the words and their vectors."""
     rows_read: NonNegativeInt
     counts: RunCounts
     coverage: float | None

@@ -18,7 +18,7 @@ from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.mechanisms.registry import MECHANISMS
 
-SCHEMA = 4
+SCHEMA = 5
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
@@ -102,6 +102,10 @@ class ModelReference(Result):
     sha256: Sha256
     """Of its card, which has the hashes of all its files; of `own`, of the embedding and the collocations."""
 
+    def __str__(self) -> str:
+        """As statements name it."""
+        return f"model {self.name}{f' {self.version}' if self.version else ''}"
+
 
 class OutputHashes(Result):
     """Hashes of what is published, never of the source: with its hash anybody could test a guess of the text."""
@@ -123,7 +127,7 @@ class PrivacyRecord(Result):
     It never holds source words, nor a key or seed of the noise.
     """
 
-    schema_version: Literal[4] = Field(alias="schema")
+    schema_version: Literal[5] = Field(alias="schema")
     """Version of this form."""
     lexveil: str
     """Version of Lexveil."""
@@ -161,6 +165,8 @@ class PrivacyRecord(Result):
     """What the ledger charged; null of an experiment, for which nothing is paid."""
     audit: AuditReference | None = None
     """The audit that is relied on: of the same code, space, parameters and policy, and recent; null without one."""
+    model: ModelReference | None = None
+    """What gave the words and their vectors; null of a copy, and of records up to schema 4."""
     made_with: dict[str, Sha256]
     """The artifacts that decide what comes out: embedding, collocations, word orders."""
     output: OutputHashes | None = None
@@ -171,12 +177,14 @@ class PrivacyRecord(Result):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyRecord:
-        """Read a record of schema 4, 3 or 2; what the older ones said of the source is left out.
+        """Read a record of schema 5 to 2; what 3 and 2 said of the source is left out.
 
         Raises:
             pydantic.ValidationError: if it is no privacy record.
         """
         current = dict(values)
+        if current.get("schema") == 4:
+            current["schema"] = SCHEMA
         if current.get("schema") in (2, 3):
             counts = dict(current.get("counts") or {})
             counts["n_tokens"] = counts.get("n_tokens_in", 0)
@@ -233,6 +241,7 @@ class RunFacts:
         base_epsilon: per word; None where the document budget was given.
         budgets: document budget B by data set, in 1 / units of the metric.
         made_with: sha256 of the artifacts it was made with.
+        model: what gave the words; None of a copy.
         version: of Lexveil.
         average_words: of a document, by which a base epsilon became its budget; None where it was not needed.
         parameters: of the mechanism.
@@ -246,6 +255,7 @@ class RunFacts:
     made_with: Mapping[str, str]
     version: str
     parameters: Mapping[str, JsonValue]
+    model: ModelReference | None = None
     average_words: float | None = None
 
 
@@ -272,6 +282,7 @@ def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
             "mode": run.mode,
             "guarantee": facts.guarantee,
             "counts": facts.counts,
+            "model": facts.model,
             "made_with": dict(facts.made_with),
             **further,
         }

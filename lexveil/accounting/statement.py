@@ -17,7 +17,8 @@ PRIVATE = "private to the operator, as secret as the source:"
 def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> list[str]:
     """What was done and what is guaranteed; then, marked, what compares source and output, and what it cost."""
     counts = record.counts
-    lines = [f"mechanism {record.mechanism}, strategy {record.strategy}, mode {record.mode}"]
+    model = f", {record.model}" if record.model else ""
+    lines = [f"mechanism {record.mechanism}, strategy {record.strategy}, mode {record.mode}{model}"]
     if "n_tokens" in counts.model_fields_set:
         budgets = ", ".join(f"{budget:.4g}" for budget in record.document_budget.values())
         largest = record.spent.max_token_epsilon if record.spent else None

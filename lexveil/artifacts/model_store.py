@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lexveil import paths
@@ -37,6 +37,17 @@ def find(name: str) -> PackagedModel:
         there = ", ".join([*models, f"{OWN} (of a project that has run)"])
         raise RequestError(f"--model {name}: there is no such model; there are {there}")
     return models[name]
+
+
+def files_named(names: Iterable[str]) -> dict[str, Path]:
+    """The files of installed models by the names models/NAME/FILE that records give them; others are left out."""
+    models, found = installed(), dict[str, Path]()
+    for name in names:
+        folder, _, rest = name.partition("/")
+        model, _, file = rest.partition("/")
+        if folder == "models" and model in models and (path := models[model].folder / file).is_file():
+            found[name] = path
+    return found
 
 
 def _all() -> Iterator[tuple[str, Path]]:

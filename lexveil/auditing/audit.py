@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
@@ -139,29 +140,30 @@ class _Audit:
         )
 
 
-def audit(request: AuditRequest, out: Path | None = None, project: Path | Model | None = None) -> AuditResult:
+def audit(
+    request: AuditRequest, out: Path | None = None, project: Path | Model | None = None, model: str | None = None
+) -> AuditResult:
     """Audit one mechanism at one ε, and at a second one of its own choice.
 
     Args:
         out: where to write the result as JSON.
-        project: the folder whose artifacts and parameters are used, or a model of it; None is the current folder.
+        project: the folder whose parameters are used, or a model of it; None as of ``Model.load``.
+        model: the name of a packaged model, or own; None as of ``Model.load``.
 
     Raises:
         RequestError: if the request is wrong or the artifacts are missing.
     """
     request.check(out)
-    model = Model.load(project)
-    params, strategy = model.params, request.strategy
+    using = Model.load(project, model)
+    params, strategy = using.params, request.strategy
     policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
-    made = model.mechanism(request.mechanism, strategy, policy)
+    made = using.mechanism(request.mechanism, strategy, policy)
     if len(made.vocabulary.rows) < 2:
-        raise RequestError(
-            f"{paths.embedding(SEGMENTATION_OF[strategy])} holds fewer than two words; enlarge the corpus"
-        )
+        raise RequestError(f"the embedding of {strategy} holds fewer than two words; enlarge the corpus")
     made.mechanism.noise(np.full(1, request.epsilon), stream(0, "audit"))  # what it refuses is no claim
     shared = _Audit(request, params.mechanisms.model_dump(), params.seed)
     shared.epsilons.add(request.epsilon)
-    space = read_space(model, made, request)
+    space = read_space(using, made, request)
     n_lists = 0 if space.orders is None else len(space.orders)
     for shape in SHAPES:
         shared.toy(shape, n_lists)
@@ -176,13 +178,13 @@ def audit(request: AuditRequest, out: Path | None = None, project: Path | Model 
             shared.findings += audit_releases(
                 request, params, policy, Path(folder), shared.epsilons, shared.error, shared.generator("documents")
             )
-    result = _result(shared, model, made, policy)
+    result = _result(shared, using, made, policy)
     if out is not None:
         write_json(result.as_dict(), out)
     return result
 
 
-def _result(shared: _Audit, model: Model, made: Prepared, policy: Policy) -> AuditResult:
+def _result(shared: _Audit, using: Model, made: Prepared, policy: Policy) -> AuditResult:
     request, kernel = shared.request, made.mechanism
     factors: dict[bool, list[float]] = {True: [], False: []}  # in releases, elsewhere
     for finding in shared.findings:
@@ -205,24 +207,37 @@ def _result(shared: _Audit, model: Model, made: Prepared, policy: Policy) -> Aud
         factor=min(usable) if usable else None,
         lexveil=version(),
         code=code_hash(),
-        space=model.hashes(request.strategy) | made.hashes(),
+        model=using.reference(request.strategy),
+        space=using.hashes(request.strategy) | made.hashes(),
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         audits=tuple(shared.findings),
     )
 
 
-def read_space(model: Model, made: Prepared, request: AuditRequest) -> Space:
+def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
     """The words of the mechanism, from the files themselves: vectors in float64, lists of its words only."""
-    folder = model.path(paths.embedding(SEGMENTATION_OF[request.strategy]))
-    vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
-    rows = made.vocabulary.rows
+    segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
+    tokens, vectors = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
     if request.mechanism not in ON_LISTS:
         return Space(space)
-    tokens = read_words(folder / "words.txt")
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
-    files = made.files
-    words = read_words(next(file for name, file in files.items() if name.endswith("words.txt")))
-    orders = np.load(next(file for name, file in files.items() if name.endswith("orders.npy")), allow_pickle=False)
+    files = list(made.files.values())
+    orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)
+    words = next((read_words(file) for file in files if file.suffix == ".txt"), tokens)  # a model's are of its tokens
+    if using.packaged and getattr(using.params.mechanisms, request.mechanism).lists != "L1":
+        orders = orders[:1]
     known = [[number[words[word]] for word in order if words[word] in number] for order in orders.tolist()]
     return Space(space, np.array(known, dtype=np.int32))
+
+
+def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any]]:
+    """Tokens and vectors of a segmentation, by no other way than NumPy's."""
+    if using.packaged is None:
+        folder = using.path(paths.embedding(segmentation))
+        return read_words(folder / "words.txt"), np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    folder = using.packaged.folder
+    tokens = read_words(folder / "words.txt")
+    scaled = [np.load(folder / name, allow_pickle=False).astype(np.float32) for name in ("vectors.npy", "scales.npy")]
+    rows = [row for row, token in enumerate(tokens) if segmentation != "word" or "_" not in token]
+    return [tokens[row] for row in rows], (scaled[0] * scaled[1][:, None])[rows]

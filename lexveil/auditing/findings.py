@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lexveil.accounting.record import ModelReference
 from lexveil.auditing.exact import ExactResult
 from lexveil.auditing.fit import FitResult
 from lexveil.auditing.sampled import SampledResult
@@ -83,7 +84,8 @@ class AuditResult:
         confidence: that no bound is too high, over all findings together.
         factor: the smallest inflation of ε in whole releases that this audit sees with probability 0.9; of the
             mechanism alone where nothing is released; None if it would see none up to 8.
-        lexveil, code, space: version, hash of all code, hashes of the embedding, collocations and word orders.
+        lexveil, code: version, and hash of all code.
+        model, space: what gave the words of the embedding, and hashes of the embedding, collocations and word orders.
         time: when it was made, UTC.
     """
 
@@ -102,6 +104,7 @@ class AuditResult:
     factor: float | None
     lexveil: str
     code: str
+    model: ModelReference
     space: dict[str, str]
     time: str
     audits: tuple[AuditFinding, ...]
@@ -126,7 +129,8 @@ class AuditResult:
             "violation": self.violation,
             "verdict": self.verdict,
         }
-        values: dict[str, Any] = _finite({name: getattr(self, name) for name in self.__slots__} | found)
+        own = {name: getattr(self, name) for name in self.__slots__} | {"model": self.model.to_dict()}
+        values: dict[str, Any] = _finite(own | found)
         return values
 
     def as_text(self) -> list[str]:
@@ -142,7 +146,7 @@ class AuditResult:
             "inconclusive": "inconclusive; give more samples",
             "no violation found": f"no violation was found, with power to see a factor of {self.factor or 0:g}",
         }[self.verdict]
-        return [*lines, f"{self.mechanism} at ε = {self.epsilon:g}, {self.mode} mode: {said}"]
+        return [*lines, f"{self.mechanism} at ε = {self.epsilon:g}, {self.model}, {self.mode} mode: {said}"]
 
 
 def _finite(value: Any) -> Any:

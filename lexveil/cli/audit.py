@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import Json, Positive, Strategy, option
-from lexveil.cli.output import in_project, show
+from lexveil.cli.options import Json, ModelName, Positive, Strategy, option
+from lexveil.cli.output import anywhere, show
 
 
 def audit(
@@ -18,6 +18,7 @@ def audit(
     words: Annotated[int, option("seeded words of the embedding to compare", "N")] = 300,
     samples: Annotated[int, option("draws per word of a toy", "N")] = 20_000,
     strategy: Annotated[Strategy, option("S1, S2, S3 or S4")] = "S1",
+    model: ModelName = None,
     mode: Annotated[
         Literal["release", "experiment"],
         option("where the noise comes from: the operating system, or the seed in params.yaml"),
@@ -30,13 +31,13 @@ def audit(
 
     By its own distances, laws and budgets: of the mechanism on toys and on the words of the embedding, and of whole
     releases of a toy project with a ledger of its own. The verdict is violated (exit code 1), no violation found with
-    power to see a factor, or inconclusive. Needs the artifacts of `lexveil run`.
+    power to see a factor, or inconclusive. Works anywhere, as `lexveil privatize`.
 
       lexveil audit --mechanism madlib --epsilon 10
       lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
     """
     out = out and out.absolute()
-    in_project()
+    anywhere()
     from lexveil.auditing import audit as auditing
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
@@ -49,6 +50,6 @@ def audit(
             mode=mode,
             confidence=confidence,
         )
-        result = auditing.audit(request, out)
+        result = auditing.audit(request, out, model=model)
     show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
     return 1 if result.violation else 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from lexveil.cli.options import Json, Stream, option
-from lexveil.cli.output import in_project, show
+from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 from lexveil.errors import RequestError
 
@@ -27,23 +27,28 @@ def inspect(
 
     Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
     the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
-    Mechanism, strategy and epsilon default to those in the middle of the grid of params.yaml.
+    Mechanism, strategy and epsilon default to those in the middle of the grid of params.yaml. Works
+    anywhere, as `lexveil privatize`.
 
       lexveil inspect letters.jsonl
       lexveil inspect tickets.csv --text-column body --mechanism tem --strategy S3 --epsilon 5 --show-examples
     """
     file = source if source == "-" else Path(source).absolute()
-    in_project()
-    from lexveil.config import load_params
+    anywhere()
     from lexveil.privatization import inspection
+    from lexveil.privatization.model import Model
 
-    grid, request = load_params().grid, how.keywords()
+    request = how.keywords()
+    using = Model.load(name=request.pop("model"))
+    grid = using.params.grid
     mechanism = mechanism or grid.mechanisms[0]
     strategy = strategy or ("S3" if "S3" in grid.strategies else grid.strategies[0])
     if request["epsilon"] is None and request["document_budget"] is None:
         request["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
     if "none" in (mechanism, strategy):
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
-    result = inspection.inspect(file, show_examples=show_examples, mechanism=mechanism, strategy=strategy, **request)
+    result = inspection.inspect(
+        file, show_examples=show_examples, project=using, mechanism=mechanism, strategy=strategy, **request
+    )
     show(result.to_dict() if json else result, json, inspection.as_text)
     return 0

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lexveil.cli.options import Count, Json, Stream, actions, exclusive, option
-from lexveil.cli.output import in_project, show
+from lexveil.cli.output import anywhere, show
 
 if TYPE_CHECKING:
+    from lexveil.config import ReleaseParams
     from lexveil.ledger.ledger import Ledger
 
 ledger = actions(
@@ -18,8 +19,9 @@ ledger = actions(
     """What each subject has spent over all releases.
 
     The ledger of epsilon: every release is charged to the subjects of its documents before its noise is drawn, and
-    none gets beyond the cap of params.yaml: release, or else the ledger's own. Its folder is named there. Subjects are
-    salted hashes, found by their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
+    none gets beyond the cap of params.yaml: release, or else the ledger's own. Its folder is named there; outside of
+    projects it is `ledger` in your data folder, which standard error names. Subjects are salted hashes, found by
+    their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
 
       lexveil ledger show --top 10
       lexveil ledger show --subject user-1234
@@ -46,12 +48,10 @@ def show_balances(
     Balances, the cap, and the newest releases with their state. First, releases whose process was killed are
     completed if all was written, else undone; those of living processes are left alone.
     """
-    in_project()
-    from lexveil.config import load_params
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
 
-    params = load_params().release
+    params = _terms()
     with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         if subject is not None:
@@ -84,11 +84,9 @@ def verify(
     Changes nothing, and works on a copy of the database without the salt.
     """
     records = [path.absolute() for path in record]
-    in_project()
-    from lexveil.config import load_params
     from lexveil.ledger import verification
 
-    checked = verification.verify(load_params().release.ledger, records)
+    checked = verification.verify(_terms().ledger, records)
     show(checked.as_json() if json else checked, json, verification.as_text)
     return 0 if checked.holds else 1
 
@@ -99,12 +97,10 @@ def export(
 ) -> int:
     """What each subject has spent, as CSV or Parquet, with hashed keys."""
     target = output if output == "-" else Path(output).absolute()
-    in_project()
-    from lexveil.config import load_params
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
 
-    params = load_params().release
+    params = _terms()
     with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         n_subjects = statement.export(balances, target)
@@ -120,11 +116,9 @@ def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEX
     was spent and is not in the ledger any more is forgotten. The reason becomes an entry of its chain; balances become
     the sums of what releases charged, and the anchor is written anew.
     """
-    in_project()
-    from lexveil.config import load_params
     from lexveil.ledger.ledger import DATABASE, Ledger
 
-    params = load_params().release
+    params = _terms()
     is_there, is_anchored = Path(params.ledger, DATABASE).exists(), Path(params.anchor).exists()
     opened = Ledger.open(
         params.ledger, None if is_there else params.keys, make=is_anchored and not is_there, anchor=params.anchor,
@@ -148,8 +142,6 @@ def cap(
 
     The ledger fixes it at its first release that has no cap, at ten times the document budget.
     """
-    in_project()
-    from lexveil.config import load_params
     from lexveil.errors import RequestError
     from lexveil.ledger.ledger import Ledger
 
@@ -157,13 +149,26 @@ def cap(
         number = None if value == "unlimited" else float(value)
     except ValueError:
         raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
-    params = load_params().release
+    params = _terms()
     with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         balances.set_cap(number, because)
     if params.cap is not None:
         print(f"params.yaml: release.cap is {params.cap} and takes precedence", file=sys.stderr)
     return 0
+
+
+def _terms() -> ReleaseParams:
+    """The terms of the project around the current folder, else of the user, whose ledger standard error then names."""
+    anywhere()
+    from lexveil.privatization.budget_charge import terms_at
+    from lexveil.privatization.workplace import Workplace
+
+    place = Workplace.find()
+    terms = terms_at(place)
+    if not place.is_project:
+        print(f"in no project: your own ledger, {terms.ledger}", file=sys.stderr)
+    return terms
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from lexveil.cli.options import exclusive, option
-from lexveil.cli.output import in_project
+from lexveil.cli.output import anywhere
 from lexveil.errors import RequestError
+from lexveil.runtime.project import find_root
 
 FORM = exclusive("form")
 
@@ -43,23 +44,28 @@ def lineage(
     """
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100
-    root = in_project()
+    root = anywhere()
     form = "json" if json else format
     from lexveil.lineage import release_lineage, rendering, trace
     from lexveil.lineage import verify as verification
 
     record = release_lineage.record_beside(asked)
-    if record is None and not asked.is_relative_to(root):
-        raise RequestError(
-            f"{artifact} is outside the project {root}, and no record of `lexveil privatize` is beside it"
-        )
-    path = asked.relative_to(root) if record is None else asked
+    if root is None and (
+        record is None or not release_lineage.is_of_packaged_model(release_lineage.read_record(record))
+    ):
+        find_root(Path.cwd())  # says what to do
+    if record is None and root is not None:
+        if not asked.is_relative_to(root):
+            raise RequestError(
+                f"{artifact} is outside the project {root}, and no record of `lexveil privatize` is beside it"
+            )
+        asked = asked.relative_to(root)
     if verify:
         if form == "mermaid":
             raise RequestError("--verify has no --format mermaid; give text or json")
-        checked = verification.verify(path, at) if record is None else verification.verify_released(path, record, at)
+        checked = verification.verify(asked, at) if record is None else verification.verify_released(asked, record, at)
         print("\n".join(verification.as_text(checked) if form == "text" else rendering.as_json(checked)))
         return 0 if checked["holds"] else 1
-    chain = trace.lineage(path, at) if record is None else release_lineage.released(path, record, at)
+    chain = trace.lineage(asked, at) if record is None else release_lineage.released(asked, record, at)
     print("\n".join(rendering.FORMS[form](chain)))
     return 0

@@ -104,6 +104,14 @@ def exclusive(name: str, *, required: bool = False) -> Group:
     return Group(name, validator=check, show=False)
 
 
+ModelName = Annotated[
+    str | None,
+    option(
+        "what gives the words: own, made by a run of this project, or a model by its name (default: own where there "
+        "has been a run, else en)",
+        "NAME",
+    ),
+]
 Positive = Annotated[float, Parameter(converter=reads(positive))]
 Share = Annotated[float, Parameter(converter=reads(share))]
 Count = Annotated[

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
-from lexveil.runtime.project import find_root, prepare
+from lexveil.runtime.project import find_root, prepare, root_around
 
 
 def in_project() -> Path:
@@ -19,6 +19,14 @@ def in_project() -> Path:
     """
     root = find_root(Path.cwd())
     prepare(root)
+    return root
+
+
+def anywhere() -> Path | None:
+    """Work in the project's folder from here on, if the current folder is in one, and return it; else stay."""
+    root = root_around(Path.cwd())
+    if root is not None:
+        prepare(root)
     return root
 
 

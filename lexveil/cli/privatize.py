@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from lexveil.cli.options import Json, Stream, option, reads, whole
-from lexveil.cli.output import in_project, show
+from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 from lexveil.errors import RequestError
 
@@ -52,12 +52,13 @@ def privatize(
     ] = "keep",
     json: Annotated[Json, option("machine-readable summary")] = False,
 ) -> int:
-    r"""Rewrite a file or a folder of texts with the artifacts that a run made.
+    r"""Rewrite a file or a folder of texts.
 
     Reads JSONL, CSV, TSV, text (each also .gz or .zst) or Parquet, rewrites the text columns, and leaves the
     rest as it is. A record of what was protected, what was not and what was spent goes with the output, and the
-    ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Needs what `lexveil run` makes.
-    `lexveil inspect IN` says beforehand what would happen.
+    ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Works anywhere: outside of projects
+    with a model that is installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would
+    happen.
 
       lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
       lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
@@ -71,7 +72,7 @@ def privatize(
     if output is None:
         raise RequestError("the following arguments are required: --output, or --preview to only look")
     in_file, out_file = (path if path == "-" else Path(path).absolute() for path in (source, output))
-    in_project()
+    anywhere()
     from lexveil.accounting.statement import statement
     from lexveil.privatization.file_adapter import privatize_file
 
@@ -112,7 +113,7 @@ def _preview(
             "--preview shows source text, on a terminal only; with --json it goes to a file or another program"
         )
     in_file = source if source == "-" else Path(source).absolute()
-    in_project()
+    anywhere()
     from lexveil.privatization.preview import preview
 
     found = preview(in_file, n_rows, mechanism=mechanism, strategy=strategy, **how.keywords())

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import Positive, Seed, Strategy, exclusive, option, positive_or, reads, whole
+from lexveil.cli.options import ModelName, Positive, Seed, Strategy, exclusive, option, positive_or, reads, whole
 
 BUDGET = exclusive("budget")
 
@@ -26,6 +26,7 @@ StrategyOption = Annotated[
 class Rewriting:
     """How texts are rewritten, but for the mechanism and the strategy."""
 
+    model: ModelName = None
     epsilon: Annotated[
         Positive | None,
         option("base epsilon per word; a row's budget is E times a public number of words", "E", group=BUDGET),

@@ -98,7 +98,8 @@ class Anchor:
                 return
             content = {"entries": entries, "head": head, "salt": self.salt}
             partial.unlink(missing_ok=True)
-            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            mode = 0o600 | (0o644 & path.parent.stat().st_mode)  # as its folder: a project's is to be committed
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(content, indent=2) + "\n")
                 file.flush()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files
 from lexveil.lineage.provenance import LOCKFILE
-from lexveil.lineage.release_lineage import RECORD, Search, read_record
+from lexveil.lineage.release_lineage import RECORD, Search, is_of_packaged_model, read_record
 from lexveil.lineage.results import Garbage, ReleaseArtifacts
 from lexveil.runtime.dvc_graph import open_repo
 
@@ -45,7 +45,7 @@ def collect(root: Path, remove: bool) -> Garbage:
                 listing = files.cached_listing(md5)
                 named.update((listing or {}).values())
                 unlisted += listing is None
-        records = {file: read_record(file)["made_with"] for file in _releases(root)}
+        records = dict(_releases(root))
         wanted = {hashed for names in records.values() for hashed in names.values()}
         # Every object is read once: their names in the cache are md5, those in records sha256.
         cached = Search(files).in_cache(wanted) if wanted else {}
@@ -112,16 +112,16 @@ def _walk(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names))
 
 
-def _releases(root: Path) -> Iterator[Path]:
-    """Yield the records of releases inside the project, in order of their paths."""
+def _releases(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Yield the records of releases inside the project, in order of their paths, and what DVC keeps for each."""
     for file in _walk(root):
         if file.name.endswith(RECORD):
             try:
-                release = read_record(file)["mode"] == "release"
+                record = read_record(file)
             except RequestError:  # some other file of that name
                 continue
-            if release:
-                yield file
+            if record["mode"] == "release":
+                yield file, {} if is_of_packaged_model(record) else record["made_with"]
 
 
 def _size(file: Path) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lexveil.artifacts.model_store import OWN, files_named
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files
 from lexveil.lineage.provenance import LOCKFILE, lock_entries
@@ -142,6 +143,8 @@ def released(file: Path, record_file: Path, at: str | None = None, trust: bool =
         RequestError: if the record is none.
     """
     record = read_record(record_file)
+    if is_of_packaged_model(record):
+        return _of_packaged_model(file, record)
     with open_repo() as repo:
         search = Search(Files(repo, trust))
         best: tuple[str | None, dict[str, tuple[str, str]]] = (None, {})
@@ -163,6 +166,30 @@ def released(file: Path, record_file: Path, at: str | None = None, trust: bool =
             "committed": known.committed,
             **chain(known, sorted({_maker(known, path) for path, _ in best[1].values()})),
         }
+
+
+def is_of_packaged_model(record: Mapping[str, Any]) -> bool:
+    """Whether no stage of a project made anything that an output was made with."""
+    return bool((record.get("model") or {}).get("name", OWN) != OWN)
+
+
+def _of_packaged_model(file: Path, record: dict[str, Any]) -> ReleasedLineage:
+    """Where a file comes from that was made with a model that was installed here; no graph has a part in it."""
+    there = files_named(record["made_with"])
+    made_with: list[MadeWith] = []
+    for name, hashed in record["made_with"].items():
+        path = str(there[name]) if name in there and sha256(there[name]) == hashed else None
+        made_with.append({"name": name, "sha256": hashed, "path": path, "md5": None, "stage": None})
+    return {
+        "artifact": str(file),
+        "record": record,
+        "made_with": made_with,
+        "at": None,
+        "commit": None,
+        "committed": None,
+        "chain": [],
+        "environments": {},
+    }
 
 
 def _maker(known: History, path: str) -> str:

@@ -20,8 +20,14 @@ def as_text(lineage: Lineage) -> Iterator[str]:
     """Yield the lines that people read."""
     yield f"{lineage['artifact']}  {lineage.get('md5') or ''}".rstrip()
     if "record" in lineage:  # a file that `lexveil privatize` wrote
+        model = lineage["record"].get("model")
+        packaged = model is not None and model["version"] is not None
+        nowhere = f"not in {(packaged and 'the model that is installed here') or 'a dvc.lock that is known here'}"
+        if model is not None:
+            version = f" {model['version']}" if packaged else ""
+            yield f"  model    {model['name']}{version}  sha256 {model['sha256']}"
         for file in lineage["made_with"]:
-            origin = f"{file['path']}  from {file['stage']}" if file["path"] else "in no dvc.lock that is known here"
+            origin = f"{file['path']}  from {file['stage']}" if file["stage"] else file["path"] or nowhere
             yield f"  with     {file['name']}  sha256 {file['sha256']}: {origin}"
         yield from _privacy(lineage["record"])
     if lineage["commit"]:

@@ -44,8 +44,10 @@ def verify_released(file: Path, record_file: Path, at: str | None = None) -> Ver
     for item in origin["made_with"]:
         state: State = "unknown" if item["path"] is None else "same"
         findings.append(_finding("link", item["path"] or item["name"], item["stage"], state))
-    with history(origin["at"], trust=False) as known:
-        findings += _findings(known, sorted({item["stage"] for item in origin["made_with"] if item["stage"]}))
+    stages = sorted({item["stage"] for item in origin["made_with"] if item["stage"]})
+    if stages:
+        with history(origin["at"], trust=False) as known:
+            findings += _findings(known, stages)
     return _report(file, origin["at"], findings)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lexveil.accounting.record import AuditReference
+from lexveil.accounting.record import AuditReference, ModelReference
 from lexveil.errors import RequestError
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.hashes import code_hash, sha256, version
@@ -21,6 +21,7 @@ class Sought:
 
     Attributes:
         parameters: of the mechanism.
+        model: what the run is made with.
         space: the sha256 of what the run is made with.
         epsilon: base epsilon per word.
         days: an audit older than this is relied on no more.
@@ -28,6 +29,7 @@ class Sought:
 
     settings: Settings
     parameters: Mapping[str, Any]
+    model: ModelReference
     space: Mapping[str, str]
     epsilon: float
     days: int
@@ -42,6 +44,8 @@ class Sought:
             return "it is of other parameters of the mechanism"
         if result["policy"] != asdict(self.settings.policy):
             return "it is of another policy"
+        if result["model"] != self.model.to_dict():
+            return "it is of another model, or of another version of it"
         if result["space"] != self.space:
             return "it is of another embedding, other collocations or word orders"
         if (result["lexveil"], result["code"]) != (version(), code_hash()):

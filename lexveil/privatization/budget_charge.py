@@ -25,7 +25,9 @@ from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Transaction
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Outputs
+from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
+from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.types import Flags
 
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
@@ -188,14 +190,14 @@ class LedgerCharge:
 
 def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
     """The terms of params.yaml; what a request says of exhausted subjects takes precedence."""
-    terms = model.params.release
-    return terms.model_copy(
-        update={
-            "on_exhausted": on_exhausted or terms.on_exhausted,
-            "ledger": str(model.path(terms.ledger)),
-            "anchor": str(model.path(terms.anchor)),
-        }
-    )
+    terms = terms_at(model.place)
+    return terms.model_copy(update={"on_exhausted": on_exhausted or terms.on_exhausted})
+
+
+def terms_at(place: Workplace) -> ReleaseParams:
+    """The terms of params.yaml, with the ledger and its anchor where they lie."""
+    terms = place.params.release
+    return terms.model_copy(update={"ledger": str(place.path(terms.ledger)), "anchor": str(place.path(terms.anchor))})
 
 
 @contextmanager
@@ -224,6 +226,9 @@ def paying(
             "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
             "or set release.keys: hashed"
         )
+    if is_of_user(params.ledger):
+        make_user_data()
+        print(f"charged to your own ledger outside of projects, {params.ledger}", file=sys.stderr)
     with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor) as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)

@@ -34,6 +34,7 @@ from lexveil.privatization.outputs import Job, Outputs, find_jobs, writing
 from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
 from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.privatization.two_passes import TwoPassRun
+from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
 from lexveil.runtime.tables import PARQUET
 
@@ -169,6 +170,7 @@ def privatize_file(
     target: Path | str,
     *,
     project: Path | Model | None = None,
+    model: str | None = None,
     archiving: Archiving | None = None,
     **options: Any,
 ) -> PrivatizedFiles:
@@ -179,7 +181,8 @@ def privatize_file(
             standard input.
         target: the output, of the same form; "-" is standard output, which gets no record and nothing else beside it.
             An output without a guarantee becomes NAME.no-guarantee.EXT.
-        project: the folder whose artifacts and ledger are used, or a model of it; None is the current folder.
+        project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
+        model: the name of a packaged model, or own; None as of ``Model.load``.
         archiving: what `lexveil release` adds.
         options: as ``FileOptions``.
 
@@ -187,21 +190,26 @@ def privatize_file(
         RequestError: if the request cannot be served; nothing is written then.
         LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is written then.
     """
-    chosen, model = FileOptions(**options), Model.load(project)
-    settings = make_settings(chosen, model.params)
-    spool = model.path(model.params.machine.temp_directory)
-    if target != "-" and is_without_guarantee(settings, model):
+    chosen = FileOptions(**options)
+    chosen.check()
+    if chosen.mechanism == "none":  # takes the place's parameters, and no model
+        using = Model(project.place if isinstance(project, Model) else Workplace.find(project))
+    else:
+        using = Model.load(project, model)
+    settings = make_settings(chosen, using.params)
+    spool = using.path(using.params.machine.temp_directory)
+    if target != "-" and is_without_guarantee(settings, using):
         target = stamped(Path(target))
     with find_jobs(source, target, chosen.columns, chosen.subject_column, chosen.form, spool) as jobs:
-        workers = chosen.workers_for(sum(job.reader.size for job in jobs), model)
+        workers = chosen.workers_for(sum(job.reader.size for job in jobs), using)
         adds = archiving or Archiving()
         request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects)
         with writing(None if target == "-" else Path(target), adds.more, adds.operator) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
-            terms = terms_of(model, chosen.on_exhausted)
+            terms = terms_of(using, chosen.on_exhausted)
             # Missing artifacts are reported before the input is read.
-            run = TwoPassRun(settings, model, request.chunks, request.columns, request.workers)
+            run = TwoPassRun(settings, using, request.chunks, request.columns, request.workers)
             return _rewrite(request, run, terms, outputs, adds)
 
 

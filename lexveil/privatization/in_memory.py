@@ -63,9 +63,10 @@ def privatize(
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     workers: int | None = None,
     project: Path | Model | None = None,
+    model: str | None = None,
     **how: Any,
 ) -> Privatized:
-    """Rewrite a column of texts with the artifacts that `lexveil run` made in a project's folder.
+    """Rewrite a column of texts with a packaged model, or with the artifacts that `lexveil run` made in a project.
 
     Args:
         values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a DuckDB relation.
@@ -74,15 +75,18 @@ def privatize(
             own. Of a relation: the name of a column.
         on_exhausted: what becomes of texts whose subject's budget is exhausted; None as in params.yaml.
         workers: processes; they change no result.
-        project: the folder whose artifacts and ledger are used, or a model of it; None is the current folder.
+        project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
+        model: the name of a packaged model, or own; None as of ``Model.load``.
         how: as ``RewriteOptions``, as for `lexveil privatize`.
 
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
     """
-    model = Model.load(project)
-    settings = make_settings(RewriteOptions(**how), model.params)
-    run = partial(privatize_texts, settings=settings, model=model, workers=workers, on_exhausted=on_exhausted)
+    options = RewriteOptions(**how)
+    options.check()
+    using = Model.load(project, model)
+    settings = make_settings(options, using.params)
+    run = partial(privatize_texts, settings=settings, model=using, workers=workers, on_exhausted=on_exhausted)
     if hasattr(values, "fetch_arrow_table") and hasattr(values, "columns"):
         return _relation(values, column, subjects, run)
     if column is not None:

@@ -110,27 +110,34 @@ class Inspection(Result):
 
 
 def inspect(
-    source: Path | str, *, show_examples: bool = False, project: Path | Model | None = None, **options: Any
+    source: Path | str,
+    *,
+    show_examples: bool = False,
+    project: Path | Model | None = None,
+    model: str | None = None,
+    **options: Any,
 ) -> Inspection:
     """Read a file or folder and say what `lexveil privatize` would do with it.
 
     Args:
-        source, project, options: as of ``privatize_file``.
+        source, project, model, options: as of ``privatize_file``.
         show_examples: name the most frequent words that would stay unprotected or are unknown. They are source text.
 
     Raises:
         RequestError: as ``privatize_file``.
     """
-    chosen, model = FileOptions(**options), Model.load(project)
-    settings, params = make_settings(chosen, model.params), model.params
+    chosen = FileOptions(**options)
+    chosen.check()
+    using = Model.load(project, model)
+    settings, params = make_settings(chosen, using.params), using.params
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
-    spool = model.path(params.machine.temp_directory)
+    spool = using.path(params.machine.temp_directory)
     with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
         n_bytes = sum(reader.size for reader in readers)
-        workers = chosen.workers_for(n_bytes, model)
-        model.require_checks(settings.strategy)
-        engine = Engine(settings, model)
+        workers = chosen.workers_for(n_bytes, using)
+        using.require_checks(settings.strategy)
+        engine = Engine(settings, using)
         try:
             survey = _survey(engine, readers, workers)
         except NoColumn as error:

@@ -20,6 +20,7 @@ from lexveil.formats.registry import as_source, known_names
 from lexveil.formats.writers import check_output
 from lexveil.ledger.output_files import erase, is_own, make_folder
 from lexveil.runtime.hashes import sha256
+from lexveil.runtime.user_data import is_of_user, make_user_data
 
 STDIN = "-"
 HELD = 256  # hidden files that are held open at most; those of a larger folder are known by their inode's number alone
@@ -309,7 +310,10 @@ def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[
     if named is None:
         raise RequestError(f"--format {form}: not known; give {known_names()}")
     source = Source(Path("standard input"), named.format, named.compression, "stdin")
-    folder.mkdir(parents=True, exist_ok=True)
+    if is_of_user(folder):
+        make_user_data()
+    with _faults(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     with _faults(folder), tempfile.TemporaryFile(dir=folder) as spool:
         while block := sys.stdin.buffer.read(2**20):
             spool.write(block)

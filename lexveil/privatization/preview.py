@@ -109,26 +109,35 @@ def _text(column: str, changes: TextChanges) -> TextPreview:
     return TextPreview(column=column, source=changes.source, output=changes.output, tokens=tokens)
 
 
-def preview(source: Path | str, n_rows: int, *, project: Path | Model | None = None, **options: Any) -> Preview:
+def preview(
+    source: Path | str,
+    n_rows: int,
+    *,
+    project: Path | Model | None = None,
+    model: str | None = None,
+    **options: Any,
+) -> Preview:
     """Rewrite the first rows of a file, a folder or standard input, exactly as an experiment of the same seed does.
 
     Args:
-        source, project, options: as of ``privatize_file``. ``mode`` is experiment.
+        source, project, model, options: as of ``privatize_file``. ``mode`` is experiment.
 
     Raises:
         RequestError: as ``privatize_file``.
     """
-    chosen, model = FileOptions(**(options | {"mode": "experiment"})), Model.load(project)
-    settings = make_settings(chosen, model.params)
-    if settings.mechanism == "none":
+    chosen = FileOptions(**(options | {"mode": "experiment"}))
+    chosen.check()
+    if chosen.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to preview")
+    using = Model.load(project, model)
+    settings = make_settings(chosen, using.params)
     if settings.average_words == "data":
         raise RequestError("--average-words data takes all rows, and a preview reads the first; give a number of words")
     assert settings.seed is not None
-    spool = model.path(model.params.machine.temp_directory)
+    spool = using.path(using.params.machine.temp_directory)
     with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
-        model.require_checks(settings.strategy)
-        engine = Engine(settings, model)
+        using.require_checks(settings.strategy)
+        engine = Engine(settings, using)
         budget = engine.budget()
         worker = engine.chunk_rewriter(chosen.columns, budget)
         rows: list[PreviewRow] = []

@@ -145,6 +145,7 @@ class StageRun:
             budgets=self.plan.budgets,
             counts=counts.public(n_rows=counts.n_documents),
             made_with=self.engine.made_with() if self.engine else {},
+            model=self.engine.model.reference(self.settings.strategy) if self.engine else None,
             version=version(),
             parameters=prepared.parameters if prepared else {},
         )

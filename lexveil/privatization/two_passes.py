@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from lexveil import paths
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
@@ -54,8 +53,8 @@ class TwoPassRun:
         self.survey, self.seen = InputTotals.empty(), _Fingerprint()
         self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
-        self.made_with = self.engine.made_with()
-        self.audit, self.why_no_audit = audit_relied_on(self._sought(model), model.path(paths.AUDITS))
+        self.made_with, self.model = self.engine.made_with(), model.reference(settings.strategy)
+        self.audit, self.why_no_audit = audit_relied_on(self._sought(model), model.place.audits)
 
     def _sought(self, model: Model) -> Sought:
         """What an audit must be of, for the record to rely on it."""
@@ -64,7 +63,7 @@ class TwoPassRun:
             average = model.average_words()
         epsilon = settings.epsilon or (self.budget.total / average if average else 0.0)
         parameters = self.engine.prepared.parameters
-        return Sought(settings, parameters, self.made_with, epsilon, model.params.operation.audit_days)
+        return Sought(settings, parameters, self.model, self.made_with, epsilon, model.params.operation.audit_days)
 
     def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
@@ -142,6 +141,7 @@ class TwoPassRun:
             budgets={"input": self.budget.total},
             counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
             made_with=self.made_with,
+            model=self.model,
             version=version(),
             parameters=engine.prepared.parameters,
         )
@@ -158,9 +158,10 @@ class TwoPassRun:
     def operator_report(self, payment: Charge) -> OperatorReport:
         """What only the operator may see of what was rewritten."""
         return OperatorReport(
-            schema_version=1,
+            schema_version=2,
             secrecy=SECRECY,
             lexveil=version(),
+            model=self.model,
             rows_read=self.survey.rows,
             counts=self.tally.counts(),
             coverage=coverage(self.tally.actions),

@@ -8,6 +8,7 @@ from typing import Self
 
 from lexveil import paths
 from lexveil.config import Params, load_params, parse_params
+from lexveil.runtime.project import root_around
 
 SEED = 20261  # of experiments outside a project, as in the params.yaml that ships
 # Of a user rather than of a project: short names in a folder of their own, and nothing that is to be committed.
@@ -37,7 +38,9 @@ class Workplace:
         """
         if project is None:
             here = Path.cwd()
-            root = next((folder for folder in (here, *here.parents) if _is_project(folder)), None)
+            # Artifacts that were copied without their graph are a project's too.
+            is_copy = (here / paths.PARAMS).is_file() and (here / paths.ARTIFACTS).is_dir()
+            root = here if is_copy else root_around(here)
             if root is None:
                 return cls.of_user()
             project = Path() if root == here else root
@@ -60,10 +63,3 @@ class Workplace:
     def audits(self) -> Path:
         """The folder with the results of audits that records may rely on."""
         return self.path(paths.AUDITS if self.is_project else AUDITS)
-
-
-def _is_project(folder: Path) -> bool:
-    """Whether it has a graph, or artifacts that were copied without one."""
-    return (folder / "dvc.yaml").is_file() or (
-        (folder / paths.PARAMS).is_file() and (folder / paths.ARTIFACTS).is_dir()
-    )

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lexveil.accounting.record import SCHEMA
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
@@ -42,6 +41,8 @@ CURRENT, CURRENT_WITHOUT = "current.parquet", f"current.{STAMP}.parquet"
 INDEX, WITHDRAWN = "index.parquet", "withdrawn.parquet"
 
 HASH = pa.binary(16)
+SEPARATED = 4  # the first schema of records that hold nothing of the operator's
+
 IDS_SCHEMA = pa.schema(
     [
         ("release", pa.string()),
@@ -109,7 +110,7 @@ class Archive:
             raise self._forgotten(self.memory / WITHDRAWN)
 
     def _check_release(self, release: Path) -> None:
-        if (release / IDS).exists() or read_record(release)["schema"] < SCHEMA:
+        if (release / IDS).exists() or read_record(release)["schema"] < SEPARATED:
             raise RequestError(
                 f"{shown(release)}: was released by an earlier version, which published hashes of contents, a token "
                 "log and statistics of the source beside it. Take back what you can of what was handed on, and choose "

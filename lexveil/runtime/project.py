@@ -22,15 +22,19 @@ LOCK = STATE / "build.lock"
 MARKER = "LEXVEIL_BUILD"
 
 
+def root_around(start: Path) -> Path | None:
+    """Return the nearest folder at or above ``start`` with a dvc.yaml; None if there is none."""
+    return next((folder for folder in (start, *start.parents) if (folder / "dvc.yaml").is_file()), None)
+
+
 def find_root(start: Path) -> Path:
     """Return the nearest folder at or above ``start`` with a dvc.yaml.
 
     Raises:
         RequestError: if there is none.
     """
-    for folder in (start, *start.parents):
-        if (folder / "dvc.yaml").is_file():
-            return folder
+    if (root := root_around(start)) is not None:
+        return root
     raise RequestError(
         f"no dvc.yaml in {start} or above it; change into the folder of a project, or make one by `lexveil init DIR`"
     )

@@ -157,4 +157,4 @@ def test_an_epsilon_that_is_none(epsilon: str, capsys: pytest.CaptureFixture[str
 def test_no_artifacts_yet(root: Path) -> None:
     shutil.rmtree(root / "artifacts")
     with pytest.raises(RequestError, match="lexveil run"):
-        audit("madlib", 1.0)
+        task.audit(task.AuditRequest("madlib", 1.0), model="own")

@@ -1,0 +1,227 @@
+"""Texts are rewritten with a packaged model, in no project: by files, streams and values, and all that follows."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lexveil
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.auditing.audit import read_space
+from lexveil.auditing.request import AuditRequest
+from lexveil.cli.main import main
+from lexveil.errors import LexveilError
+from lexveil.ledger.ledger import Ledger
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization import model as models
+from lexveil.privatization.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.model import Model
+from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.privatization.workplace import Workplace
+from lexveil.runtime.hashes import code_hash, version
+
+ROOT = Path(__file__).parents[2]
+TEXT = "The prime minister said in New South Wales that the fire was under control."
+HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}
+OPTIONS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "10")
+
+
+@pytest.fixture
+def home(outside: Path) -> Path:
+    """The user's data folder."""
+    return paths.user_data()
+
+
+def test_the_defaults_are_those_of_the_params_yaml_that_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    user, shipped = Workplace.find().params, Workplace.find(ROOT).params
+    release = {"ledger": user.release.ledger, "anchor": user.release.anchor}
+    machine = {"temp_directory": user.machine.temp_directory}
+    moved = {
+        "release": shipped.release.model_copy(update=release),
+        "machine": shipped.machine.model_copy(update=machine),
+    }
+    assert user == shipped.model_copy(update=moved)
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("strategy", ["S1", "S2", "S3", "S4"])
+def test_every_mechanism_and_strategy_runs(packaged: PackagedModel, mechanism: str, strategy: str) -> None:
+    budget = 1e6 if mechanism == "truncated_gumbel" else 300.0  # it refuses what its theorem does not cover
+    how = {"mechanism": mechanism, "strategy": strategy, "document_budget": budget, "seed": 1, "model": "toy"}
+    done = lexveil.privatize([TEXT], **how)
+    record = done.record
+    assert done.values[0] and done.values == lexveil.privatize([TEXT], **how).values
+    assert record.model is not None
+    assert (record.model.name, record.model.version, record.model.sha256) == ("toy", "1.0", packaged.hash)
+    assert (
+        record.made_with.items()
+        <= {f"models/toy/{name}": hashed for name, hashed in packaged.card.files.items()}.items()
+    )
+    assert ("models/toy/pmi.npy" in record.made_with) == (strategy != "S1")
+    assert any("orders" in name for name in record.made_with) == MECHANISMS[mechanism].on_lists
+
+
+@pytest.mark.usefixtures("outside")
+def test_collocations_are_cut_and_come_out(packaged: PackagedModel) -> None:
+    lexicon = Model.load(name="toy").lexicon("S3")
+    joined = [token for token in packaged.tokens if token.count("_") == 1]
+    assert lexicon.collocations is not None and set(joined) <= lexicon.rows.keys()
+    done = lexveil.privatize([joined[0].replace("_", " ")], **HOW, model="toy", seed=1)
+    assert done.token_log.num_rows == 1
+
+
+def test_a_file_in_no_project(outside: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a newcomer does it: one command; the ledger is the user's, private, and says where it lies."""
+    (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
+    assert main(["privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS]) == 0
+    said = capsys.readouterr()
+    assert f"charged to your own ledger outside of projects, {home / 'ledger'}" in said.err
+    assert "mode release, model toy 1.0" in said.out
+    record = json.loads((outside / "out.csv.record.json").read_text())
+    assert record["schema"] == 5 and record["model"]["name"] == "toy"
+    assert json.loads((outside / "out.csv.operator.json").read_text())["model"] == record["model"]
+    assert {entry.name for entry in outside.iterdir()} == {
+        "in.csv",
+        *(f"out.csv{ending}" for ending in ("", ".record.json", ".operator.json", ".tokens.parquet")),
+    }
+    for path in (home / "ledger", *(home / "ledger").iterdir(), home / "ledger-anchor.json"):
+        private = stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+        assert private or path.name == ".gitignore", path
+    assert main(["ledger", "show"]) == 0
+    said = capsys.readouterr()
+    assert "1" in said.out and str(home / "ledger") in said.err
+    assert main(["ledger", "verify", "--record", "out.csv.record.json"]) == 0
+    capsys.readouterr()
+    assert main(["lineage", "out.csv", "--verify"]) == 0
+    assert main(["lineage", "out.csv"]) == 0
+    assert "model    toy 1.0" in capsys.readouterr().out
+    with (outside / "out.csv").open("a") as file:
+        file.write("3,more\n")
+    assert main(["lineage", "out.csv", "--verify"]) == 1
+
+
+def test_standard_input_and_output(
+    outside: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{TEXT}\n".encode())))
+    assert main(["privatize", "-", "-o", "-", "--format", "txt", "--model", "toy", *OPTIONS]) == 0
+    assert capfdbinary.readouterr().out.count(b"\n") == 1
+    assert not [*outside.iterdir()] and not [*(home / "work").iterdir()]
+
+
+@pytest.mark.usefixtures("outside")
+def test_none_needs_no_model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(paths, "MODELS", Path("nowhere"))
+    Path("in.txt").write_text(TEXT)
+    how = ("--mechanism", "none", "--strategy", "none", "--mode", "experiment")
+    assert main(["privatize", "in.txt", "-o", "out.txt", *how]) == 0
+    assert Path("out.txt").read_text() == TEXT and not capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("outside")
+def test_the_default_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(models, "DEFAULT", "toy")
+    Path("in.txt").write_text(TEXT)
+    assert main(["inspect", "in.txt"]) == 0
+    assert capsys.readouterr().err.count("using the model toy") == 1
+    Model.load(name="toy")
+    assert not capsys.readouterr().err
+
+
+def test_a_project_that_has_run_has_its_own(
+    built: Path, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a project the model is its own, or one that is named, with the project's ledger and parameters."""
+    assert Model.load().name == "own" and not capsys.readouterr().err
+    monkeypatch.setattr(paths, "MODELS", packaged.folder.parent)
+    monkeypatch.setattr(models, "DEFAULT", "toy")
+    done = lexveil.privatize([TEXT], **HOW, model="toy")
+    assert done.record.model is not None and done.record.model.name == "toy"
+    assert (built / ".lexveil/ledger").is_dir() and not paths.user_data().exists()
+    (built / "below").mkdir()
+    monkeypatch.chdir(built / "below")
+    assert Model.load().place.folder == built and Model.load().name == "own"
+    own = Model.load().reference("S1")
+    assert (own.name, own.version) == ("own", None) and own.sha256 != Model.load().reference("S3").sha256
+    (built / "artifacts" / "embeddings").rename(built / "artifacts" / "elsewhere")
+    assert Model.load().name == "toy" and "no run of this project" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_subject_s_budget_is_kept_over_folders(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is the user's, wherever the current folder is, and its cap holds as in a project."""
+    how = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0, "max_token_epsilon": 5.0, "model": "toy"}
+    values = [lexveil.privatize([TEXT], subjects=["anna"], **how).values]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    values += [lexveil.privatize([TEXT] * 10, subjects=["anna"] * 10, **how).values]
+    assert values[0] != [None] and values[1].count(None) == 1  # ten times the first budget is the cap
+    with Ledger.open(home / "ledger", None, anchor=home / "ledger-anchor.json") as ledger:
+        assert ledger.cap() == 50.0
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize("strategy", ["S1", "S3"])
+@pytest.mark.parametrize("name", ["tem", "diffractor_geometric"])
+def test_an_audit_sees_the_space_that_a_run_uses(strategy: str, name: str) -> None:
+    """The audit reads the files by itself; its vectors and lists are those of the mechanism, and not of other words."""
+    using = Model.load(name="toy")
+    made = using.mechanism(name, strategy, Policy("perturb", "keep", "sample"))
+    space = read_space(using, made, AuditRequest(name, 1.0, strategy=strategy))
+    assert np.array_equal(space.vectors.astype(np.float32), made.vocabulary.vectors)
+    if name != "tem":
+        assert space.orders is not None and np.array_equal(space.orders, made.mechanism.orders)
+
+
+@pytest.mark.usefixtures("outside")
+def test_an_audit_of_another_model_is_not_relied_on(packaged: PackagedModel, tmp_path: Path) -> None:
+    using = Model.load(name="toy")
+    settings = make_settings(RewriteOptions(**HOW), using.params)
+    sought = Sought(settings, {}, using.reference("S3"), {}, 10.0, 30)
+    result: dict[str, Any] = {
+        "violation": False,
+        "parameters": {},
+        "policy": {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"},
+        "model": {"name": "toy", "version": "1.0", "sha256": packaged.hash},
+        "space": {},
+        "lexveil": version(),
+        "code": code_hash(),
+        "mode": "release",
+        "verdict": "no violation found",
+        "epsilon": 10.0,
+        "epsilons": [10.0],
+        "factor": 2.0,
+        "time": "2999-01-01T00:00:00+00:00",
+    }
+    result["policy"] = {name: getattr(settings.policy, name) for name in ("stopwords", "punctuation", "oov")}
+    for model, why in ((result["model"], ""), (result["model"] | {"version": "2.0"}, "it is of another model")):
+        (tmp_path / "tem-S3-10.json").write_text(json.dumps(result | {"model": model}))
+        found, said = audit_relied_on(sought, tmp_path)
+        assert (found is None) == bool(why) and why in said
+
+
+def test_records_of_schema_4_are_read(built: Path) -> None:
+    made = lexveil.privatize([TEXT], **HOW).record.to_dict()
+    old = {name: value for name, value in made.items() if name != "model"} | {"schema": 4}
+    assert PrivacyRecord.from_dict(old).model is None
+    assert PrivacyRecord.from_dict(made).model is not None
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_home_that_cannot_be_made_costs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    using = Model.load(name="toy")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "file" / "home"))
+    with pytest.raises(LexveilError, match="LEXVEIL_HOME"):
+        lexveil.privatize([TEXT], **HOW, project=Model(Workplace.of_user(), using.packaged))
