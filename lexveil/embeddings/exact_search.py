@@ -6,10 +6,10 @@ the rounding bound are measured again in float64. So it depends neither on block
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import worth_kernels
 from lexveil.types import Rows, Vectors
 
 Queries = npt.NDArray[np.float64]
@@ -23,6 +23,8 @@ FEW = 8  # up to so many neighbours the maxima of the groups find the candidates
 ROW_VALUES = 4_000_000  # scores held at a time where whole rows are kept; those of ROWS queries if that is more,
 ROWS = 256  # because fewer are not worth what a matrix product does before it starts
 CUT_ROWS = 8
+# Seconds that it takes without kernels to measure the words that a product left of a query, and a coordinate of a pair.
+QUERY, PAIR = 1e-3, 5e-9
 
 
 class ExactSearch:
@@ -89,10 +91,26 @@ class ExactSearch:
             if whole * GROUP < len(words):
                 np.max(here[whole * GROUP :], axis=0, out=maxima[group + whole])
         # A word among the k nearest has a score of at least the k-th largest maximum, up to rounding.
-        threshold = (_largest(maxima, k) if k <= n_groups else np.full(n, -np.inf)) - self._slack(queries)
-        groups, of = np.nonzero(maxima >= threshold.astype(np.float32))
+        compiled = worth_kernels(n * QUERY)
+        if k > n_groups:
+            kth = np.full(n, -np.inf)
+        elif compiled:
+            from lexveil.embeddings.kernels.search import largest
+
+            kth = largest(maxima, k)
+        else:
+            kth = np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
+        groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
-        _measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
+        if compiled:
+            from lexveil.embeddings.kernels.search import measure_groups
+
+            measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
+        else:
+            for query in range(n):
+                near = (groups[of == query, None] * GROUP + np.arange(GROUP)).reshape(-1)
+                near = near[near < len(self.vectors)]
+                ids[query], squares[query] = _nearest_of(self.vectors, queries[query], near, k)
         return ids, squares
 
     def _many(self, queries: Queries, k: int, scores: Vectors) -> tuple[Rows, Distances]:
@@ -103,6 +121,7 @@ class ExactSearch:
         n_groups = len(self.vectors) // GROUP
         if n_groups < 2 * k:
             n_groups = 0
+        compiled = worth_kernels(len(queries) * QUERY)
         for first in range(0, len(queries), CUT_ROWS):
             rows = slice(first, first + CUT_ROWS)
             part = scores[rows]
@@ -111,7 +130,14 @@ class ExactSearch:
             # The k smallest minima are k words, so no word farther than all of them is among the k nearest.
             minima = grouped.min(axis=1) if n_groups else part
             cut = np.partition(minima, k - 1, axis=1)[:, k - 1] + slack[rows]
-            _cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, ids[rows], squares[rows])
+            if compiled:
+                from lexveil.embeddings.kernels.search import cut_rows
+
+                cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, ids[rows], squares[rows])
+            else:
+                for query in range(first, first + len(part)):
+                    near = np.flatnonzero(part[query - first] <= cut[query - first])
+                    ids[query], squares[query] = _nearest_of(self.vectors, queries[query], near, k)
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
@@ -141,121 +167,38 @@ class ExactSearch:
 
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
     """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
-    return np.sqrt(_measure_pairs(vectors, left, right))
+    if worth_kernels(len(left) * vectors.shape[1] * PAIR):
+        from lexveil.embeddings.kernels.search import measure_pairs
+
+        return np.sqrt(measure_pairs(vectors, left, right))
+    return np.sqrt(_squares(vectors[left], vectors[right]))
 
 
 def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
     """Euclidean distances in float64 of n rows of the vectors to all V of them, shape (n, V)."""
+    from lexveil.embeddings.kernels.search import measure_rows
+
     every = np.arange(len(vectors))
     table = np.empty((len(rows), len(vectors)))
     for i, row in enumerate(rows):
-        table[i] = _measure_rows(vectors, every, vectors[row])
+        table[i] = measure_rows(vectors, every, vectors[row])
     return np.sqrt(table, out=table)
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance(left: Vectors, right: Queries) -> float:  # pragma: no cover - compiled
-    """|left - right|² in float64; exactly 0 for equal rows. Only the order of additions is left to the compiler."""
-    total = 0.0
-    for i in range(left.shape[0]):
-        difference = np.float64(left[i]) - np.float64(right[i])
-        total += difference * difference
-    return total
-
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance_of_rows(vectors: Vectors, left: int, right: int) -> float:  # pragma: no cover - compiled
-    """The same of two rows. A row as an array of its own would cost more than the distance: its owners are counted."""
-    total = 0.0
-    for i in range(vectors.shape[1]):
-        difference = np.float64(vectors[left, i]) - np.float64(vectors[right, i])
-        total += difference * difference
-    return total
-
-
-@numba.njit(cache=True)
-def _largest(maxima: Vectors, k: int) -> Vectors:  # pragma: no cover - compiled
-    """The k-th largest value of each column."""
-    top = np.full((k, maxima.shape[1]), -np.inf, dtype=np.float32)
-    for group in range(maxima.shape[0]):
-        for column in range(maxima.shape[1]):
-            value = maxima[group, column]
-            for place in range(k):
-                if value > top[place, column]:
-                    value, top[place, column] = top[place, column], value
-    kth: Vectors = top[k - 1]
-    return kth
-
-
-@numba.njit(cache=True)
-def _measure_groups(
-    vectors: Vectors, queries: Queries, groups: Rows, of: Rows, size: int, ids: Rows, squares: Distances
-) -> None:  # pragma: no cover - compiled
-    """Keep the k nearest of the words in the groups named for each query. Groups come in ascending order."""
-    k = ids.shape[1]
-    for pair in range(len(groups)):
-        query = of[pair]
-        for row in range(groups[pair] * size, min((groups[pair] + 1) * size, len(vectors))):
-            square = squared_distance(vectors[row], queries[query])
-            if square >= squares[query, k - 1]:
-                continue
-            place = k - 1
-            while place > 0 and square < squares[query, place - 1]:
-                squares[query, place] = squares[query, place - 1]
-                ids[query, place] = ids[query, place - 1]
-                place -= 1
-            squares[query, place] = square
-            ids[query, place] = row
-
-
-@numba.njit(cache=True)
-def _cut_rows(
-    vectors: Vectors,
-    queries: Queries,
-    scores: Vectors,
-    minima: Vectors,
-    cut: Vectors,
-    n_groups: int,
-    ids: Rows,
-    squares: Distances,
-) -> None:  # pragma: no cover - compiled
-    """Measure the words whose score is not above the cut, and keep the nearest of each query."""
-    k, n_words = ids.shape[1], scores.shape[1]
-    found = np.empty(n_words + 1, dtype=np.int64)
-    for query in range(len(scores)):
-        row, limit, count = scores[query], cut[query], 0
-        for group in range(n_groups):
-            if minima[query, group] <= limit:
-                for member in range(group, n_groups * GROUP, n_groups):
-                    found[count] = member
-                    count += row[member] <= limit
-        for place in range(n_groups * GROUP, n_words):
-            found[count] = place
-            count += row[place] <= limit
-        near = np.sort(found[:count])
-        measured = np.empty(count)
-        for place in range(count):
-            measured[place] = squared_distance(vectors[near[place]], queries[query])
-        order = np.argsort(measured, kind="mergesort")  # stable: of equal distances the lowest row comes first
-        for place in range(k):
-            ids[query, place] = near[order[place]]
-            squares[query, place] = measured[order[place]]
-
-
-@numba.njit(cache=True)
-def _measure_rows(vectors: Vectors, rows: Rows, query: Queries) -> Distances:  # pragma: no cover - compiled
-    squares = np.empty(len(rows))
-    for i in range(len(rows)):
-        squares[i] = squared_distance(vectors[rows[i]], query)
+def _squares(left: Vectors, right: Queries) -> Distances:
+    """|l - r|² in float64 of n rows and one row or n rows, shape (n,); exactly 0 for equal rows."""
+    difference = left.astype(np.float64) - right
+    squares: Distances = np.einsum("np,np->n", difference, difference)
     return squares
 
 
-@numba.njit(cache=True)
-def _measure_pairs(vectors: Vectors, left: Rows, right: Rows) -> Distances:  # pragma: no cover - compiled
-    squares = np.empty(len(left))
-    for i in range(len(left)):
-        squares[i] = squared_distance(vectors[left[i]], vectors[right[i]])
-    return squares
+def _nearest_of(
+    vectors: Vectors, query: Queries, candidates: Rows, k: int
+) -> tuple[Rows, Distances]:
+    """The k nearest of some rows, given in ascending order; of equal ones the lowest first. Fewer if there are fewer."""
+    squares = _squares(vectors[candidates], query)
+    order = np.argsort(squares, kind="stable")[:k]
+    return candidates[order], squares[order]
 
 
 def approximate_neighbors(vectors: Vectors, k: int, seed: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:

@@ -1,20 +1,18 @@
 """Bounds of distances from little memory: a few coordinates of every word, and how much of it they leave out.
 
-All sums here are added in a fixed order, because what a sampler proposes by these bounds decides what it draws.
+What a sampler proposes by these bounds decides what it draws, so they must not depend on the processor: sums are added
+in a fixed order, coordinate by coordinate. Where most results are known from a matrix product, whose order is the
+processor's, only those that its rounding could change are added up so.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from lexveil.compiled import worth_kernels
 from lexveil.types import Floats, Ids, Steps, Vectors
 
 Coordinates = npt.NDArray[np.float32]
@@ -25,7 +23,10 @@ CLUSTERS, CLUSTER_WORDS, ROUNDS = 128, 8192, 8
 STEPS = 32767  # of a coordinate on either side of 0
 # Of them, more than what rounding does to 32 coordinates of two words (half a step each), and float32 to the sum.
 SLACK = 7.0
-BLOCK = 512  # words measured at a time, whose sketches stay in the cache
+BLOCK = 4096  # words projected or measured at a time
+QUERIES = 64  # words that others are measured from at a time
+MEASURE = 2e-8  # seconds that measuring a pair of words takes without kernels
+SINGLE = 1e-5  # more than a sum of squares in float32 can lose
 NARROW = 1 / 12  # of the longest vector: radius of a cluster that is not measured word by word
 
 
@@ -72,7 +73,6 @@ class Sketch:
         rows = rows[self.order]
         self.rows = rows.astype(np.int16)
         self.n_wide = int(self.ends[int((self._radii > NARROW * STEPS).sum())])
-        self._columns = np.ascontiguousarray(rows[: self.n_wide].T)
         # Filled word by word as they occur; pages that are never written take no memory.
         self.nearest = np.empty((n_words, len(self.ends) - 1), dtype=np.float32)
         self.measured = np.zeros(n_words, dtype=np.bool_)
@@ -81,232 +81,189 @@ class Sketch:
         """Fill the rows of these words; those that are there already stay."""
         new = np.unique(words)
         new = new[~self.measured[new]]
-        _measure(
-            self.rows, self._columns, self._centres, self._radii, self.ends, self.place, self.step, new, self.nearest
-        )
+        if worth_kernels(len(new) * int(self.ends[-1]) * MEASURE):
+            from lexveil.embeddings.kernels.sketch import measure
+
+            measure(self.rows, self._centres, self._radii, self.ends, self.n_wide, self.place, self.step, new, self.nearest)
+        else:
+            for start in range(0, len(new), QUERIES):
+                some = new[start : start + QUERIES]
+                self.nearest[some] = self._bounds(some)
         self.measured[new] = True
 
-
-@intrinsic
-def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - compiled
-    """Ask for the memory of a row of a two-dimensional array, without waiting for it."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        first = context.get_constant(types.intp, 0)
-        place = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
-            context, builder, signature.args[0], array, [arguments[1], first]
-        )
-        integer = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, integer, integer, integer])
-        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module, kind, "llvm.prefetch.p0"
-        )
-        # To read (0), to keep in all caches (3), as data (1).
-        builder.call(function, [builder.bitcast(place, cgutils.voidptr_t), *map(integer, (0, 3, 1))])
-        return context.get_dummy_value()
-
-    return types.void(rows, row), generate
-
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def sketch_bounds(rows: Steps, step: float, first: int, second: int) -> tuple[float, float]:  # pragma: no cover
-    """A lower and an upper bound of the distance of the words at two places; the last digits may differ by machine."""
-    square = np.float32(0.0)
-    for i in range(rows.shape[1]):  # a length that the compiler knows is unrolled, but not vectorised
-        difference = np.float32(np.int32(rows[first, i]) - np.int32(rows[second, i]))
-        square += difference * difference
-    # (a + b)² = (a - b)² + 4 a b for the norms left out.
-    both = 4.0 * rows[first, COORDINATES] * rows[second, COORDINATES]
-    return step * (math.sqrt(square) - SLACK), step * (math.sqrt(square + both) + SLACK)
+    def _bounds(self, words: Ids) -> Coordinates:
+        """Of each of n words a lower bound for every cluster, (n, C): the least of its words, or by its radius."""
+        own = self.place[words]
+        queries = self.rows[own].astype(np.float64)
+        least = np.full((len(words), len(self.ends) - 1), np.inf, dtype=np.float32)
+        n_wide = int(np.searchsorted(self.ends, self.n_wide))
+        first = 0
+        while first < n_wide:  # some whole clusters at a time
+            last = max(first + 1, int(np.searchsorted(self.ends, self.ends[first] + BLOCK, side="right")) - 1)
+            last = min(last, n_wide)
+            places = slice(int(self.ends[first]), int(self.ends[last]))
+            starts = self.ends[first:last] - places.start
+            rows = self.rows[places].astype(np.float64)
+            # Sketches are whole numbers of at most 16 bits, so these squares are exact.
+            squares = _exact_squares(queries, rows)
+            inside = np.flatnonzero((own >= places.start) & (own < places.stop))
+            squares[inside, own[inside] - places.start] = np.inf
+            smallest = np.minimum.reduceat(squares, starts, axis=1)
+            sizes = np.diff(self.ends[first : last + 1])
+            query, row = np.nonzero(squares <= np.repeat(smallest * (1 + SINGLE), sizes, axis=1))
+            cluster = first + np.searchsorted(starts, row, side="right") - 1
+            chosen = np.isfinite(squares[query, row])
+            query, row, cluster = query[chosen], row[chosen], cluster[chosen]
+            np.minimum.at(least, (query, cluster), _fused_squares(queries[query], rows[row]))
+            first = last
+        np.sqrt(least, out=least)
+        for c in range(n_wide, least.shape[1]):
+            least[:, c] = np.sqrt(_squares(self.rows[own].astype(np.float32), self._centres[c])) - self._radii[c]
+        return np.maximum(0.0, self.step * (least.astype(np.float64) - SLACK)).astype(np.float32)
 
 
-@numba.njit(cache=True)
-def _clusters(rows: Coordinates, centres: Coordinates) -> tuple[Ids, Ids, Coordinates]:  # pragma: no cover - compiled
+def _exact_squares(left: Floats, right: Floats) -> Floats:
+    """|l - r|² of all pairs of rows, (n, m); exact for whole numbers below 2^24, else up to rounding."""
+    squares = left @ right.T
+    squares *= -2
+    squares += np.einsum("nk,nk->n", left, left)[:, None]
+    squares += np.einsum("mk,mk->m", right, right)
+    return squares
+
+
+def _squares(left: Coordinates, right: Coordinates) -> Coordinates:
+    """|l - r|² of rows (n, k) and one row or n rows, in float32, added coordinate by coordinate; shape (n,)."""
+    total = np.zeros(len(left), dtype=np.float32)
+    for k in range(left.shape[1]):
+        difference = left[:, k] - right[..., k]
+        difference *= difference
+        total += difference
+    return total
+
+
+def _fused_squares(left: Floats, right: Floats) -> Coordinates:
+    """The same of whole numbers (n, k) and (n, k), where each square is added before it is rounded to float32."""
+    total = np.zeros(len(left), dtype=np.float32)
+    for k in range(left.shape[1]):
+        total = (total + (left[:, k] - right[:, k]) ** 2).astype(np.float32)  # in float64, where both are exact
+    return total
+
+
+def _clusters(rows: Coordinates, centres: Coordinates) -> tuple[Ids, Ids, Coordinates]:
     """The nearest centre of each row, the sizes of the clusters, and their radii."""
     cluster = _nearest_centre(rows, centres)
-    sizes, radii = np.zeros(len(centres), dtype=np.int64), np.zeros(len(centres), dtype=np.float32)
-    for row in range(len(rows)):
-        c = cluster[row]
-        sizes[c] += 1
-        radii[c] = max(radii[c], np.float32(math.sqrt(_square(rows[row], centres[c]))))
-    return cluster, sizes, radii
+    radii = np.zeros(len(centres), dtype=np.float32)
+    np.maximum.at(radii, cluster, np.sqrt(_squares(rows, centres[cluster])))
+    return cluster, np.bincount(cluster, minlength=len(centres)), radii
 
 
-@numba.njit(cache=True)
-def _moment(rows: Floats) -> Floats:  # pragma: no cover - compiled
+def _moment(rows: Floats) -> Floats:
     """Sum of r_i r_j over rows, (p, p)."""
-    dimensions = rows.shape[1]
-    moment = np.zeros((dimensions, dimensions))
+    moment = np.zeros((rows.shape[1], rows.shape[1]))
+    product = np.empty_like(moment)
     for row in rows:
-        for i in range(dimensions):
-            for j in range(dimensions):
-                moment[i, j] += row[i] * row[j]
+        np.multiply(row[:, None], row, out=product)
+        moment += product
     return moment
 
 
-@numba.njit(cache=True)
-def _directions(moment: Floats, k: int) -> Floats:  # pragma: no cover - compiled
+def _directions(moment: Floats, k: int) -> Floats:
     """About the k eigenvectors of the largest eigenvalues, as orthonormal (or zero) columns (p, k), by iteration."""
     dimensions = len(moment)
-    out = np.zeros((dimensions, k))
-    for i in range(dimensions):  # any start that favours no direction
-        for j in range(k):
-            out[i, j] = math.cos(i * j + 0.5 * i)
+    # Any start that favours no direction.
+    out = np.array([[math.cos(i * j + 0.5 * i) for j in range(k)] for i in range(dimensions)])
     for _ in range(ITERATIONS):
         image = np.zeros((dimensions, k))
-        for i in range(dimensions):
-            for m in range(dimensions):
-                for j in range(k):
-                    image[i, j] += moment[i, m] * out[m, j]
+        for m in range(dimensions):
+            image += moment[:, m, None] * out[m]
+        columns = np.ascontiguousarray(image.T)
         for j in range(k):
-            for _ in range(2):  # twice is enough: the first leaves rounding of the first order behind
-                for before in range(j):
-                    dot = 0.0
-                    for i in range(dimensions):
-                        dot += image[i, before] * image[i, j]
-                    for i in range(dimensions):
-                        image[i, j] -= dot * image[i, before]
-                square = 0.0
-                for i in range(dimensions):
-                    square += image[i, j] * image[i, j]
-                for i in range(dimensions):
-                    image[i, j] = image[i, j] / math.sqrt(square) if square > 0 else 0.0
-        out = image
+            column = columns[j]  # what the columns before it leave of it, once
+            for before in range(j):  # twice is enough: the first leaves rounding of the first order behind
+                column -= _dot(column, columns[before]) * columns[before]
+            square = _dot(column, column)
+            columns[j] = column / math.sqrt(square) if square > 0 else 0.0
+            columns[j + 1 :] -= _dot(columns[j + 1 :], columns[j])[..., None] * columns[j]
+        out = np.ascontiguousarray(columns.T)
     return out
 
 
-@numba.njit(cache=True)
-def _project(vectors: Vectors, directions: Floats, norms: Floats, step: float) -> Coordinates:  # pragma: no cover
+def _dot(left: Floats, right: Floats) -> Floats:
+    """Inner products of rows and a row, added from left to right."""
+    summed: Floats = 0.0 + np.cumsum(left * right, axis=-1)[..., -1]
+    return summed
+
+
+def _project(vectors: Vectors, directions: Floats, norms: Floats, step: float) -> Coordinates:
     """Sketches in whole steps."""
     n_words, dimensions = vectors.shape
     k = directions.shape[1]
     rows = np.zeros((n_words, COORDINATES + 1), dtype=np.float32)
-    coordinates = np.empty(k)
-    for word in range(n_words):
-        coordinates[:] = 0.0
-        for i in range(dimensions):
-            value = np.float64(vectors[word, i])
-            for j in range(k):
-                coordinates[j] += value * directions[i, j]
-        left = norms[word] * norms[word]
-        for j in range(k):
-            left -= coordinates[j] * coordinates[j]
-            rows[word, j] = np.rint(coordinates[j] / step)
-        rows[word, COORDINATES] = np.rint(math.sqrt(max(left, 0.0)) / step)
+    for start in range(0, n_words, BLOCK):
+        block = slice(start, start + BLOCK)
+        some, out = vectors[block].astype(np.float64), rows[block]
+        found = _steps(some @ directions, norms[block], step)
+        # Sums in another order differ by less than these, in steps; of the part left out, divided by twice itself.
+        error = 16 * dimensions * 2.0**-53 * STEPS
+        doubtful = (np.abs(found - np.floor(found) - 0.5)[:, :k] <= error).any(axis=1)
+        left = found[:, k]
+        doubtful |= (left < 1) | (np.abs(left - np.floor(left) - 0.5) <= error * STEPS)
+        if doubtful.any():
+            again = np.zeros((int(doubtful.sum()), k))
+            for i in range(dimensions):
+                again += some[doubtful, i, None] * directions[i]
+            found[doubtful] = _steps(again, norms[block][doubtful], step)
+        out[:, :k], out[:, COORDINATES] = np.rint(found[:, :k]), np.rint(left)
     return rows
 
 
-@numba.njit(cache=True)
-def _centres(rows: Coordinates, n: int) -> Coordinates:  # pragma: no cover - compiled
-    """k-means: n centres, the first ones far from each other (the farthest of the rows, one after the other)."""
+def _steps(coordinates: Floats, norms: Floats, step: float) -> Floats:
+    """Coordinates (n, k) and the norm left out, (n, k + 1), in steps."""
+    left = norms * norms
+    for column in coordinates.T:
+        left -= column * column
+    return np.column_stack([coordinates / step, np.sqrt(np.maximum(left, 0.0)) / step])
+
+
+def _centres(rows: Coordinates, n: int) -> Coordinates:
+    """k-means: n centres, the first ones far from each other, spread as k-means++ would, without chance."""
     centres = np.zeros((n, rows.shape[1]), dtype=np.float32)
-    for round_ in range(ROUNDS + 1):
-        if round_ == 0:
-            away = np.full(len(rows), np.float32(np.inf))
-            chosen = 0
-            for c in range(n):
-                centres[c] = rows[chosen]
-                weight = 0.0
-                for row in range(len(rows)):
-                    away[row] = min(away[row], _square(rows[row], centres[c]))
-                    weight += away[row]
-                # The row where half and a bit of the squares are passed: spread as k-means++ would, without chance.
-                target = weight * ((c * 0.6180339887498949 + 0.5) % 1.0)
-                for row in range(len(rows)):
-                    target -= away[row]
-                    if target < 0:
-                        chosen = row
-                        break
-            continue
+    columns = np.asfortranarray(rows)
+    away = np.full(len(rows), np.float32(np.inf))
+    chosen = 0
+    for c in range(n):
+        centres[c] = rows[chosen]
+        np.minimum(away, _squares(columns, centres[c]), out=away)
+        # The row where half and a bit of the squares are passed.
+        target = np.cumsum(away, dtype=np.float64)[-1] * ((c * 0.6180339887498949 + 0.5) % 1.0)
+        passed = np.subtract.accumulate(np.append(target, away.astype(np.float64)))[1:] < 0
+        chosen = int(np.argmax(passed)) if passed.any() else chosen
+    for _ in range(ROUNDS):
         cluster = _nearest_centre(rows, centres)
-        sums, counts = np.zeros((n, rows.shape[1])), np.zeros(n)
-        for row in range(len(rows)):
-            counts[cluster[row]] += 1
-            for j in range(rows.shape[1]):
-                sums[cluster[row], j] += rows[row, j]
-        for c in range(n):
-            if counts[c] > 0:
-                for j in range(rows.shape[1]):
-                    centres[c, j] = sums[c, j] / counts[c]
+        counts = np.bincount(cluster, minlength=n)
+        filled = counts > 0
+        for j in range(rows.shape[1]):  # sums of whole numbers are exact in any order
+            sums = np.bincount(cluster, weights=rows[:, j], minlength=n)
+            centres[filled, j] = sums[filled] / counts[filled]
     return centres
 
 
-@numba.njit(cache=True)
-def _nearest_centre(rows: Coordinates, centres: Coordinates) -> Ids:  # pragma: no cover - compiled
+def _nearest_centre(rows: Coordinates, centres: Coordinates) -> Ids:
+    """The centre of the least square in float32 of each row; of equal ones the first."""
     cluster = np.empty(len(rows), dtype=np.int64)
-    columns = np.ascontiguousarray(centres.T)
-    squares = np.empty(len(centres), dtype=np.float32)
-    for row in range(len(rows)):
-        squares[:] = 0.0
-        for j in range(rows.shape[1]):
-            for c in range(len(centres)):
-                difference = rows[row, j] - columns[j, c]
-                squares[c] += difference * difference
-        cluster[row] = np.argmin(squares)
+    wide = centres.astype(np.float64)
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        squares = _exact_squares(some.astype(np.float64), wide)
+        found = np.argmin(squares, axis=1)
+        limit = squares[np.arange(len(some)), found] * (1 + SINGLE)
+        limit += np.finfo(np.float64).eps * STEPS**2 * 2**12  # what the product's own rounding can be
+        doubtful = np.flatnonzero(np.count_nonzero(squares <= limit[:, None], axis=1) > 1)
+        if len(doubtful):
+            row, centre = np.nonzero(squares[doubtful] <= limit[doubtful, None])
+            again = _squares(some[doubtful[row]], centres[centre])
+            first = np.lexsort((centre, again, row))
+            first = first[np.unique(row[first], return_index=True)[1]]
+            found[doubtful] = centre[first]
+        cluster[start : start + BLOCK] = found
     return cluster
-
-
-@numba.njit(cache=True)
-def _square(one: Coordinates, other: Coordinates) -> np.float32:  # pragma: no cover - compiled
-    total = np.float32(0.0)
-    for i in range(len(one)):
-        total += (one[i] - other[i]) * (one[i] - other[i])
-    return total
-
-
-@numba.njit(cache=True, fastmath={"contract"})
-def _measure(
-    rows: Steps,
-    columns: Coordinates,
-    centres: Coordinates,
-    radii: Coordinates,
-    ends: Ids,
-    place: npt.NDArray[np.int32],
-    step: float,
-    words: Ids,
-    nearest: Coordinates,
-) -> None:  # pragma: no cover - compiled
-    """Of each word a lower bound for every cluster: the least of its words, or by its centre and radius."""
-    wide, part = columns.shape[1], np.empty(BLOCK, dtype=np.float32)
-    for word in words:
-        nearest[word] = np.inf
-    # Some columns at a time, which stay in the cache for all words.
-    for start in range(0, wide, BLOCK):
-        end = min(start + BLOCK, wide)
-        first = int(np.searchsorted(ends, start, side="right")) - 1
-        for word in words:
-            own = place[word]
-            part[:] = np.float32(0.0)
-            for k in range(len(columns)):
-                value, column = np.float32(rows[own, k]), columns[k, start:end]
-                for i in range(len(column)):
-                    difference = value - column[i]
-                    part[i] += difference * difference
-            if start <= own < end:
-                part[own - start] = np.float32(np.inf)
-            cluster = first
-            while ends[cluster] < end:
-                here = part[max(ends[cluster], start) - start : min(ends[cluster + 1], end) - start]
-                nearest[word, cluster] = min(nearest[word, cluster], _minimum(here))
-                cluster += 1
-                if cluster == len(ends) - 1:
-                    break
-    own_row = np.empty(rows.shape[1], dtype=np.float32)
-    for word in words:
-        for k in range(len(own_row)):
-            own_row[k] = rows[place[word], k]
-        for cluster in range(len(ends) - 1):
-            if ends[cluster] < wide:
-                least = math.sqrt(nearest[word, cluster])
-            else:
-                least = math.sqrt(_square(own_row, centres[cluster])) - radii[cluster]
-            nearest[word, cluster] = max(0.0, step * (least - SLACK))
-
-
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})
-def _minimum(values: Coordinates) -> np.float32:  # pragma: no cover - compiled
-    least = np.float32(np.inf)
-    for value in values:
-        least = min(least, value)
-    return least

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from lexveil.compiled import worth_kernels
 from lexveil.mechanisms.base import EuclideanMechanism, register
 from lexveil.mechanisms.preconditions import check_epsilon
 from lexveil.parameters import Section
@@ -27,6 +28,11 @@ TOKENS = 1_000_000  # of a text, among which a list must pay
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together
 DIGITS = 60  # of exact decisions
+LOG2_E = math.log2(math.e)
+MARGIN = 1e-9  # of a bound of the distance, far more than rounding
+ROUNDING = 1e-13  # of a limit, more than the few operations that it is computed by can lose
+PENDING, UNDECIDED = -1, -2  # in place of a word: draw by a list; decide exactly
+TOKEN = 2e-3  # seconds that a draw takes without compiled kernels
 FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
 SAMPLE = 32  # words that say how far a word is from all others, on average
 
@@ -141,7 +147,10 @@ class Tem(EuclideanMechanism):
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the distribution with each token's own stream."""
-        from lexveil.mechanisms.kernels.tem import PENDING, draw_by_sketch, draw_from_lists
+        if worth_kernels(len(ids) * TOKEN):
+            from lexveil.mechanisms.kernels.tem import draw_by_sketch, draw_from_lists
+        else:
+            from lexveil.mechanisms.uncompiled.tem import draw_by_sketch, draw_from_lists
 
         sketch = self.sketch
         plain = self.plain(ids, epsilon)
@@ -192,8 +201,6 @@ class Tem(EuclideanMechanism):
 
     def _settled(self, draw: Callable[[_Tokens, Ids, Ids], Ids], tokens: _Tokens, nonce: int) -> Ids:
         """What ``draw`` draws, with exact decisions where rounding could have decided."""
-        from lexveil.mechanisms.kernels.tem import UNDECIDED
-
         n = len(tokens.ids)
         refused, doubts = np.zeros(n, dtype=np.int64), np.empty((n, 3), dtype=np.int64)
         out = draw(tokens, refused, doubts)
@@ -212,10 +219,10 @@ class Tem(EuclideanMechanism):
 
     def _is_accepted(self, token: _Tokens, proposed: int, position: int, nonce: int) -> bool:
         """Whether a proposal at a position of which only the whole part is known yet is accepted, exactly."""
-        from lexveil.mechanisms.kernels.tem import score
+        from lexveil.embeddings.exact_search import pair_distances
         from lexveil.mechanisms.noise.keystream import expand
 
-        distance = score(self.vectors, int(token.ids[0]), proposed, float(token.gamma[0]))
+        distance = min(float(pair_distances(self.vectors, token.ids, np.array([proposed]))[0]), float(token.gamma[0]))
         n_bytes = 0
         while True:
             n_bytes += 8

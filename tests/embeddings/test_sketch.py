@@ -5,7 +5,8 @@ import pytest
 
 from lexveil.embeddings import sketch as module
 from lexveil.embeddings.exact_search import distance_rows
-from lexveil.embeddings.sketch import Sketch, sketch_bounds
+from lexveil.embeddings.kernels.sketch import sketch_bounds
+from lexveil.embeddings.sketch import Sketch
 
 
 def words(n: int, p: int, scale: float = 1.0) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from lexveil.embeddings.exact_search import pair_distances
-from lexveil.embeddings.sketch import sketch_bounds
+from lexveil.embeddings.kernels.sketch import sketch_bounds
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import tem as module
 from lexveil.mechanisms.kernels import tem as kernels

@@ -15,18 +15,14 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.exact_search import squared_distance_of_rows
-from lexveil.embeddings.sketch import prefetch, sketch_bounds
-from lexveil.mechanisms.noise.keystream import WORDS, State, next_words, open_stream
+from lexveil.embeddings.kernels.search import squared_distance_of_rows
+from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
+from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
+from lexveil.mechanisms.tem import LOG2_E, MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
 Bounds = npt.NDArray[np.float32]
-
-LOG2_E = math.log2(math.e)
-MARGIN = 1e-9  # of a bound of the distance, far more than rounding
-ROUNDING = 1e-13  # of a limit, more than the few operations that it is computed by can lose
-PENDING, UNDECIDED = -1, -2  # in place of a word: draw by a list; decide exactly
 
 REFUSE, ACCEPT, UNSURE = 0, 1, 2
 

@@ -1,0 +1,114 @@
+"""Distances in float64, and the nearest of the words that a float32 product left."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from lexveil.embeddings.exact_search import GROUP, Distances, Queries
+from lexveil.types import Rows, Vectors
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+def squared_distance(left: Vectors, right: Queries) -> float:  # pragma: no cover - compiled
+    """|left - right|² in float64; exactly 0 for equal rows. Only the order of additions is left to the compiler."""
+    total = 0.0
+    for i in range(left.shape[0]):
+        difference = np.float64(left[i]) - np.float64(right[i])
+        total += difference * difference
+    return total
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+def squared_distance_of_rows(vectors: Vectors, left: int, right: int) -> float:  # pragma: no cover - compiled
+    """The same of two rows. A row as an array of its own would cost more than the distance: its owners are counted."""
+    total = 0.0
+    for i in range(vectors.shape[1]):
+        difference = np.float64(vectors[left, i]) - np.float64(vectors[right, i])
+        total += difference * difference
+    return total
+
+
+@numba.njit(cache=True)
+def largest(maxima: Vectors, k: int) -> Vectors:  # pragma: no cover - compiled
+    """The k-th largest value of each column."""
+    top = np.full((k, maxima.shape[1]), -np.inf, dtype=np.float32)
+    for group in range(maxima.shape[0]):
+        for column in range(maxima.shape[1]):
+            value = maxima[group, column]
+            for place in range(k):
+                if value > top[place, column]:
+                    value, top[place, column] = top[place, column], value
+    kth: Vectors = top[k - 1]
+    return kth
+
+
+@numba.njit(cache=True)
+def measure_groups(
+    vectors: Vectors, queries: Queries, groups: Rows, of: Rows, size: int, ids: Rows, squares: Distances
+) -> None:  # pragma: no cover - compiled
+    """Keep the k nearest of the words in the groups named for each query. Groups come in ascending order."""
+    k = ids.shape[1]
+    for pair in range(len(groups)):
+        query = of[pair]
+        for row in range(groups[pair] * size, min((groups[pair] + 1) * size, len(vectors))):
+            square = squared_distance(vectors[row], queries[query])
+            if square >= squares[query, k - 1]:
+                continue
+            place = k - 1
+            while place > 0 and square < squares[query, place - 1]:
+                squares[query, place] = squares[query, place - 1]
+                ids[query, place] = ids[query, place - 1]
+                place -= 1
+            squares[query, place] = square
+            ids[query, place] = row
+
+
+@numba.njit(cache=True)
+def cut_rows(
+    vectors: Vectors,
+    queries: Queries,
+    scores: Vectors,
+    minima: Vectors,
+    cut: Vectors,
+    n_groups: int,
+    ids: Rows,
+    squares: Distances,
+) -> None:  # pragma: no cover - compiled
+    """Measure the words whose score is not above the cut, and keep the nearest of each query."""
+    k, n_words = ids.shape[1], scores.shape[1]
+    found = np.empty(n_words + 1, dtype=np.int64)
+    for query in range(len(scores)):
+        row, limit, count = scores[query], cut[query], 0
+        for group in range(n_groups):
+            if minima[query, group] <= limit:
+                for member in range(group, n_groups * GROUP, n_groups):
+                    found[count] = member
+                    count += row[member] <= limit
+        for place in range(n_groups * GROUP, n_words):
+            found[count] = place
+            count += row[place] <= limit
+        near = np.sort(found[:count])
+        measured = np.empty(count)
+        for place in range(count):
+            measured[place] = squared_distance(vectors[near[place]], queries[query])
+        order = np.argsort(measured, kind="mergesort")  # stable: of equal distances the lowest row comes first
+        for place in range(k):
+            ids[query, place] = near[order[place]]
+            squares[query, place] = measured[order[place]]
+
+
+@numba.njit(cache=True)
+def measure_rows(vectors: Vectors, rows: Rows, query: Queries) -> Distances:  # pragma: no cover - compiled
+    squares = np.empty(len(rows))
+    for i in range(len(rows)):
+        squares[i] = squared_distance(vectors[rows[i]], query)
+    return squares
+
+
+@numba.njit(cache=True)
+def measure_pairs(vectors: Vectors, left: Rows, right: Rows) -> Distances:  # pragma: no cover - compiled
+    squares = np.empty(len(left))
+    for i in range(len(left)):
+        squares[i] = squared_distance(vectors[left[i]], vectors[right[i]])
+    return squares
