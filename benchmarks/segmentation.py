@@ -235,7 +235,7 @@ def measure(material: Material) -> dict[str, Any]:
     ids, offsets = material.ids, material.offsets
     n = len(ids)
     pair, triple = known.scores(ids, offsets)
-    floor = [random_probes(known.pairs)]
+    floor = [random_probes(known.tables[0])]
 
     def scoring() -> float:
         known.scores(ids, offsets)
@@ -267,7 +267,7 @@ def measure(material: Material) -> dict[str, Any]:
             if slow := compare(ways, name, expected, batch, table):
                 row |= {f"{label}_rate": slow, f"{label}_ratio": rate / slow}
         rows.append(row)
-    floor.append(random_probes(known.pairs))
+    floor.append(random_probes(known.tables[0]))
     rows.append(writing(material, segment("mst", pair, triple, offsets)))
     n_probes = probes(material, known)
     return {
@@ -277,7 +277,7 @@ def measure(material: Material) -> dict[str, Any]:
             "sentences": len(offsets) - 1,
             "bigrams": len(material.bigram_pmi),
             "trigrams": len(material.trigram_pmi),
-            "table_mb": (known.pairs.nbytes + known.triples.nbytes) / 1e6,
+            "table_mb": sum(table.nbytes for table in known.tables) / 1e6,
             "build_cpu_seconds": build_seconds,
         },
         "floor": {

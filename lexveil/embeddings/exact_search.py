@@ -185,17 +185,15 @@ def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
     return np.sqrt(table, out=table)
 
 
-def _squares(left: Vectors, right: Queries) -> Distances:
+def _squares(left: Vectors, right: Vectors | Queries) -> Distances:
     """|l - r|² in float64 of n rows and one row or n rows, shape (n,); exactly 0 for equal rows."""
     difference = left.astype(np.float64) - right
     squares: Distances = np.einsum("np,np->n", difference, difference)
     return squares
 
 
-def _nearest_of(
-    vectors: Vectors, query: Queries, candidates: Rows, k: int
-) -> tuple[Rows, Distances]:
-    """The k nearest of some rows, given in ascending order; of equal ones the lowest first. Fewer if there are fewer."""
+def _nearest_of(vectors: Vectors, query: Queries, candidates: Rows, k: int) -> tuple[Rows, Distances]:
+    """The k nearest of at least k rows, given in ascending order; of equal ones the lowest first."""
     squares = _squares(vectors[candidates], query)
     order = np.argsort(squares, kind="stable")[:k]
     return candidates[order], squares[order]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.compiled import worth_kernels
-from lexveil.types import Floats, Ids, Steps, Vectors
+from lexveil.types import Floats, Ids, Vectors
 
 Coordinates = npt.NDArray[np.float32]
 
@@ -84,7 +84,9 @@ class Sketch:
         if worth_kernels(len(new) * int(self.ends[-1]) * MEASURE):
             from lexveil.embeddings.kernels.sketch import measure
 
-            measure(self.rows, self._centres, self._radii, self.ends, self.n_wide, self.place, self.step, new, self.nearest)
+            measure(
+                self.rows, self._centres, self._radii, self.ends, self.n_wide, self.place, self.step, new, self.nearest
+            )
         else:
             for start in range(0, len(new), QUERIES):
                 some = new[start : start + QUERIES]

@@ -147,17 +147,17 @@ class Tem(EuclideanMechanism):
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the distribution with each token's own stream."""
+        sampler: Any
         if worth_kernels(len(ids) * TOKEN):
-            from lexveil.mechanisms.kernels.tem import draw_by_sketch, draw_from_lists
+            from lexveil.mechanisms.kernels import tem as sampler
         else:
-            from lexveil.mechanisms.uncompiled.tem import draw_by_sketch, draw_from_lists
-
+            from lexveil.mechanisms.uncompiled import tem as sampler
         sketch = self.sketch
         plain = self.plain(ids, epsilon)
         sketch.measure(ids[~plain])
 
         def by_sketch(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
-            drawn: Ids = draw_by_sketch(
+            drawn: Ids = sampler.draw_by_sketch(
                 self.vectors,
                 sketch.rows,
                 sketch.step,
@@ -176,7 +176,7 @@ class Tem(EuclideanMechanism):
             return drawn
 
         def from_lists(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
-            drawn: Ids = draw_from_lists(
+            drawn: Ids = sampler.draw_from_lists(
                 self.vectors,
                 sketch.rows,
                 sketch.step,

@@ -12,13 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lexveil.compiled import worth_kernels
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.fast_tokenize import spans_of_texts
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import segment
 from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
 from lexveil.types import Int32
+
+CHARACTER = 5e-7  # seconds that it takes to tokenize a character without kernels
 
 
 class TokenClass(IntEnum):
@@ -140,16 +142,20 @@ def _tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int
         The distinct normal forms; (m,) the form of each word; (m, 2) where it stands in its text; (s,) words of each
         sentence; (t,) sentences of each text.
     """
+    if not worth_kernels(sum(map(len, texts)) * CHARACTER):
+        return _tokenize_by_expressions(texts)
+    from lexveil.text.fast_tokenize import spans_of_texts
+
     try:
         array = pa.array(texts, pa.large_string())
-    except UnicodeEncodeError:
-        return _tokenize_surrogates(texts)
+    except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8 that could be scanned
+        return _tokenize_by_expressions(texts)
     tokens, spans = spans_of_texts(array)
     return tokens.words.to_pylist(), tokens.ids, spans, tokens.sentence_sizes, tokens.sentences_per_text
 
 
-def _tokenize_surrogates(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
-    """The same, slowly, where a text holds half of a surrogate pair: it has no UTF-8 that could be scanned."""
+def _tokenize_by_expressions(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+    """The same, slowly, by the tokenizer's definition."""
     number: dict[str, int] = {}
     ids: list[int] = []
     spans: list[tuple[int, int]] = []

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from lexveil.mechanisms.noise.keystream import BLOCKS, WORDS, chacha20, draw_words, expand, next_words, open_stream
+from lexveil.mechanisms.kernels.keystream import BLOCKS, WORDS, chacha20, next_words, open_stream
+from lexveil.mechanisms.noise.keystream import draw_words, expand
 from lexveil.mechanisms.noise.streams import stream
 
 

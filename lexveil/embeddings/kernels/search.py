@@ -100,6 +100,7 @@ def cut_rows(
 
 @numba.njit(cache=True)
 def measure_rows(vectors: Vectors, rows: Rows, query: Queries) -> Distances:  # pragma: no cover - compiled
+    """|u - q|² of some rows and a query."""
     squares = np.empty(len(rows))
     for i in range(len(rows)):
         squares[i] = squared_distance(vectors[rows[i]], query)
@@ -108,6 +109,7 @@ def measure_rows(vectors: Vectors, rows: Rows, query: Queries) -> Distances:  # 
 
 @numba.njit(cache=True)
 def measure_pairs(vectors: Vectors, left: Rows, right: Rows) -> Distances:  # pragma: no cover - compiled
+    """|u - v|² of pairs of rows."""
     squares = np.empty(len(left))
     for i in range(len(left)):
         squares[i] = squared_distance(vectors[left[i]], vectors[right[i]])

@@ -1,1 +1,1 @@
-"""What ``kernels`` does, for a few tokens, by NumPy: the same draws, without loading numba. See ``lexveil.compiled``."""
+"""What ``kernels`` does, for a few tokens, by NumPy: the same draws without numba. See ``lexveil.compiled``."""

@@ -125,7 +125,9 @@ def draw_from_lists(
             return words, q, np.where(far, low, bounds[word, inside]), np.where(far, high, bounds[word, inside + 1])
 
         points = _points(keys[token], 1, int(edges[-1]))
-        out[token] = _first(vectors, word, half, radius, bits, points, None, propose, int(refused[token]), doubts[token])
+        out[token] = _first(
+            vectors, word, half, radius, bits, points, None, propose, int(refused[token]), doubts[token]
+        )
     return out
 
 
@@ -202,7 +204,7 @@ def _decided(
     return (q < 0) | (inside & accepted), inside & ~accepted & ~refused
 
 
-def _sketch_bounds(rows: Steps, length: float, first: int, second: Ids) -> tuple[Floats, Floats]:
+def _sketch_bounds(rows: Steps, length: float, first: int, second: Ids | Members) -> tuple[Floats, Floats]:
     """A lower and an upper bound of the distances from the word at one place to those at others."""
     here, there = rows[first].astype(np.float64), rows[second].astype(np.float64)
     square = np.einsum("nk,nk->n", there - here, there - here)
