@@ -75,7 +75,9 @@ def privatize(
     anywhere()
     from lexveil.accounting.statement import statement
     from lexveil.privatization.file_adapter import privatize_file
+    from lexveil.runtime.arrow import keep_pandas_out
 
+    keep_pandas_out()
     done = privatize_file(
         in_file,
         out_file,

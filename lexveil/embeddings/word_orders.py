@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.exact_search import approximate_neighbors
-from lexveil.embeddings.knn_graph import Graph, Scanner, exact_graph, nearest_other
 from lexveil.types import Orders, Vectors
+
+if TYPE_CHECKING:
+    from lexveil.embeddings.knn_graph import Graph, Scanner
 
 Search = Literal["exact", "pynndescent"]
 
@@ -89,6 +89,8 @@ def greedy_orders(
     Returns:
         (len(starts), V) int32, each row a permutation.
     """
+    from lexveil.embeddings.knn_graph import Scanner
+
     scanner = Scanner(vectors)
     first = _graph(scanner, search, seed)  # the same for every start
     orders = np.empty((len(starts), len(vectors)), dtype=np.int32)
@@ -98,6 +100,9 @@ def greedy_orders(
 
 
 def _graph(scanner: Scanner, search: Search, seed: int) -> Graph:
+    from lexveil.embeddings.exact_search import approximate_neighbors
+    from lexveil.embeddings.knn_graph import Graph, exact_graph
+
     if search == "exact" or len(scanner.vectors) < EXACT_BELOW:
         return exact_graph(scanner, NEIGHBORS)
     ids, _ = approximate_neighbors(scanner.vectors, NEIGHBORS, seed)
@@ -108,6 +113,9 @@ def _fill(
     order: Orders, start: int, scanner: Scanner, graph: Graph, search: Search, seed: int, on_step: Callable[[int], None]
 ) -> None:
     """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
+    from lexveil.embeddings.kernels.word_orders import walk
+    from lexveil.embeddings.knn_graph import Scanner
+
     active = np.arange(len(order), dtype=np.int32)  # the words the graph is about, by row
     used = np.zeros(len(active), dtype=np.bool_)
     current, filled = start, 1
@@ -118,7 +126,7 @@ def _fill(
         target = len(order) if small else len(order) - len(active) // 2
         before = filled
         while filled < target:
-            current, filled = _walk(graph.ids, graph.proven, active, used, current, order, filled, target)
+            current, filled = walk(graph.ids, graph.proven, active, used, current, order, filled, target)
             if filled < target:
                 current = scanner.nearest(current, used)
                 order[filled] = active[current]
@@ -137,34 +145,6 @@ def _fill(
         used[current] = True
 
 
-@numba.njit(cache=True)
-def _walk(
-    ids: Orders,
-    proven: Orders,
-    active: Orders,
-    used: npt.NDArray[np.bool_],
-    current: int,
-    order: Orders,
-    filled: int,
-    target: int,
-) -> tuple[int, int]:
-    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are used."""
-    while filled < target:
-        found = -1
-        for at in range(proven[current]):
-            candidate = ids[current, at]
-            if candidate >= 0 and not used[candidate]:
-                found = candidate
-                break
-        if found < 0:
-            break
-        current = found
-        used[current] = True
-        order[filled] = active[current]
-        filled += 1
-    return current, filled
-
-
 def mean_step(vectors: Vectors, order: Orders) -> float:
     """Mean distance of neighbours in a list; 0 for a list of one word."""
     if len(order) < 2:
@@ -180,5 +160,7 @@ def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) ->
     """For each list, the share of ``rows`` whose nearest word, found exactly, stands within 100 positions of them."""
     if orders.shape[1] < 2:
         return [1.0] * len(orders)
+    from lexveil.embeddings.knn_graph import Scanner, nearest_other
+
     nearest, _ = nearest_other(Scanner(vectors), rows)
     return [float((np.abs(place[rows] - place[nearest]) <= NEAR).mean()) for place in positions(orders)]
