@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from lexveil.auditing import audit as auditing
-from lexveil.auditing.audit import AuditResult
+from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.privatization import in_memory, inspection
 from lexveil.privatization.in_memory import Privatized
 from lexveil.privatization.inspection import Inspection
 from lexveil.privatization.model import Model
+
+if TYPE_CHECKING:
+    from lexveil.auditing.audit import AuditResult
 
 Project = Path | str | Model | None
 Mode = Literal["release", "experiment"]
@@ -155,7 +157,7 @@ def audit(
     words: int = 300,
     samples: int = 20_000,
     mode: Mode = "release",
-    confidence: float = auditing.CONFIDENCE,
+    confidence: float = CONFIDENCE,
     workers: int = 1,
     project: Project = None,
     model: str | None = None,
@@ -183,7 +185,9 @@ def audit(
         RequestError: if the request is out of range.
         MissingArtifact: if the project has not run yet.
     """
-    request = auditing.AuditRequest(
+    from lexveil.auditing import audit as auditing  # it takes SciPy and compiled kernels
+
+    request = AuditRequest(
         mechanism,
         epsilon,
         words=words,
