@@ -49,7 +49,7 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
     if settings.dimensions not in (None, model.card.dimensions):
         raise ParameterError(
             f"params.yaml: embeddings.dimensions is {settings.dimensions}, but vectors of the base {name} have "
-            f"{model.card.dimensions}; write `dimensions: null`"
+            f"{model.card.dimensions}; write `dimensions: null`, or `base: {NO_BASE}`"
         )
     return model
 

@@ -19,7 +19,7 @@ from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distances import ON_LISTS
 from lexveil.auditing.laws import Space
 from lexveil.auditing.toys import list_orders, places_of
-from lexveil.config import Params
+from lexveil.config import NO_BASE, Params
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.privatization.model import CHECKED_BY, Model
@@ -139,7 +139,9 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     release: dict[str, Any] = {"ledger": ".lexveil/ledger", "cap": None, "source": None, "sql": None}
     release |= {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None} if has_average else {}
     machine = params.machine.model_copy(update={"executor": "local"})
-    params = params.model_copy(update={"release": params.release.model_copy(update=release), "machine": machine})
+    embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
+    release_params = params.release.model_copy(update=release)
+    params = params.model_copy(update={"release": release_params, "machine": machine, "embeddings": embeddings})
     space = Space(vectors[: len(tokens)].astype(np.float64), orders)
     return ToyProject(
         Model(Workplace(folder, params, is_project=True)),

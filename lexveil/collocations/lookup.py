@@ -16,12 +16,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil import paths
+from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.association import COLUMNS, MEASURES, rendered
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
-from lexveil.runtime.tables import require
 from lexveil.text.tokenize import sentences
 
 NGRAMS = {2: "bigrams", 3: "trigrams"}
@@ -56,7 +55,8 @@ def look_up(
 
     Returns:
         ``measures``, the columns that the collocations have, and ``collocations``: for each its words, joined by a
-        space, its length in words and its measures. For a text also ``sentences``, see ``cut``; else ``by``.
+        space, its length in words, whether it is the base's and not the corpus's, and its measures. For a text also
+        ``sentences``, see ``cut``; else ``by``.
 
     Raises:
         RequestError: if the request makes no sense, or there are no collocations yet.
@@ -179,10 +179,11 @@ def as_text(result: dict[str, Any]) -> list[str]:
         lines = ["no collocations"]
     else:
         names = result["measures"]
-        cells = [[*names, "collocation"]]
-        cells += [
-            [*(_figure(name, row[name]) for name in names), _visible(row["words"])] for row in result["collocations"]
-        ]
+        has_base = any(row["from_base"] for row in result["collocations"])
+        cells = [[*names, *(["from"] if has_base else []), "collocation"]]
+        for row in result["collocations"]:
+            of = ["base" if row["from_base"] else "corpus"] if has_base else []
+            cells.append([*(_figure(name, row[name]) for name in names), *of, _visible(row["words"])])
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         # Words come last: how wide a terminal shows them is not known.
         lines = [
@@ -197,7 +198,9 @@ def as_text(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _figure(name: str, value: float) -> str:
+def _figure(name: str, value: float | None) -> str:
+    if value is None:  # a measure that a base does not bring
+        return "–"
     return f"{value:,}" if name == "count" else f"{value:.{_DECIMALS[name]}f}"
 
 
@@ -209,11 +212,15 @@ def _visible(words: str) -> str:
 @contextmanager
 def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
     """A database with the views ``bigrams`` and ``trigrams``, and the measures that both have."""
-    files = {name: require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations") for name in NGRAMS.values()}
-    columns = set.intersection(*(set(pq.read_schema(file).names) for file in files.values()))
+    files = {name: collocation_files(name) for name in NGRAMS.values()}
+    columns = set.intersection(*(set(pq.read_schema(own).names) for own, *_ in files.values()))
     with duckdb_session.session(load_params().machine) as con:
-        for name, file in files.items():
-            duckdb_session.view(con, name, file)
+        for name, (own, *of_base) in files.items():
+            parts = [f"select *, false as from_base from read_parquet({duckdb_session.file_list([own])})"]
+            parts += [
+                f"select *, true as from_base from read_parquet({duckdb_session.file_list([file])})" for file in of_base
+            ]
+            con.execute(f'create temp view "{name}" as {" union all by name ".join(parts)}')
         yield con, [name for name in COLUMNS if name in columns]
 
 
@@ -221,7 +228,8 @@ def _rows(found: pa.Table, measures: Sequence[str]) -> list[Row]:
     rows = []
     for row in found.to_pylist():
         words = [row[place] for place in PLACES if row[place] is not None]
-        rows.append({"words": " ".join(words), "length": len(words)} | {name: row[name] for name in measures})
+        about = {"words": " ".join(words), "length": len(words), "from_base": row["from_base"]}
+        rows.append(about | {name: row[name] for name in measures})
     return rows
 
 

@@ -13,6 +13,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.guarantee import StructureFigures
 from lexveil.accounting.record import ModelReference
 from lexveil.artifacts.base_model import find_base
+from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import Prepared, prepare
@@ -186,10 +187,10 @@ class Model:
         if self.packaged:
             names = ("words.txt", "vectors.npy", "scales.npy", *(() if segmentation == "word" else ("pmi.npy",)))
             return {name: sha256(file) for name, file in self.packaged.files(*names).items()}
-        files = [paths.embedding(segmentation) / name for name in ("words.txt", "vectors.npy")]
+        about = () if self.params.embeddings.base == NO_BASE else ("meta.json",)
+        names = ("words.txt", "vectors.npy", *about)
+        files = [self.path(paths.embedding(segmentation) / name) for name in names]
         if segmentation != "word":
-            files += [paths.COLLOCATIONS / name for name in ("bigrams.parquet", "trigrams.parquet")]
-        if self.params.embeddings.base != NO_BASE:
-            tables = [paths.COLLOCATIONS / name for name in ("base_bigrams.parquet", "base_trigrams.parquet")]
-            files += [paths.embedding(segmentation) / "meta.json", *(tables if segmentation != "word" else [])]
-        return {str(file.relative_to(paths.ARTIFACTS)): sha256(self.path(file)) for file in files}
+            for name in ("bigrams", "trigrams"):
+                files += collocation_files(name, self.place.folder)
+        return {str(file.relative_to(self.path(paths.ARTIFACTS))): sha256(file) for file in files}

@@ -12,6 +12,6 @@ with collocations as (
     union all by name
     select null::varchar as third_word, {absent} where false
 )
-select first_word, second_word, third_word, count, {columns}
+select first_word, second_word, third_word, from_base, count, {columns}
 from collocations
 order by first_word, second_word, third_word nulls first

@@ -1,6 +1,6 @@
 -- The best collocations, of all or of one word: what `lexveil collocations --top` and `--word` print.
 --
--- reads    bigrams (first_word, second_word, count, pmi_bits), trigrams (…, third_word, …), and as far as they are there
+-- reads    bigrams (first_word, second_word, count, pmi_bits, from_base), trigrams (…, third_word, …), and as far as they are there
 --          the other measures; one that is not there is null
 -- params   $by: the column to order by; $min_count: n-grams counted less often are left out; $size: 2 or 3, null for
 --          both; $word: a word that takes part, null for any; $n: rows at most
@@ -15,7 +15,7 @@ with collocations as (
     union all by name
     select null::varchar as third_word, {absent} where false
 )
-select first_word, second_word, third_word, count, {columns}
+select first_word, second_word, third_word, from_base, count, {columns}
 from collocations
 where count >= $min_count
     and ($word is null or first_word = $word or second_word = $word or third_word = $word)

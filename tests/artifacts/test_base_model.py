@@ -19,7 +19,7 @@ def named(outside: Path, packaged: PackagedModel) -> str:
 def test_a_base_is_found_by_name_and_hash(named: str, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     found = find_base(EmbeddingParams(base=named))
     assert found is not None and found.hash == packaged.hash
-    assert find_base(EmbeddingParams()) is None
+    assert find_base(EmbeddingParams(base="none")) is None
     with pytest.raises(ParameterError, match=f"toy does not ship with the library; write {named}"):
         find_base(EmbeddingParams(base="toy"))
     monkeypatch.setattr(paths, "MODELS", found.folder.parent)  # as if it shipped
@@ -57,4 +57,4 @@ def test_the_most_frequent_tokens_are_taken(packaged: PackagedModel) -> None:
     }
     assert listed == set(packaged.tokens[:300]) - set(words.tokens)
     assert about_base(few, packaged)["n_tokens"] == 300
-    assert about_base(EmbeddingParams(base="toy"), packaged)["n_tokens"] == len(packaged.tokens)
+    assert about_base(EmbeddingParams(base="toy", base_tokens=None), packaged)["n_tokens"] == len(packaged.tokens)

@@ -66,15 +66,15 @@ def test_a_text_is_cut_as_by_hand(small: Path) -> None:
     result = look_up(TEXT)
     # In order of appearance; "signal red" crosses a line break.
     assert [tuple(row.values()) for row in result["collocations"]] == [
-        ("old harbor", 2, 7, 5.0, 0.5),
-        ("harbor storm", 2, 6, 6.0, 0.75),
-        ("storm signal", 2, 5, 5.0, 0.25),
-        ("red wine", 2, 1200, 4.0, 0.125),
-        ("red wine glass", 3, 3, 3.0, 0.0625),
-        ("glass factory", 2, 4, 8.0, 0.5),
+        ("old harbor", 2, False, 7, 5.0, 0.5),
+        ("harbor storm", 2, False, 6, 6.0, 0.75),
+        ("storm signal", 2, False, 5, 5.0, 0.25),
+        ("red wine", 2, False, 1200, 4.0, 0.125),
+        ("red wine glass", 3, False, 3, 3.0, 0.0625),
+        ("glass factory", 2, False, 4, 8.0, 0.5),
     ]
     assert result["measures"] == ["count", "pmi_bits", "npmi"]
-    assert list(result["collocations"][0]) == ["words", "length", *result["measures"]]
+    assert list(result["collocations"][0]) == ["words", "length", "from_base", *result["measures"]]
     one, two = result["sentences"]
     assert {name: (of["tokens"], of["total_pmi_bits"]) for name, of in one.items()} == {
         "word": (["old", "harbor", "storm", "signal"], 0),
@@ -220,7 +220,9 @@ def test_missing_collocations_are_said(small: Path, request_: dict[str, object])
 
 def test_measures_that_were_not_written_are_not_shown(small: Path) -> None:
     write({"red wine": (5, 4.0)}, ("count", "pmi_bits"))
-    assert look_up(top=1)["collocations"] == [{"words": "red wine", "length": 2, "count": 5, "pmi_bits": 4.0}]
+    assert look_up(top=1)["collocations"] == [
+        {"words": "red wine", "length": 2, "from_base": False, "count": 5, "pmi_bits": 4.0}
+    ]
 
 
 def test_no_collocation_at_all(small: Path) -> None:
@@ -242,7 +244,9 @@ def test_the_command_prints_tables_and_json(small: Path, capsys: pytest.CaptureF
         "word": "factory",
         "by": "pmi_bits",
         "measures": ["count", "pmi_bits", "npmi"],
-        "collocations": [{"words": "glass factory", "length": 2, "count": 4, "pmi_bits": 8.0, "npmi": 0.5}],
+        "collocations": [
+            {"words": "glass factory", "length": 2, "from_base": False, "count": 4, "pmi_bits": 8.0, "npmi": 0.5}
+        ],
     }
 
 
@@ -253,3 +257,20 @@ def test_the_command_reads_standard_input(small: Path, capsys: pytest.CaptureFix
     assert call("-", stdin=b"caf\xe9") == 2
     out, err = capsys.readouterr()
     assert out == "" and "not UTF-8 at byte 3" in err and err.count("\n") == 1
+
+
+def test_collocations_of_the_base_are_found_and_named(small: Path) -> None:
+    """They cut a text as well; a measure that the base does not bring is left open."""
+    columns = {"first_word": ["wine"], "second_word": ["factory"], "count": [90], "pmi_bits": [12.0]}
+    pq.write_table(pa.table(columns), paths.COLLOCATIONS / "base_bigrams.parquet")
+    found = look_up("red wine factory")
+    assert [(one["words"], one["from_base"]) for one in found["collocations"]] == [
+        ("red wine", False),
+        ("wine factory", True),
+    ]
+    assert found["sentences"][0]["mst"]["tokens"] == ["red", "wine factory"]
+    assert [line.split() for line in as_text(look_up(word="wine", length=2))] == [
+        ["count", "pmi_bits", "npmi", "from", "collocation"],
+        ["90", "12.00", "–", "base", "wine", "factory"],
+        ["1,200", "4.00", "0.125", "corpus", "red", "wine"],
+    ]

@@ -18,7 +18,11 @@ def query(name: str, tables: dict[str, list[dict]], **parameters: object) -> lis
 
 
 def row(words: str, count: int, pmi_bits: float, **measures: float) -> dict:
-    return dict(zip(KEY, words.split(), strict=False)) | {"count": count, "pmi_bits": pmi_bits} | measures
+    return (
+        dict(zip(KEY, words.split(), strict=False))
+        | {"from_base": False, "count": count, "pmi_bits": pmi_bits}
+        | measures
+    )
 
 
 def keys(rows: list[dict]) -> list[str]:
@@ -34,7 +38,7 @@ def test_ties_fall_to_the_count_and_then_to_the_words() -> None:
     assert keys(found) == ["q q q", "z z", "a a z", "a b", "a b a", "a c", "b a"]
     assert keys(query("collocations/collocations_best", tables, **ALL | {"n": 2})) == ["q q q", "z z"]
     assert found[1] == {
-        "first_word": "z", "second_word": "z", "third_word": None, "count": 6, "pmi_bits": 3.0,
+        "first_word": "z", "second_word": "z", "third_word": None, "from_base": False, "count": 6, "pmi_bits": 3.0,
         "npmi": None, "llr": None, "t_score": None,
     }  # fmt: skip
 
