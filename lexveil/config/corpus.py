@@ -97,12 +97,12 @@ class EmbeddingParams(Section):
     """gensim Word2Vec."""
 
     base: str = Field(
-        NO_BASE,
+        "en",
         description="packaged model that training begins with and whose words and collocations are added: a model that "
         "ships (en), or NAME@HASH of `lexveil model list`; or none",
     )
     base_tokens: int | None = Field(
-        None, ge=1, le=2**31, description="only so many of its tokens, the most frequent; null: all"
+        10_000, ge=1, le=2**31, description="only so many of its tokens, the most frequent; null: all"
     )
     base_vectors: Literal["keep", "adapt"] = Field(
         "keep", description="of tokens that the base knows: they stay, or the corpus moves those it has"
