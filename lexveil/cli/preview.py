@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,9 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
     several = len({column for row in found.rows for column in row.texts}) > 1
     lines = [line for row in found.rows for line in _lines(row, several, has_styles)]
     console.print(_stacked(lines) if console.width < NARROW else _side_by_side(lines))
-    legend = [_marked([Part(fate.value, fate, 0)], has_styles) for fate in Fate]
-    console.print(Text(" · ").join(legend))
+    counted = Counter(fate for row in found.rows for changes in row.texts.values() for fate in changes.fates)
+    legend = [_marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}") for fate in Fate]
+    console.print(Text("tokens: ") + Text(" · ").join(legend))
     console.print(
         Text(f"{found.mechanism} {found.strategy}, budget of each document {found.document_budget:.4g}. ")
         + Text(CAUTION.format(seed=found.seed))

@@ -131,7 +131,8 @@ def test_on_a_terminal(source: Path) -> None:
     assert any("1 title" in line and "Fire" in line for line in wide)
     narrow = shown(found, width=50, color_system=None)
     assert narrow[narrow.index("row 1 title") + 2] == "rewritten"
-    assert f"{{{CANARY}}}" in "".join(wide) and "{random}" in "".join(wide)
+    n_random = sum(changes.fates.count("random") for row in found.rows for changes in row.texts.values())
+    assert f"{{{CANARY}}}" in "".join(wide) and f"{{random}} {n_random} ·" in "".join(wide)
     assert output in "".join(c for line in narrow for c in line if c not in "[]{}")
     assert "Nothing was written" in " ".join(narrow) and "seed, 20261," in " ".join(narrow)
     styled = "\n".join(shown(found, width=120, color_system="standard"))
