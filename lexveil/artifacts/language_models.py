@@ -43,7 +43,7 @@ def load_language_model() -> NgramModel | None:
     """
     folder = require(paths.LANGUAGE_MODEL, STAGE)
     meta = read_json(folder / "meta.json", STAGE)
-    if not meta["is_trained"]:
+    if "discounts" not in meta:
         return None
     words = read_words(require(folder / "words.txt", STAGE))
 

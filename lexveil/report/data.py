@@ -208,7 +208,7 @@ class ReportData:
     @cached_property
     def base(self) -> Mapping[str, Any] | None:
         """The model that training began with, as the embeddings' metrics name it; None if there was none."""
-        named = [space["training"].get("base") for space in self.spaces.values()]
+        named = [space.get("training", {}).get("base") for space in self.spaces.values()]
         return next(filter(None, named), None)
 
     @cached_property

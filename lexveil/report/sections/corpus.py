@@ -63,7 +63,7 @@ def segmentation_table(
         nearest: median distance of a token to its nearest neighbour, by segmentation.
     """
     rows = []
-    has_base = all(space["training"].get("began") for space in spaces.values())
+    has_base = all(space.get("training", {}).get("began") for space in spaces.values())
     for name in SEGMENTATIONS:
         cut, space = segmented[name], spaces[name]
         n_tokens = cut["n_tokens"]
