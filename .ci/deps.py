@@ -96,7 +96,7 @@ def queries_of(files: set[Path]) -> set[Path]:
 
 def data_of(files: set[Path]) -> set[Path]:
     """The files beside some modules that these name: templates, styles, tables."""
-    named = re.compile(r'"([\w.]+\.(?:css|csv|j2|js))"')
+    named = re.compile(r'"([\w.]+\.(?:css|csv|j2|js|txt))"')
     beside = {file.parent / name for file in files for name in named.findall((ROOT / file).read_text(encoding="utf-8"))}
     return {file for file in beside if (ROOT / file).is_file()}
 
@@ -115,7 +115,7 @@ def code_of(graph: grimp.ImportGraph, module: str) -> list[str]:
         files |= cards()
     for folder in sorted({file.parent for file in files}, key=lambda path: -len(path.parts)):
         every = {file.relative_to(ROOT) for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".sql")}
-        if folder.parts[0] == "lexveil" and len(folder.parts) > 1 and every <= files:
+        if folder.parts[0] == "lexveil" and len(folder.parts) > 1 and every and every <= files:
             files = files - every | {folder}
     return sorted(map(str, files))
 

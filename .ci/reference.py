@@ -157,12 +157,22 @@ def parameter_page() -> str:
     return parameter_reference()
 
 
+def model_page() -> str:
+    """The card of the model that ships."""
+    from lexveil.artifacts.model_store import find
+    from lexveil.modelling.card_page import card_page
+
+    coverage = json.loads((ROOT / "docs/reference/model-en-coverage.json").read_text(encoding="utf-8"))
+    return card_page(find("en").card, coverage)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/api.md": api,
     "docs/reference/command-line.md": command_line,
     "docs/record.schema.json": record_form,
     "docs/operator.schema.json": operator_form,
     "docs/reference/parameters.md": parameter_page,
+    "docs/reference/model-en.md": model_page,
 }
 
 

@@ -116,8 +116,9 @@ def _run(build: Build) -> State[Any]:
     if target := load_params().operation.openlineage:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
-    build.watcher.begin(len(build.graph.stages))
-    logger.info(f"{len(build.graph.stages)} stages, {len(build.graph.stale)} stale")
+    wanted = build.wanted()
+    build.watcher.begin(len(wanted))
+    logger.info(f"{len(wanted)} stages, {sum(stage.name in build.graph.stale for stage in wanted)} stale")
     try:
         with _signals(build):
             schedule(build, load_params().machine.workers)
@@ -188,7 +189,13 @@ def _signals(build: Build) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run(api_url: str, watcher: RunObserver, keep_going: bool = False, started: float | None = None) -> int:
+def run(
+    api_url: str,
+    watcher: RunObserver,
+    keep_going: bool = False,
+    started: float | None = None,
+    until: str | None = None,
+) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
     Args:
@@ -196,12 +203,13 @@ def run(api_url: str, watcher: RunObserver, keep_going: bool = False, started: f
         watcher: observes the run.
         keep_going: after a failure, go on with what does not depend on it.
         started: time.monotonic() when the command began, for the total.
+        until: the stage that is wanted; None for all.
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
         ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going=keep_going, api_url=api_url)
+    current = Build(watcher, keep_going=keep_going, api_url=api_url, until=until)
     token = current_build.set(current)
     started = time.monotonic() if started is None else started
     try:

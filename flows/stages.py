@@ -47,6 +47,7 @@ class Build:
     origin: provenance.Origin | None = None
     events: Events | None = None
     seconds: float = 0.0
+    until: str | None = None  # the stage that is wanted; None for all
     api_url: str | None = None  # of the server of `lexveil run`
     settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run
 
@@ -54,6 +55,14 @@ class Build:
     def failed(self) -> StageResult | None:
         """The first failure; it decides message and exit code."""
         return next((result for result in self.results.values() if result.state == "failed"), None)
+
+    def wanted(self) -> list[Stage]:
+        """The stages of this run, in DVC's order."""
+        every = list(self.graph.stages.values())
+        if self.until is None:
+            return every
+        names = self.graph.upstream(self.until)
+        return [stage for stage in every if stage.name in names]
 
     def count(self, state: str) -> int:
         """How many stages ended in ``state``."""
@@ -187,7 +196,7 @@ def schedule(build: Build, workers: int) -> None:
     """Submit each stage when all it needs has ended, at most ``workers`` at a time, in DVC's order."""
     futures: dict[str, PrefectFuture[Any]] = {}
     running: set[str] = set()
-    waiting = list(build.graph.stages.values())
+    waiting = build.wanted()
     ended: queue.SimpleQueue[str] = queue.SimpleQueue()
     while waiting or running:
         ready = next((stage for stage in waiting if all(need in build.results for need in stage.needs)), None)

@@ -8,16 +8,13 @@ measurement is that which the base of the training brings, of the texts it was m
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-
-import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.structure import measured
+from lexveil.artifacts.structure import first_texts, measured
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
@@ -26,16 +23,6 @@ from lexveil.runtime.tables import read_table, require, write_json
 
 STAGE = "measure_structure"  # the name of its stream
 TEXTS = 2000
-
-
-def first_texts(sample: Path, n: int) -> list[str]:
-    """The first n texts of the sample, or all."""
-    texts: list[str] = []
-    for batch in pq.ParquetFile(sample).iter_batches(n, columns=["text"]):
-        texts += batch.column("text").to_pylist()
-        if len(texts) >= n:
-            break
-    return texts[:n]
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 import sys
 from dataclasses import fields
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,13 @@ from lexveil.embeddings.training import (
     Word2VecSettings,
     normalize,
     train_word2vec,
+    with_plain_copies,
 )
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import require, write_json
+from lexveil.runtime.tables import atomic_file, require, write_json
 
 # on which the state of a training depends
 CODE = ("lexveil.embeddings.training", "lexveil.embeddings.training_loss", "lexveil.embeddings.base")
@@ -64,29 +66,36 @@ def main() -> None:
         seed=params.seed,
     )
     corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
+    plain_copy = given.plain_copy and segmentation != "word"
     about = {
         "source": "own",
         "base": None if model is None else about_base(given, model),
         "normalize": given.normalize,
+        "plain_copy": plain_copy,
         "workers": given.workers,
         # Threads write to the same vectors without locks: whoever reads this file later must know.
         "byte_stable": given.workers == 1,
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
-    depends = (FORMAT, settings, versions, about["base"])
+    depends = (FORMAT, settings, versions, about["base"], plain_copy)
     work = kept_work(params.machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
     with work as folder:  # until the result is written
-        trained = train(segmentation, settings, base, Checkpoints(folder))
+        if plain_copy:
+            read = folder / "with-plain-copies.txt"
+            with corpus.open("rb") as lines, atomic_file(read) as partial, partial.open("wb") as out:
+                out.writelines(with_plain_copies(lines))
+        trained = train(segmentation, read if plain_copy else corpus, settings, base, Checkpoints(folder))
         write(trained.space, segmentation, about, trained, params)
     print("trained")
 
 
-def train(segmentation: str, settings: Word2VecSettings, base: Base | None, checkpoints: Checkpoints) -> Trained:
+def train(
+    segmentation: str, corpus: Path, settings: Word2VecSettings, base: Base | None, checkpoints: Checkpoints
+) -> Trained:
     """Train, or go on with what ``checkpoints`` holds, and say how far it is."""
     epochs, workers = settings.epochs, settings.workers
     if workers > 1:
         print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
-    corpus = paths.segmented(segmentation)
     state = checkpoints.load()
     if state is not None:
         print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)

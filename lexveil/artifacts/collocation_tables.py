@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.runtime.tables import require
+from lexveil.runtime.tables import read_table, require
 from lexveil.text.collocation_index import Collocations
 
 _WORDS = ("first_word", "second_word", "third_word")
@@ -51,3 +51,14 @@ def collocation_files(name: str, project: Path = Path()) -> list[Path]:
     """
     own = require(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
     return [own, *filter(Path.exists, [own.with_name(f"base_{name}.parquet")])]
+
+
+def load_pmi(project: Path = Path()) -> dict[str, float]:
+    """The PMI of every collocation in bits, by its words joined by ``_``."""
+    bits: dict[str, float] = {}
+    for name, size in (("bigrams", 2), ("trigrams", 3)):
+        words = list(_WORDS[:size])
+        table = read_table(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations", [*words, "pmi_bits"])
+        columns = [table.column(word).to_pylist() for word in words]
+        bits |= zip(map("_".join, zip(*columns, strict=True)), table.column("pmi_bits").to_pylist(), strict=True)
+    return bits

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from lexveil import paths
@@ -50,6 +51,16 @@ class MeasuredStructure(Result):
             pattern_changed=change.pattern.share,
             structure_changed=change.structure.share,
         )
+
+
+def first_texts(sample: Path, n: int) -> list[str]:
+    """The first n texts of the sample, or all."""
+    texts: list[str] = []
+    for batch in pq.ParquetFile(sample).iter_batches(n, columns=["text"]):
+        texts += batch.column("text").to_pylist()
+        if len(texts) >= n:
+            break
+    return texts[:n]
 
 
 def measured(lexicon: Lexicon, replacements: Replacements, params: Params, source: str) -> MeasuredStructure:

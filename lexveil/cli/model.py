@@ -18,6 +18,7 @@ model = actions(
 
       lexveil model list
       lexveil model show en
+      lexveil model build legal --corpus opinions/ --license CC0-1.0
       lexveil model add legal-2.0.lexveil.zip
       lexveil model add glove.6B.100d.txt --name glove --license PDDL-1.0 --language en
       lexveil model export own -o ours.lexveil.zip
@@ -124,3 +125,49 @@ def remove(name: Name, /, *, json: Json = False) -> int:
 
     show(remove_model(name), json)
     return 0
+
+
+@model.command
+def build(
+    name: Annotated[str, option("how it is called: a-z, 0-9, _ and -", name="NAME")],
+    /,
+    *,
+    corpus: Annotated[tuple[Path, ...], option("its texts; may be given several times", "FILE|FOLDER")],
+    parameters: Annotated[
+        Path | None, option("what is taken, screened and trained (default: NAME's own, if it ships)", "FILE")
+    ] = None,
+    license: Annotated[str | None, option("under which the model may be used; the file may say it", "TEXT")] = None,
+    language: Annotated[str | None, option("of the texts (default: en)", "CODE")] = None,
+    out: Annotated[Path | None, option("the folder that becomes the model (default: among yours)", "DIR")] = None,
+    work: Annotated[Path | None, option("where it is made; the same call goes on there", "DIR")] = None,
+    verbose: Annotated[bool, option("show what the stages print", alias="-v")] = False,
+) -> int:
+    """Make a model of texts: the graph of `lexveil run` up to package_model, in a folder of its own.
+
+    Tokens seen in fewer documents than the parameter file says are left out, as is what looks like a number, an
+    address or a user name; slurs and full names too where it asks for that. With one worker the same texts and
+    parameters give the same bytes. What was stopped goes on at its last finished stage, or epoch.
+    """
+    import os
+    import time
+
+    from lexveil import paths
+    from lexveil.cli.run import bring_up_to_date
+    from lexveil.modelling.build import STAGE, check_target, deliver, prepare_project
+    from lexveil.modelling.recipe import load_recipe
+    from lexveil.runtime.project import build_lock, prepare
+
+    started = time.monotonic()
+    recipe = load_recipe(parameters, name, {"license": license, "language": language})
+    target = (out or paths.user_data() / "models" / name).absolute()
+    place = (work or paths.user_data() / "build" / name).absolute()
+    texts = [path.absolute() for path in corpus]
+    check_target(target, name, chosen=out is not None)
+    prepare_project(place, recipe, texts, print)
+    prepare(place)
+    with build_lock():
+        code = bring_up_to_date(verbose, keep_going=False, started=started, until=STAGE)
+        if code == 0:
+            card = deliver(place, target)
+            print(f"{card.name} {card.version}: {card.n_tokens:,} tokens, in {os.fspath(target)}")
+    return code

@@ -45,13 +45,14 @@ def run(
         with build_lock(wait):
             if params:
                 _replace(paths.PARAMS, params.read_bytes())
-            return _build(verbose, keep_going, started)
+            return bring_up_to_date(verbose, keep_going, started)
     except ServerLost as error:
         code = fail("lexveil run", error)
         os._exit(code)  # else Prefect's threads would try for minutes to reach it
 
 
-def _build(verbose: bool, keep_going: bool, started: float) -> int:
+def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str | None = None) -> int:
+    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the build lock."""
     from flows.data_bootstrap import ensure_data
     from flows.display import watcher
     from flows.prefect_server import api
@@ -64,7 +65,7 @@ def _build(verbose: bool, keep_going: bool, started: float) -> int:
     try:
         ensure_data(view)
         with api(meanwhile=lambda: import_module("flows.build")) as url:
-            return int(import_module("flows.build").run(url, view, keep_going, started))
+            return int(import_module("flows.build").run(url, view, keep_going, started, until))
     finally:
         view.close()
 

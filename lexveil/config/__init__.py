@@ -19,6 +19,7 @@ from lexveil.config.corpus import (
     SampleParams,
     WordOrderParams,
 )
+from lexveil.config.model import ModelParams, SourceParams
 from lexveil.config.operation import GateParams, MachineParams, OperationParams, ReleaseParams
 from lexveil.config.privacy import (
     CLEAN,
@@ -51,6 +52,7 @@ __all__ = [
     "MachineParams",
     "MechanismName",
     "MechanismParams",
+    "ModelParams",
     "NeighborhoodParams",
     "OperationParams",
     "Params",
@@ -58,6 +60,7 @@ __all__ = [
     "ReleaseParams",
     "ReportParams",
     "SampleParams",
+    "SourceParams",
     "StrategyName",
     "WordOrderParams",
     "load_params",
@@ -87,6 +90,7 @@ class Params(Section):
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
     checks: CheckParams = Field(default_factory=CheckParams)
     report: ReportParams = Field(default_factory=ReportParams)
+    model: ModelParams = Field(default_factory=ModelParams)
 
     @model_validator(mode="after")
     def _stored(self) -> Self:
@@ -99,7 +103,7 @@ class Params(Section):
 
 
 # A file without one of the other sections has most likely been truncated, so it does not run with their defaults.
-MAY_BE_ABSENT = ("operation", "release", "report")
+MAY_BE_ABSENT = ("operation", "release", "report", "model")
 
 
 def load_params(path: Path = paths.PARAMS) -> Params:

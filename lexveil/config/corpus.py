@@ -115,6 +115,17 @@ class EmbeddingParams(Section):
     epochs: int = Field(40, ge=1, le=1000, description="passes; many for a small corpus, 5 for a large one")
     negative: int = Field(5, ge=1, le=100, description="negative samples")
     skip_gram: bool = Field(True, description="or CBOW")
+    subsample: float = Field(
+        1e-3,
+        ge=0,
+        le=1,
+        description="tokens of a larger share are left out at random, the more the larger; 0: none",
+    )
+    plain_copy: bool = Field(
+        False,
+        description="gst, mst: a sentence with collocations is read a second time as plain words, so that these are "
+        "trained by all of their occurrences too",
+    )
     workers: int = Field(1, ge=1, le=1024, description="more than one is faster and not repeatable byte for byte")
     word_model: str = Field(
         "own", description="of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"

@@ -50,6 +50,13 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, An
     return samples
 
 
+def nearest(space: WordSpace, tokens: Sequence[str]) -> list[dict[str, Any]]:
+    """The nearest tokens of each of ``tokens`` that the space has."""
+    unit = unit_vectors(space.vectors)
+    row_of = {token: row for row, token in enumerate(space.tokens)}
+    return [_neighbours(space, unit, row_of[token]) for token in tokens if token in row_of]
+
+
 def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, Any]:
     score = unit @ unit[row]
     score[row] = -np.inf

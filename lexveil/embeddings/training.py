@@ -8,7 +8,7 @@ number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from zlib import crc32
@@ -55,6 +55,7 @@ class Word2VecSettings:
         dimensions: p.
         min_count: tokens rarer than this get no vector.
         workers: with more than one the same seed gives other bytes: threads write to the same vectors without locks.
+        subsample: share of the corpus above which occurrences of a token are left out at random; 0 leaves out none.
     """
 
     dimensions: int
@@ -65,6 +66,7 @@ class Word2VecSettings:
     skip_gram: bool
     workers: int
     seed: int
+    subsample: float = 1e-3
 
     def model(self, kind: type[Any]) -> Any:
         """An untrained model of ``kind``, a gensim Word2Vec."""
@@ -75,6 +77,7 @@ class Word2VecSettings:
             epochs=self.epochs,
             negative=self.negative,
             sg=int(self.skip_gram),
+            sample=self.subsample,
             workers=self.workers,
             seed=self.seed % 2**32,
             hashfxn=_stable_hash,
@@ -105,6 +108,17 @@ class Trained:
 def _stable_hash(text: str) -> int:
     # Python's own hash of a string changes with every process.
     return crc32(text.encode())
+
+
+def with_plain_copies(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Each line of a segmented corpus, and after one with collocations the same line as plain words.
+
+    "york" next to "new_york" then has a vector of all of its occurrences, and stands in the same space.
+    """
+    for line in lines:
+        yield line
+        if b"_" in line:  # no normal form of a word has one
+            yield line.replace(b"_", b" ")
 
 
 def train_word2vec(

@@ -35,6 +35,15 @@ class Graph:
     stages: dict[str, Stage]
     stale: dict[str, str] = field(default_factory=dict)  # name -> why
 
+    def upstream(self, name: str) -> set[str]:
+        """Return a stage with all that it needs, directly or not."""
+        found, waiting = {name}, [name]
+        while waiting:
+            new = set(self.stages[waiting.pop()].needs) - found
+            found |= new
+            waiting += new
+        return found
+
     def downstream(self, names: set[str]) -> set[str]:
         """Return the stages that need one of ``names``, directly or not."""
         downstream: set[str] = set()

@@ -1,0 +1,122 @@
+"""`lexveil model build`: a work folder is made a project of the given texts, and its graph is run up to the model."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import yaml
+
+from lexveil import paths
+from lexveil.artifacts.model_store import OWN
+from lexveil.artifacts.packaged_model import CARD, ModelCard
+from lexveil.data import data_store
+from lexveil.data.model_verification import verify_folder
+from lexveil.errors import RequestError
+from lexveil.formats.compression import open_bytes
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import shown
+from lexveil.modelling.recipe import Recipe, params_of
+from lexveil.runtime import new_project
+from lexveil.runtime.hashes import sha256
+from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
+
+STAGE = "package_model"
+TAKEN = Path(".lexveil/model-corpus.json")  # which files data/ was made of, so that a second call goes on
+SPLIT = Path(".lexveil/model-sources")
+
+
+def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]) -> None:
+    """Make ``work`` a project of the texts and parameters, or leave it where it is one already.
+
+    Raises:
+        RequestError: naming the file and line, or the parameter, of the first fault.
+    """
+    template = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
+    raw, params = params_of(recipe, template, "the parameters of the model")
+    files = find_sources(corpus)
+    if not (work / "dvc.yaml").is_file():
+        work.parent.mkdir(parents=True, exist_ok=True)
+        new_project.create(work)
+    with atomic_file(work / paths.PARAMS) as partial:
+        partial.write_text(yaml.safe_dump(raw, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    sources = sorted(params.model.sources)
+    wanted = {"files": {str(one.path.resolve()): sha256(one.path) for one in files}, "sources": sources}
+    taken = work / TAKEN
+    if taken.is_file() and json.loads(taken.read_text(encoding="utf-8")) == wanted:
+        say("the texts are those of the last time")
+        return
+    split = work / SPLIT
+    try:
+        data_store.use(_by_source(corpus, sources, split), [], "text", work)
+    finally:
+        shutil.rmtree(split, ignore_errors=True)
+    write_json(wanted, taken)
+
+
+def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> Mapping[str, Path]:
+    """The texts of each source: the lines that name it, or, where none are named, a path that was given."""
+    if sources:
+        return split_by_source(corpus, sources, split)
+    named: dict[str, Path] = {}
+    for path in corpus:
+        stem = re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_") or "corpus"
+        name = next(name for name in (stem, *(f"{stem}-{i}" for i in range(2, len(corpus) + 2))) if name not in named)
+        named[name] = path.resolve()
+    return named
+
+
+def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
+    """Write the lines of JSON Lines files that name one of ``sources`` into a file of each, in ``split``.
+
+    Raises:
+        RequestError: if a file has another form, a line names no source, or a source has no line.
+    """
+    split.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as open_files:
+        out: dict[str, IO[bytes]] = {}
+        for source in find_sources(corpus):
+            with open_bytes(source.path, source.compression) as lines:
+                for number, line in enumerate(lines, 1):
+                    try:
+                        name = json.loads(line)["source"]
+                    except (ValueError, KeyError, TypeError):
+                        raise RequestError(
+                            f"{source.location(number)}: no JSON object with a field `source`, by which the parameter "
+                            "file chooses; give such lines, or a parameter file without model.sources"
+                        ) from None
+                    if name not in sources:
+                        continue
+                    if name not in out:
+                        out[name] = open_files.enter_context((split / f"{name}.jsonl").open("wb"))
+                    out[name].write(line if line.endswith(b"\n") else line + b"\n")
+    if missing := sorted(set(sources) - set(out)):
+        raise RequestError(f"the corpus has no line of source {', '.join(missing)}, which the parameter file names")
+    return {name: split / f"{name}.jsonl" for name in sorted(out)}
+
+
+def deliver(work: Path, out: Path) -> ModelCard:
+    """Copy the model that the graph made to ``out``, after a check of every number in it."""
+    card = verify_folder(work / paths.PACKAGED)
+    with atomic_directory(out) as partial:
+        shutil.copytree(work / paths.PACKAGED, partial, dirs_exist_ok=True)
+    return card
+
+
+def check_target(out: Path, name: str, *, chosen: bool) -> None:
+    """Refuse a folder that is no model, or, unless it was ``chosen``, the name of a model that ships.
+
+    Raises:
+        RequestError: if so.
+    """
+    if name == OWN:
+        raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
+    if not chosen and (paths.MODELS / name).is_dir():
+        raise RequestError(f"{name} ships with Lexveil and would hide a model of this name; choose another, or --out")
+    if out.exists() and not (out / CARD).is_file():
+        raise RequestError(f"{shown(out)}: there, and no model; name another folder with --out")

@@ -1,0 +1,178 @@
+"""One folder of what a project has trained: the tokens that passed the screens, their vectors, and the card."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from lexveil import paths
+from lexveil.accounting.structure import Replacements
+from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
+from lexveil.artifacts.packaged_model import ModelCard, Source, collocations_of, quantized, write_packaged
+from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
+from lexveil.config import MachineParams, ModelParams, Params
+from lexveil.embeddings.intrinsic_evaluation import analogies, nearest, neighbour_samples, similarity
+from lexveil.embeddings.word_orders import greedy_orders
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import RequestError
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.modelling.screening import Screened
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.hashes import code_hash, sha256
+from lexveil.runtime.stage import Progress
+from lexveil.runtime.tables import read_table, require
+from lexveil.text.encode import Lexicon
+from lexveil.types import Floats, Orders, Vectors
+
+STREAM = "package_model"  # names the random streams
+N_TEXTS = 1000  # of the corpus, on which the structure is measured
+TEXTS = "texts of the corpus that the model was trained on"
+LIBRARIES = ("duckdb", "gensim", "lexveil", "numpy", "pyarrow", "scipy")
+SHOWN = 30  # collocations from each place
+
+
+def package(
+    folder: Path, screened: Screened, trained: WordSpace, pmi: Mapping[str, float], params: Params
+) -> ModelCard:
+    """Write the model of the tokens that passed the screens into ``folder``.
+
+    Args:
+        trained: the embedding, which has all of them.
+        pmi: bits, by collocation.
+    """
+    row_of = {token: row for row, token in enumerate(trained.tokens)}
+    tokens = [one.token for one in screened.kept]
+    rows, scales = quantized(np.asarray(trained.vectors)[[row_of[token] for token in tokens]])
+    # All that follows is of the vectors as they will be loaded.
+    space = WordSpace(
+        tokens,
+        rows.astype(np.float32) * scales[:, None],
+        np.array([one.count for one in screened.kept], dtype=np.int64),
+    )
+    bits = np.array([pmi.get(token, 0.0) for token in tokens])
+    wanted = params.model
+    sources = sources_of(wanted, params.machine)
+    n_documents, n_words = sum(one.documents for one in sources), sum(one.words for one in sources)
+    card = {
+        "name": wanted.name,
+        "version": wanted.version,
+        "language": wanted.language,
+        "license": wanted.license,
+        "description": wanted.description,
+        "built": wanted.built,
+        "average_words": n_words / n_documents,
+        "sources": sources,
+        "cleaning": wanted.cleaning,
+        "dropped": screened.dropped,
+        "parameters": _parameters(params),
+        "made_with": {
+            "corpus": sha256(paths.SAMPLE),
+            "code": code_hash(),
+            "python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+        },
+        "quality": _quality(space, wanted.neighbours_of),
+        "known_faults": wanted.known_faults,
+    }
+    orders = _orders(space, params)
+    return write_packaged(folder, card, space, bits, orders, _structure(space, bits, params), notice(wanted, sources))
+
+
+def sources_of(wanted: ModelParams, machine: MachineParams) -> list[Source]:
+    """Documents and words of each source of the corpus, and where it came from as far as ``wanted`` says it."""
+    kinds = read_table(paths.WORDS, "sample_corpus", ["word_id", "kind"])
+    words = kinds.filter(pc.not_equal(kinds.column("kind"), "punctuation")).column("word_id")
+    first = pc.min(words).as_py()
+    with duckdb_session.session(machine) as con:
+        con.register("sample", con.read_parquet(str(paths.SAMPLE)))
+        con.register("tokens", con.read_parquet(str(require(paths.TOKENS, "sample_corpus"))))
+        found = duckdb_session.run(con, "model/sources", first_word=0 if first is None else first).fetchall()
+    sources = []
+    for name, n_documents, n_words in found:
+        known = wanted.sources.get(name)
+        sources.append(
+            Source(
+                name=name or "corpus",
+                documents=n_documents,
+                words=n_words,
+                license=known.license if known else wanted.license,
+                origin=known.origin if known else "given by the builder of the model",
+            )
+        )
+    return sources
+
+
+def notice(wanted: ModelParams, sources: Sequence[Source]) -> str:
+    """The attribution of the sources, which stands beside the model."""
+    lines = [f"# {wanted.name} {wanted.version}", "", f"Licence of the model: {wanted.license}."]
+    lines += ["", "It holds numbers, words and collocations, and no sentence of its sources:", ""]
+    lines += [f"- {one.name}: {one.license}. From {one.origin}." for one in sources]
+    return "\n".join(lines) + "\n"
+
+
+def _parameters(params: Params) -> dict[str, Any]:
+    """What decided the bytes, beside corpus and code."""
+    said = ("sources", "cleaning", "known_faults", "description", "neighbours_of")
+    values = params.model_dump(mode="json", include={"seed", "sample", "count", "collocations", "embeddings", "model"})
+    values["model"] = {key: value for key, value in values["model"].items() if key not in said}
+    return values
+
+
+def _orders(space: WordSpace, params: Params) -> dict[str, Orders]:
+    single = np.array(["_" not in token for token in space.tokens])
+    parts: dict[str, Vectors] = {"word": space.vectors[single], "all": space.vectors}
+    progress = Progress("orders", 2 * sum(map(len, parts.values())), "tokens")
+    orders = {}
+    for name, vectors in parts.items():
+        starts = [int(stream(params.seed, STREAM, name, str(i)).integers(len(vectors))) for i in range(2)]
+        orders[name] = greedy_orders(vectors, starts, params.word_orders.search, params.seed, progress.advance)
+    return orders
+
+
+def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, MeasuredStructure]:
+    """What one replaced word changes, with the vocabulary that passed the screens.
+
+    Raises:
+        RequestError: if the corpus has fewer than two different words.
+    """
+    words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
+    drawn = stream(params.seed, STREAM, "structure")
+    try:
+        replacements = Replacements(
+            first_texts(paths.SAMPLE, N_TEXTS),
+            words.column("word").to_pylist(),
+            words.column("count").to_numpy(),
+            drawn,
+        )
+    except ValueError as error:
+        raise RequestError(f"{STREAM}: {error}; enlarge the corpus") from None
+    collocations = collocations_of(space.tokens, pmi)
+    single = [token for token in space.tokens if "_" not in token]
+    lexicons = [
+        Lexicon.build("word", single, None),
+        *(Lexicon.build(name, space.tokens, collocations) for name in ("gst", "mst")),
+    ]
+    return {one.segmentation: measured(one, replacements, params, TEXTS) for one in lexicons}
+
+
+def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, Any]:
+    return {
+        "similarity": {name: similarity(space, load_similarity(name)) for name in SIMILARITY},
+        "analogies": analogies(space, load_analogies()),
+        "neighbours": neighbour_samples(space),
+        "neighbours_of": nearest(space, asked),
+        "collocations": _some_collocations(space),
+    }
+
+
+def _some_collocations(space: WordSpace) -> dict[str, list[str]]:
+    """The most frequent collocations, some of the middle, and those that just passed."""
+    tokens = [token for token in space.tokens if "_" in token]
+    middle = max(0, len(tokens) // 2 - SHOWN // 2)
+    return {"top": tokens[:SHOWN], "middle": tokens[middle : middle + SHOWN], "threshold": tokens[-SHOWN:]}

@@ -1,0 +1,95 @@
+"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.config import MachineParams, ModelParams
+from lexveil.modelling import word_lists
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.tables import require
+from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, unlike_a_word
+
+SENTENCES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
+BATCH = 50_000  # sentences handed to DuckDB at a time
+NAME_SHARE = 0.25  # of the occurrences of a pair, which have capitals where it is a name; many write without any
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Tokens of a model in their order, and how many each screen left out."""
+
+    kept: list[Candidate]
+    dropped: dict[str, int]
+
+
+def count_documents(segmentation: str, min_documents: int, machine: MachineParams) -> list[Candidate]:
+    """Every word, and every collocation by which the corpus was cut, that stands in enough documents; by token."""
+    tokens = require(paths.TOKENS, "sample_corpus")
+    lines = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
+    with duckdb_session.session(machine) as con:
+        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(tokens, lines)))
+        rows = duckdb_session.run(con, "model/token_documents", min_documents=min_documents).fetchall()
+    return [Candidate(*row) for row in rows]
+
+
+def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
+    """The lines of the segmented corpus, each with the number of its document: both have one row per sentence."""
+    number, last = -1, None
+    with lines.open(encoding="utf-8", newline="\n") as source:
+        for batch in pq.ParquetFile(tokens).iter_batches(BATCH, columns=["doc_id"]):
+            ids = np.array([last, *batch.column(0).to_pylist()], dtype=object)
+            numbers = number + np.cumsum(ids[1:] != ids[:-1])
+            number, last = int(numbers[-1]), ids[-1]
+            text = [next(source).rstrip("\n") for _ in range(len(numbers))]
+            yield pa.record_batch([pa.array(numbers, pa.int32()), pa.array(text, pa.string())], SENTENCES)
+
+
+def name_lists(machine: MachineParams) -> NameLists:
+    """The lists that names are found by, and the capitals of this project's corpus."""
+    with duckdb_session.session(machine) as con:
+        con.register("texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text"))
+        pairs = duckdb_session.run(con, "model/capitalised_pairs").fetchall()
+    return NameLists(
+        word_lists.first_names(),
+        word_lists.surnames(),
+        word_lists.own("public_names.txt"),
+        {(first, second): count for first, second, count in pairs},
+    )
+
+
+def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams) -> Screened:
+    """The candidates that pass the screens of ``wanted``, at most ``max_tokens``, by falling count.
+
+    Raises:
+        RequestError: if a screen needs the lists of a package that is not installed.
+    """
+    dropped: Counter[str] = Counter()
+    kept: list[Candidate] = []
+    slurs = word_lists.slurs() if "slurs" in wanted.screens else frozenset()
+    plain = word_lists.own("plain_words.txt")
+    names = name_lists(machine) if "names" in wanted.screens else None
+    for one in candidates:
+        if "patterns" in wanted.screens and (looks_like := unlike_a_word(one.token)):
+            dropped[looks_like] += 1
+        elif slurs and has_slur(one.token, slurs, plain):
+            dropped["slur"] += 1
+        elif names and "_" in one.token and names.in_name(one.token, one.count, NAME_SHARE):
+            dropped["name of a person"] += 1
+        else:
+            kept.append(one)
+    # A collocation is looked up by its words, and its words must be able to stand alone in S1.
+    words = {one.token for one in kept if "_" not in one.token}
+    whole = [one for one in kept if "_" not in one.token or words.issuperset(one.token.split("_"))]
+    dropped["collocation with a word that was left out"] = len(kept) - len(whole)
+    chosen = kept_within(whole, wanted.max_tokens)
+    dropped["beyond max_tokens"] = len(whole) - len(chosen)
+    return Screened(chosen, dict(sorted(dropped.items())))

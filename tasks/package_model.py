@@ -1,0 +1,58 @@
+"""Make the model that a project can hand on: its gst embedding, screened, with a card -> model/."""
+
+from __future__ import annotations
+
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+
+import shutil
+
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.artifacts.base_model import find_base
+from lexveil.artifacts.collocation_tables import load_pmi
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.config import load_params
+from lexveil.errors import RequestError
+from lexveil.modelling.packaging import package
+from lexveil.modelling.screening import count_documents, screened
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import atomic_directory, require
+from lexveil.text.screens import Candidate
+
+SEGMENTATION = "gst"
+
+
+def main() -> None:
+    """Run the stage.
+
+    Raises:
+        RequestError: if fewer than two tokens pass the screens.
+    """
+    params = load_params()
+    space = load_embedding(SEGMENTATION)
+    in_corpus = {one.token: one for one in count_documents(SEGMENTATION, params.model.min_documents, params.machine)}
+    base = find_base(params.embeddings)
+    if base is not None and not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
+        with atomic_directory(paths.PACKAGED) as partial:
+            shutil.copytree(base.folder, partial, dirs_exist_ok=True)
+        return
+    # What the base knows was seen in enough documents of its own corpus.
+    public = set() if base is None else set(base.tokens)
+    candidates = [
+        in_corpus.get(token) or Candidate(token, int(count), 0)
+        for token, count in zip(space.tokens, space.counts.tolist(), strict=True)
+        if token in in_corpus or token in public
+    ]
+    chosen = screened(candidates, params.model, params.machine)
+    if len(chosen.kept) < 2:
+        raise RequestError(
+            f"{len(chosen.kept)} tokens stand in {params.model.min_documents} documents and pass the screens; "
+            "enlarge the corpus, or lower model.min_documents in params.yaml"
+        )
+    card = package(paths.PACKAGED, chosen, space, load_pmi(), params)
+    print(f"{card.n_tokens:,} tokens, {card.n_words:,} of them single words; left out: {sum(card.dropped.values()):,}")
+
+
+if __name__ == "__main__":
+    stage_main(main)

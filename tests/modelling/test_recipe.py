@@ -1,0 +1,86 @@
+"""What `lexveil model build` makes of a parameter file and of texts."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.errors import ParameterError, RequestError
+from lexveil.modelling import word_lists
+from lexveil.modelling.build import check_target, split_by_source
+from lexveil.modelling.recipe import load_recipe, params_of
+
+TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
+
+
+def write(tmp_path: Path, content: str) -> Path:
+    file = tmp_path / "recipe.yaml"
+    file.write_text(content, encoding="utf-8")
+    return file
+
+
+def test_the_shipped_recipe_says_what_the_model_needs() -> None:
+    raw, params = params_of(load_recipe(None, "en", {}), TEMPLATE, "en")
+    assert params.embeddings.base == "none" and params.embeddings.workers == 1
+    assert params.model.min_documents >= 30 and set(params.model.screens) == {"patterns", "slurs", "names"}
+    assert "ami-icsi-meetings" not in params.model.sources and "cfpb-complaints" in params.model.sources
+    assert raw["evaluation"] == TEMPLATE["evaluation"]  # what a recipe does not name stays
+
+
+def test_another_model_needs_only_a_licence() -> None:
+    with pytest.raises(RequestError, match=r"--license is missing"):
+        load_recipe(None, "legal", {"license": None})
+    recipe = load_recipe(None, "legal", {"license": "CC0-1.0", "language": "de"})
+    _, params = params_of(recipe, TEMPLATE, "legal")
+    assert (params.model.name, params.model.license, params.model.language) == ("legal", "CC0-1.0", "de")
+    assert params.model.min_documents == 30
+
+
+def test_a_wrong_parameter_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="no such file"):
+        load_recipe(tmp_path / "none.yaml", "legal", {})
+    with pytest.raises(ParameterError, match="not valid YAML"):
+        load_recipe(write(tmp_path, "model: ["), "legal", {})
+    with pytest.raises(ParameterError, match=r"model\.name is other, but legal is asked for"):
+        load_recipe(write(tmp_path, "model: {name: other}"), "legal", {})
+    with pytest.raises(ParameterError, match="unknown key parametres"):
+        load_recipe(write(tmp_path, "model: {}\nparametres: {}"), "legal", {})
+    recipe = load_recipe(write(tmp_path, "model: {license: CC0-1.0, min_document: 3}"), "legal", {})
+    with pytest.raises(ParameterError, match=r"model\.min_document; did you mean model\.min_documents"):
+        params_of(recipe, TEMPLATE, "legal")
+
+
+def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
+    lines = [json.dumps({"text": text, "source": source}) for text, source in ("ax", "by", "cx", "dz")]
+    with gzip.open(tmp_path / "a.json.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    made = split_by_source([tmp_path / "a.json.gz"], ["x", "y"], tmp_path / "split")
+    texts = {
+        name: [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+        for name, path in made.items()
+    }
+    assert texts == {"x": ["a", "c"], "y": ["b"]}
+    with pytest.raises(RequestError, match="no line of source w"):
+        split_by_source([tmp_path / "a.json.gz"], ["x", "w"], tmp_path / "split")
+    (tmp_path / "b.jsonl").write_text('{"text": "a secret"}\n', encoding="utf-8")
+    with pytest.raises(RequestError, match=r"b\.jsonl.*1: no JSON object with a field `source`") as error:
+        split_by_source([tmp_path / "b.jsonl"], ["x"], tmp_path / "split")
+    assert "secret" not in str(error.value)
+
+
+def test_only_a_model_is_replaced(tmp_path: Path) -> None:
+    check_target(tmp_path / "new", "legal", chosen=False)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RequestError, match="there, and no model"):
+        check_target(tmp_path / "folder", "legal", chosen=True)
+    with pytest.raises(RequestError, match="choose another name"):
+        check_target(tmp_path / "new", "own", chosen=False)
+
+
+def test_a_missing_list_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RequestError, match=r"package better-profanity .* pip install 'lexveil\[model\]'"):
+        word_lists.slurs()

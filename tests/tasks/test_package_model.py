@@ -1,0 +1,62 @@
+"""The model that a project can hand on: from the corpus to a folder that passes every check."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.config import load_params
+from lexveil.data.model_verification import verify_folder
+from lexveil.errors import RequestError
+from lexveil.modelling.screening import count_documents
+from lexveil.text.screens import unlike_a_word
+from tests.conftest import run_stage
+
+pytestmark = pytest.mark.slow
+
+
+def wanted(**model: object) -> None:
+    raw = yaml.safe_load(paths.PARAMS.read_text(encoding="utf-8"))
+    raw["model"] |= model
+    paths.PARAMS.unlink()
+    paths.PARAMS.write_text(yaml.safe_dump(raw), encoding="utf-8")
+
+
+@pytest.fixture
+def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lexveil.modelling.packaging.N_TEXTS", 20)
+
+
+def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: None) -> None:
+    wanted(name="news", license="CC0-1.0", min_documents=12, max_tokens=300, screens=["patterns", "slurs", "names"])
+    run_stage("package_model")
+    card = verify_folder(paths.PACKAGED)
+    model = PackagedModel(paths.PACKAGED)
+    assert (card.name, card.license, card.n_tokens) == ("news", "CC0-1.0", len(model.tokens))
+    assert 2 < len(model.tokens) <= 300
+    assert all(unlike_a_word(token) is None for token in model.tokens)
+    known = {one.token: one for one in count_documents("gst", 12, load_params().machine)}
+    assert all(known[token].documents >= 12 for token in model.tokens)
+    assert model.space("mst").counts.tolist() == [known[token].count for token in model.tokens]
+    # A collocation is looked up by its words.
+    assert all(word in set(model.tokens) for token in model.tokens for word in token.split("_"))
+    trained = load_embedding("gst")
+    rows = [list(trained.tokens).index(token) for token in model.tokens]
+    error = np.abs(model.space("mst").vectors - trained.vectors[rows]).max(axis=1)
+    assert np.all(error <= np.abs(trained.vectors[rows]).max(axis=1) / 254 + 1e-6)  # half a step of 127
+    assert set(card.dropped) >= {"number or user name", "beyond max_tokens"}
+    assert "sources" not in card.parameters["model"] and card.parameters["embeddings"]["dimensions"] == 16
+    before = {file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()}
+    run_stage("package_model")
+    assert before == {file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()}
+
+
+def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts: None) -> None:
+    wanted(min_documents=100_000)
+    with pytest.raises(RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"):
+        run_stage("package_model")
+    assert not paths.PACKAGED.exists()

@@ -1,0 +1,76 @@
+"""What a model that is handed on leaves out."""
+
+import pytest
+
+from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, unlike_a_word
+
+NAMES = NameLists(
+    first=frozenset({"john", "rose", "will", "tom"}),
+    last=frozenset({"smith", "garden", "smithers", "hanks", "be"}),
+    public=frozenset({"tom_hanks"}),
+    capitalised={("john", "smith"): 40, ("rose", "garden"): 4, ("tom", "hanks"): 90},
+)
+
+
+@pytest.mark.parametrize(
+    "token", ["please", "don't", "well-known", "u.s.", "café", "i_don't_know", ".", "--", "customer_service", "naïve"]
+)
+def test_words_collocations_and_punctuation_pass(token: str) -> None:
+    assert unlike_a_word(token) is None
+
+
+@pytest.mark.parametrize(
+    ("token", "seen"),
+    [
+        ("2013", "number or user name"),
+        ("tom92", "number or user name"),
+        ("top_10", "number or user name"),
+        ("x²", "number or user name"),
+        ("@tom", "address or user name"),
+        ("a@b.org", "address or user name"),
+        ("https://a.b", "address or user name"),
+        ("#fun_day", "address or user name"),
+        ("sooooo", "other signs"),
+        ("a" * 25, "other signs"),
+        ("😀", "other signs"),
+        ("a.b", "other signs"),
+    ],
+)
+def test_what_is_no_word_is_named(token: str, seen: str) -> None:
+    assert unlike_a_word(token) == seen
+
+
+def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not() -> None:
+    slurs, plain = frozenset({"ass", "asses", "prick"}), frozenset({"assess"})
+    for token in ("ass", "asses", "ass's", "pricks", "a_prick", "such_pricks_are"):
+        assert has_slur(token, slurs, plain)
+    for token in ("assess", "assessment", "pass", "we_assess", "prickle"):
+        assert not has_slur(token, slurs, plain)
+
+
+@pytest.mark.parametrize(
+    ("token", "count", "is_name"),
+    [
+        ("john_smith", 50, True),  # capitals in 40 of 50
+        ("john_smith's", 50, True),
+        ("met_john_smith", 50, True),
+        ("john_smith", 200, False),  # mostly without capitals: in this corpus it means something else
+        ("rose_garden", 50, False),
+        ("will_be", 50, False),  # a stop word is no surname
+        ("tom_hanks", 95, False),  # public
+        ("saw_tom_hanks", 95, False),
+        ("mr_smith", 50, True),  # a title and a surname need no capitals
+        ("dr_smithers", 50, True),
+        ("mr_president", 50, False),  # no surname
+        ("smith", 50, False),
+    ],
+)
+def test_a_full_name_is_told_by_lists_and_capitals(token: str, count: int, is_name: bool) -> None:
+    assert NAMES.in_name(token, count, 0.25) is is_name
+
+
+def test_words_come_before_collocations_and_ties_are_decided_by_the_token() -> None:
+    some = [Candidate("a_b", 9, 9), Candidate("c_d", 7, 7), Candidate("b", 1, 1), Candidate("a", 1, 1)]
+    assert [one.token for one in kept_within(some, 3)] == ["a_b", "a", "b"]
+    assert kept_within(some[::-1], 3) == kept_within(some, 3)
+    assert [one.token for one in kept_within(some, 1)] == ["a"]
