@@ -21,6 +21,7 @@ from lexveil.types import Floats, Ids
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
 # what a seed means: another value gives other experiments.
 DRAW = 4096
+FEW = 8  # times more words than tokens, and only those that were drawn are written out
 MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 
@@ -139,9 +140,14 @@ def rewrite(
             tokens[token] = word
         rewritten = render_in_layout(tokens, encoded, texts)
     else:
-        known_pieces, pieces = lexicon.pieces, Pieces.of(words)
+        pieces = Pieces.of(words)
         written, spacing = np.empty(len(action), dtype=object), np.zeros(len(action), dtype=np.int8)
-        written[new], spacing[new] = known_pieces.written[rows[new]], known_pieces.place[rows[new]]
+        out = rows[new]
+        if len(out) * FEW > len(lexicon.tokens):
+            written[new], spacing[new] = lexicon.pieces.written[out], lexicon.pieces.place[out]
+        else:
+            drawn = Pieces.of([lexicon.tokens[row] for row in out.tolist()])
+            written[new], spacing[new] = drawn.written, drawn.place
         written[kept], spacing[kept] = pieces.written, pieces.place
         stay = action != Action.DROPPED.value
         rewritten = render(Pieces(written[stay], spacing[stay]), encoded.text_of[stay], len(texts))

@@ -121,6 +121,8 @@ def is_punctuation(form: str) -> bool:
     Pictures, their skin colours, control and private characters are not: they say something, so they are treated as
     unknown words.
     """
+    if form[:1].isalnum():  # most words, quickly
+        return False
     return all(unicodedata.category(character) in _MARKS and character not in _SKIN_COLOURS for character in form)
 
 
