@@ -30,13 +30,14 @@ def main() -> None:
         RequestError: if fewer than two tokens pass the screens.
     """
     params = load_params()
-    space = load_embedding(SEGMENTATION)
-    in_corpus = {one.token: one for one in count_documents(SEGMENTATION, params.model.min_documents, params.machine)}
     base = find_base(params.embeddings)
+    # Without a corpus the model is the base.
     if base is not None and not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
         with atomic_directory(paths.PACKAGED) as partial:
             shutil.copytree(base.folder, partial, dirs_exist_ok=True)
         return
+    space = load_embedding(SEGMENTATION)
+    in_corpus = {one.token: one for one in count_documents(SEGMENTATION, params.model.min_documents, params.machine)}
     # What the base knows was seen in enough documents of its own corpus.
     public = set() if base is None else set(base.tokens)
     candidates = [

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from lexveil import paths
 from lexveil.accounting.structure import Replacements
+from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
 from lexveil.artifacts.packaged_model import ModelCard, Source, collocations_of, quantized, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
@@ -58,6 +59,10 @@ def package(
     bits = np.array([pmi.get(token, 0.0) for token in tokens])
     wanted = params.model
     sources = sources_of(wanted, params.machine)
+    if (base := find_base(params.embeddings)) is not None:
+        named = f"model {base.card.name} {base.card.version}"
+        origin = f"the model that the training began with, sha256 of its card {base.hash}"
+        sources.append(Source(name=named, documents=0, words=0, license=base.card.license, origin=origin))
     n_documents, n_words = sum(one.documents for one in sources), sum(one.words for one in sources)
     card = {
         "name": wanted.name,

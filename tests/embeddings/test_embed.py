@@ -8,7 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.embeddings.training import TrainingState, Word2VecSettings, displacement, normalize, train_word2vec
+from lexveil.embeddings.training import (
+    TrainingState,
+    Word2VecSettings,
+    displacement,
+    normalize,
+    train_word2vec,
+    with_plain_copies,
+)
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 
@@ -132,3 +139,11 @@ def test_back_into_gensim() -> None:
     keyed = space.to_keyed_vectors()
     assert keyed["new_york"].tolist() == [0.0, 1.0]
     assert keyed.get_vecattr("a", "count") == 5
+
+
+def test_a_sentence_with_collocations_is_read_again_as_plain_words() -> None:
+    assert [*with_plain_copies([b"new_york is big\n", b"so is it\n"])] == [
+        b"new_york is big\n",
+        b"new york is big\n",
+        b"so is it\n",
+    ]

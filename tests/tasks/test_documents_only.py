@@ -49,6 +49,8 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     made = read_json(paths.embedding("mst") / "meta.json", "train_embeddings")
     assert made["base"]["hash"] == packaged.hash and made["base"]["n_tokens"] == 500
     assert load_structure("S3") == packaged.structure("gst")
+    run_stage("package_model")
+    assert PackagedModel(paths.PACKAGED).hash == packaged.hash  # what such a project can hand on is its base
     write_json({"success": True}, paths.CHECKS / "coverage.json")
     run_stage("privatize", "none", "none", "0.0")
     run_stage("train_attackers")
