@@ -22,7 +22,7 @@ def as_text(lineage: Lineage) -> Iterator[str]:
     if "record" in lineage:  # a file that `lexveil privatize` wrote
         model = lineage["record"].get("model")
         packaged = model is not None and model["version"] is not None
-        nowhere = f"not in {(packaged and 'the model that is installed here') or 'a dvc.lock that is known here'}"
+        nowhere = "not in the model that is installed here" if packaged else "in no dvc.lock that is known here"
         if model is not None:
             version = f" {model['version']}" if packaged else ""
             yield f"  model    {model['name']}{version}  sha256 {model['sha256']}"
