@@ -14,6 +14,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Lengths = npt.NDArray[np.int8]  # words of each token
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]  # random 64-bit words
 Steps = npt.NDArray[np.int16]  # quantized coordinates

@@ -19,7 +19,7 @@ from lexveil.artifacts.packaged_model import CARD, FORMAT, ORDERS, ModelCard
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
-from lexveil.text.collocation_index import MAX_WORDS
+from lexveil.text.collocation_keys import MAX_WORDS
 from lexveil.text.tokenize import has_letters, sentences
 
 Array = npt.NDArray[Any]

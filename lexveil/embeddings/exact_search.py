@@ -133,7 +133,7 @@ class ExactSearch:
             if compiled:
                 from lexveil.embeddings.kernels.search import cut_rows
 
-                cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, ids[rows], squares[rows])
+                cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, GROUP, ids[rows], squares[rows])
             else:
                 for query in range(first, first + len(part)):
                     near = np.flatnonzero(part[query - first] <= cut[query - first])

@@ -10,19 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.compiled import worth_kernels
+from lexveil.embeddings.sketch_form import COORDINATES, SLACK, STEPS, Coordinates
 from lexveil.types import Floats, Ids, Vectors
 
-Coordinates = npt.NDArray[np.float32]
-
-COORDINATES = 31  # with the part left out, one line of cache per word
 MOMENT_WORDS, ITERATIONS = 2048, 6  # for the directions of most variance
 CLUSTERS, CLUSTER_WORDS, ROUNDS = 128, 8192, 8
-STEPS = 32767  # of a coordinate on either side of 0
-# Of them, more than what rounding does to 32 coordinates of two words (half a step each), and float32 to the sum.
-SLACK = 7.0
 BLOCK = 4096  # words projected or measured at a time
 QUERIES = 64  # words that others are measured from at a time
 MEASURE = 2e-8  # seconds that measuring a pair of words takes without kernels

@@ -14,6 +14,7 @@ from pydantic import Field
 from lexveil.compiled import worth_kernels
 from lexveil.mechanisms.base import EuclideanMechanism, register
 from lexveil.mechanisms.preconditions import check_epsilon
+from lexveil.mechanisms.rejection import PENDING, UNDECIDED
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
@@ -28,10 +29,6 @@ TOKENS = 1_000_000  # of a text, among which a list must pay
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together
 DIGITS = 60  # of exact decisions
-LOG2_E = math.log2(math.e)
-MARGIN = 1e-9  # of a bound of the distance, far more than rounding
-ROUNDING = 1e-13  # of a limit, more than the few operations that it is computed by can lose
-PENDING, UNDECIDED = -1, -2  # in place of a word: draw by a list; decide exactly
 TOKEN = 2e-3  # seconds that a draw takes without compiled kernels
 FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
 SAMPLE = 32  # words that say how far a word is from all others, on average

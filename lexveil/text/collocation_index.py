@@ -17,13 +17,9 @@ import numpy.typing as npt
 
 from lexveil.compiled import worth_kernels
 from lexveil.errors import RequestError
+from lexveil.text.collocation_keys import BITS, MAX_WORDS, Table, WordIds
 from lexveil.types import Flags, Floats, Ids
 
-WordIds = npt.NDArray[np.int32] | Ids
-Table = npt.NDArray[np.void]
-
-BITS = 21  # of a word's number; three of them share 63 bits of a key
-MAX_WORDS = 2**BITS
 WORD = 1e-7  # seconds that it takes to score a word without hash tables
 
 

@@ -8,13 +8,11 @@ into token lengths. Since no candidate crosses a boundary, cutting the batch is 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.compiled import worth_kernels
-from lexveil.text.collocation_index import WordIds, check_offsets
-from lexveil.types import Bytes, Floats, Ids
-
-Lengths = npt.NDArray[np.int8]
+from lexveil.text.collocation_index import check_offsets
+from lexveil.text.collocation_keys import WordIds
+from lexveil.types import Bytes, Floats, Ids, Lengths
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
 WORD = 2e-6  # seconds that it takes to segment a word without kernels

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from lexveil.embeddings.exact_search import GROUP, Distances, Queries
-from lexveil.types import Rows, Vectors
+from lexveil.types import Floats, Rows, Vectors
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance(left: Vectors, right: Queries) -> float:  # pragma: no cover - compiled
+def squared_distance(left: Vectors, right: Floats) -> float:  # pragma: no cover - compiled
     """|left - right|² in float64; exactly 0 for equal rows. Only the order of additions is left to the compiler."""
     total = 0.0
     for i in range(left.shape[0]):
@@ -45,7 +44,7 @@ def largest(maxima: Vectors, k: int) -> Vectors:  # pragma: no cover - compiled
 
 @numba.njit(cache=True)
 def measure_groups(
-    vectors: Vectors, queries: Queries, groups: Rows, of: Rows, size: int, ids: Rows, squares: Distances
+    vectors: Vectors, queries: Floats, groups: Rows, of: Rows, size: int, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
     """Keep the k nearest of the words in the groups named for each query. Groups come in ascending order."""
     k = ids.shape[1]
@@ -67,13 +66,14 @@ def measure_groups(
 @numba.njit(cache=True)
 def cut_rows(
     vectors: Vectors,
-    queries: Queries,
+    queries: Floats,
     scores: Vectors,
     minima: Vectors,
     cut: Vectors,
     n_groups: int,
+    size: int,
     ids: Rows,
-    squares: Distances,
+    squares: Floats,
 ) -> None:  # pragma: no cover - compiled
     """Measure the words whose score is not above the cut, and keep the nearest of each query."""
     k, n_words = ids.shape[1], scores.shape[1]
@@ -82,10 +82,10 @@ def cut_rows(
         row, limit, count = scores[query], cut[query], 0
         for group in range(n_groups):
             if minima[query, group] <= limit:
-                for member in range(group, n_groups * GROUP, n_groups):
+                for member in range(group, n_groups * size, n_groups):
                     found[count] = member
                     count += row[member] <= limit
-        for place in range(n_groups * GROUP, n_words):
+        for place in range(n_groups * size, n_words):
             found[count] = place
             count += row[place] <= limit
         near = np.sort(found[:count])
@@ -99,7 +99,7 @@ def cut_rows(
 
 
 @numba.njit(cache=True)
-def measure_rows(vectors: Vectors, rows: Rows, query: Queries) -> Distances:  # pragma: no cover - compiled
+def measure_rows(vectors: Vectors, rows: Rows, query: Floats) -> Floats:  # pragma: no cover - compiled
     """|u - q|² of some rows and a query."""
     squares = np.empty(len(rows))
     for i in range(len(rows)):
@@ -108,7 +108,7 @@ def measure_rows(vectors: Vectors, rows: Rows, query: Queries) -> Distances:  # 
 
 
 @numba.njit(cache=True)
-def measure_pairs(vectors: Vectors, left: Rows, right: Rows) -> Distances:  # pragma: no cover - compiled
+def measure_pairs(vectors: Vectors, left: Rows, right: Rows) -> Floats:  # pragma: no cover - compiled
     """|u - v|² of pairs of rows."""
     squares = np.empty(len(left))
     for i in range(len(left)):

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from lexveil.embeddings.sketch import COORDINATES, SLACK, Coordinates
+from lexveil.embeddings.sketch_form import COORDINATES, SLACK, Coordinates
 from lexveil.types import Ids, Steps
 
 BLOCK = 512  # words measured at a time, whose sketches stay in the cache

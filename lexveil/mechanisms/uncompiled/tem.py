@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.embeddings.exact_search import pair_distances
-from lexveil.embeddings.sketch import COORDINATES, SLACK
+from lexveil.embeddings.sketch_form import COORDINATES, SLACK
 from lexveil.mechanisms.noise.keystream import token_stream
-from lexveil.mechanisms.tem import LOG2_E, MARGIN, PENDING, ROUNDING, UNDECIDED
+from lexveil.mechanisms.rejection import LOG2_E, MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]

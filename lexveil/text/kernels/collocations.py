@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.text.collocation_index import BITS, Table, WordIds
+from lexveil.text.collocation_keys import BITS, Table, WordIds
 from lexveil.types import Floats, Ids
 
 # The sign bit of a pair's key says that a trigram starts with it.
