@@ -18,6 +18,7 @@ from lexveil.types import Floats, Ids, Vectors
 MOMENT_WORDS, ITERATIONS = 2048, 6  # for the directions of most variance
 CLUSTERS, CLUSTER_WORDS, ROUNDS = 128, 8192, 8
 BLOCK = 4096  # words projected or measured at a time
+PRODUCT = 2**18  # multiplications at most that OpenBLAS leaves to one thread
 QUERIES = 64  # words that others are measured from at a time
 MEASURE = 2e-8  # seconds that measuring a pair of words takes without kernels
 SINGLE = 1e-5  # more than a sum of squares in float32 can lose
@@ -120,11 +121,23 @@ class Sketch:
 
 def _exact_squares(left: Floats, right: Floats) -> Floats:
     """|l - r|² of all pairs of rows, (n, m); exact for whole numbers below 2^24, else up to rounding."""
-    squares = left @ right.T
+    squares = _product(left, right.T)
     squares *= -2
     squares += np.einsum("nk,nk->n", left, left)[:, None]
     squares += np.einsum("mk,mk->m", right, right)
     return squares
+
+
+def _product(left: Floats, right: Floats) -> Floats:
+    """Matrix product, (n, k) by (k, m), some rows at a time: so small a product starts no threads.
+
+    Of products as narrow as these, threads spend more time waiting for each other than they save.
+    """
+    product = np.empty((len(left), right.shape[1]))
+    rows = max(1, PRODUCT // max(right.size, 1))
+    for start in range(0, len(left), rows):
+        np.matmul(left[start : start + rows], right, out=product[start : start + rows])
+    return product
 
 
 def _squares(left: Coordinates, right: Coordinates) -> Coordinates:
@@ -198,7 +211,7 @@ def _project(vectors: Vectors, directions: Floats, norms: Floats, step: float) -
     for start in range(0, n_words, BLOCK):
         block = slice(start, start + BLOCK)
         some, out = vectors[block].astype(np.float64), rows[block]
-        found = _steps(some @ directions, norms[block], step)
+        found = _steps(_product(some, directions), norms[block], step)
         # Sums in another order differ by less than these, in steps; of the part left out, divided by twice itself.
         error = 16 * dimensions * 2.0**-53 * STEPS
         doubtful = (np.abs(found - np.floor(found) - 0.5)[:, :k] <= error).any(axis=1)
