@@ -34,9 +34,11 @@ class ModelParams(Section):
     cleaning: list[str] = Field([], description="sentences on how the corpus was cleaned, for the card")
     known_faults: list[str] = Field([], description="sentences for the card")
     neighbours_of: list[str] = Field([], description="tokens whose nearest tokens the card shows")
-    min_documents: int = Field(30, ge=1, le=2**31, description="a token of fewer documents is left out")
+    min_documents: int = Field(
+        5, ge=1, le=2**31, description="a token of fewer documents is left out, if the base does not have it"
+    )
     max_tokens: int = Field(
-        50_000,
+        20_000,
         ge=2,
         le=2**31,
         description="what is beyond it is left out: rare collocations, then rare words",

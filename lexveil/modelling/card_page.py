@@ -50,12 +50,19 @@ def card_page(card: ModelCard, coverage: Mapping[str, Any] | None) -> str:
     ]
     if coverage is not None:
         blocks += [
-            "Share of the words, numbers among them, that it knows as single words, of texts evenly spaced in public "
-            "sets (`python -m benchmarks.coverage`, measured once; the sets are not part of the project):",
+            "Share of the words that it knows as single words, of texts evenly spaced in public sets: of all, numbers, "
+            "handles and hyphenated words among them, and of those of letters and apostrophes alone "
+            "(`python -m benchmarks.coverage`, measured once; the sets are not part of the project):",
             _table(
-                ("set", "texts", "words", "known"),
+                ("set", "texts", "words", "known", "of letters alone"),
                 (
-                    (name, f"{one['texts']:,}", f"{one['words']:,}", f"{one['coverage']:.1%}")
+                    (
+                        name,
+                        f"{one['texts']:,}",
+                        f"{one['words']:,}",
+                        f"{one['coverage']:.1%}",
+                        f"{one['coverage_of_letters']:.1%}",
+                    )
                     for name, one in coverage["of"].items()
                 ),
             ),
