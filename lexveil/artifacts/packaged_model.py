@@ -19,6 +19,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -144,15 +145,15 @@ def write_packaged(
 
 def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocations:
     """The collocations among V tokens, with their PMI in bits, (V,)."""
-    columns: dict[int, list[list[str]]] = {2: [[], []], 3: [[], [], []]}
-    bits: dict[int, list[float]] = {2: [], 3: []}
-    for token, score in zip(tokens, pmi.tolist(), strict=True):
-        words = token.split("_")
-        if len(words) in columns:
-            bits[len(words)].append(score)
-            for column, word in zip(columns[len(words)], words, strict=True):
-                column.append(word)
-    return Collocations.build(columns[2], np.array(bits[2]), columns[3], np.array(bits[3]))
+    n_words = np.fromiter(map(str.count, tokens, repeat("_")), dtype=np.int64, count=len(tokens)) + 1
+    columns: list[list[list[str]]] = []
+    bits: list[Floats] = []
+    for size in (2, 3):
+        rows = np.flatnonzero(n_words == size)
+        words = "_".join([tokens[row] for row in rows.tolist()]).split("_") if len(rows) else []
+        columns.append([words[place::size] for place in range(size)])
+        bits.append(pmi[rows].astype(np.float64))
+    return Collocations.build(columns[0], bits[0], columns[1], bits[1])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -54,10 +55,8 @@ class Collocations:
         Raises:
             RequestError: if more words take part than a key can hold (2,097,152).
         """
-        word_ids: dict[str, int] = {}
-        for column in (*bigrams, *trigrams):
-            for word in column:
-                word_ids.setdefault(word, len(word_ids))
+        words = dict.fromkeys(chain(*bigrams, *trigrams))  # each once, in order
+        word_ids = {word: number for number, word in enumerate(words)}
         return cls.for_ids(
             [_numbered(column, word_ids) for column in bigrams],
             bigram_pmi,
@@ -178,7 +177,7 @@ def check_offsets(sentence_offsets: Ids, n: int) -> None:
 
 
 def _numbered(column: Sequence[str], word_ids: dict[str, int]) -> Ids:
-    return np.fromiter((word_ids[word] for word in column), dtype=np.int64, count=len(column))
+    return np.fromiter(map(word_ids.__getitem__, column), dtype=np.int64, count=len(column))
 
 
 def _pack(columns: Sequence[npt.NDArray[np.int32]]) -> Ids:

@@ -66,8 +66,8 @@ class Lexicon:
     @cached_property
     def n_words(self) -> npt.NDArray[np.int8]:
         """(V,) words in each token of the vocabulary."""
-        counts = (token.count("_") + 1 for token in self.tokens)
-        return np.fromiter(counts, dtype=np.int8, count=len(self.tokens))
+        joined = np.fromiter(map(str.count, self.tokens, repeat("_")), dtype=np.int8, count=len(self.tokens))
+        return joined + np.int8(1)
 
     @classmethod
     def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
