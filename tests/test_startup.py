@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Of the graph and of compiled code: none of them is needed for a few texts.
 HEAVY = (
     "numba", "llvmlite", "scipy", "pandas", "sklearn", "gensim", "duckdb", "dvc", "prefect", "great_expectations",
