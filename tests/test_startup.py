@@ -4,24 +4,24 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from lexveil.runtime.graph_libraries import LIBRARIES
+
 pytestmark = pytest.mark.slow
 
 # Of the graph and of compiled code: none of them is needed for a few texts.
-HEAVY = (
-    "numba", "llvmlite", "scipy", "pandas", "sklearn", "gensim", "duckdb", "dvc", "prefect", "great_expectations",
-    "pynndescent", "matplotlib", "jinja2", "openlineage", "httpx", "fastapi", "sqlalchemy", "threadpoolctl",
-)  # fmt: skip
+HEAVY = ("numba", "llvmlite", "scipy", *LIBRARIES)
 
-ABSENT = f"""
+ABSENT = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {HEAVY!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in NAMES:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 """
 
@@ -40,16 +40,46 @@ options = ["--mechanism", NAME, "--strategy", "S3", "--epsilon", "10", "--model"
 assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *options]) == 0
 """
 
+WITHOUT_PROJECT = """
+import os
+from lexveil.cli.main import main
+options = ["--mechanism", "tem", "--strategy", "S3", "--epsilon", "10", "--model", "toy"]
+for line in (
+    ["privatize", "in.jsonl", "-o", "out.jsonl", *options], ["inspect", "in.jsonl", *options], ["lineage", "out.jsonl"],
+    ["ledger", "show"], ["ledger", "verify", "--record", "out.jsonl.record.json"], ["model", "list"],
+    ["model", "show", "toy"], ["model", "verify", "toy"], ["model", "export", "toy", "-o", "toy.zip"],
+):
+    assert main(line) == 0, line
+os.environ["LEXVEIL_HOME"] = os.path.abspath("another")
+assert main(["model", "add", "toy.zip"]) == 0
+import lexveil.auditing.audit
+"""
+
+OF_A_PROJECT = """
+import os
+from lexveil.cli.main import main
+assert main(["model", "build", "mine", "--corpus", "in.jsonl"]) == 2
+assert main(["init", "demo"]) == 0
+os.chdir("demo")
+for verb in ("run", "ui", "serve", "gc", "release"):
+    assert main([verb]) == 2, verb
+"""
+
+
+def without(names: Iterable[str], script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script with these packages absent."""
+    code = ABSENT.replace("NAMES", repr(tuple(names))) + script
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=os.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
 
 def imported(script: str, folder: Path) -> set[str]:
     """The top-level modules that a script has imported when it ends, with the heavy ones absent."""
     report = "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    done = subprocess.run(
-        [sys.executable, "-c", ABSENT + script + report],
-        cwd=folder, env=os.environ, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return set(json.loads(without(HEAVY, script + report, folder).stdout.splitlines()[-1]))
 
 
 def test_the_import_of_the_library_is_light(tmp_path: Path) -> None:
@@ -67,6 +97,18 @@ def test_a_few_texts_need_nothing_of_the_graph(outside: Path, script: str, mecha
     """Neither engine nor compiled code, by a packaged model outside any project."""
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     assert "lexveil" in imported(script.replace("NAME", repr(mechanism)), outside)
+
+
+def test_what_needs_no_project_needs_nothing_of_the_extra(outside: Path) -> None:
+    (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
+    without(LIBRARIES, WITHOUT_PROJECT, outside)
+
+
+def test_what_needs_the_extra_says_so_in_one_line(outside: Path) -> None:
+    (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
+    said = without(LIBRARIES, OF_A_PROJECT, outside).stderr.splitlines()
+    assert [line.split(":")[0].split()[1] for line in said] == ["model", "run", "ui", "serve", "gc", "release"]
+    assert all("which is not installed; `pip install 'lexveil[graph]'`" in line for line in said)
 
 
 def test_the_command_leaves_pandas_where_it_is(outside: Path) -> None:

@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from lexveil.runtime.graph_libraries import LIBRARIES
 from lexveil.runtime.new_project import FILES, FOLDERS
 
 pytestmark = pytest.mark.slow
@@ -66,6 +69,21 @@ def test_its_one_package_is_the_library(wheel: Path) -> None:
     if listed.returncode == 0:
         template = {name.removeprefix("lexveil/_project/") for name in names if name.startswith("lexveil/_project/")}
         assert set(listed.stdout.split()) <= template
+
+
+def test_what_a_project_needs_is_an_extra(installed: Path) -> None:
+    (found,) = installed.glob("lexveil-*.dist-info")
+    needs = [Requirement(line) for line in PathDistribution(found).requires or ()]
+    base = {need.name for need in needs if need.marker is None}
+    graph = {need.name for need in needs if need.marker and "extra == 'graph'" in str(need.marker).replace('"', "'")}
+    assert graph == set(LIBRARIES.values())
+    assert not base & graph and {"numpy", "pyarrow", "numba", "scipy"} <= base
+
+
+def test_it_holds_the_model_and_the_notice(installed: Path) -> None:
+    assert list(installed.glob("lexveil-*.dist-info/licenses/NOTICE"))
+    files = [file.relative_to(ROOT) for file in (ROOT / "lexveil/models/en").rglob("*") if file.is_file()]
+    assert files and all((installed / file).is_file() for file in files)
 
 
 def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:

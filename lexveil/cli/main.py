@@ -26,6 +26,7 @@ from lexveil.cli import help as help_text
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import send_error
+from lexveil.runtime.graph_libraries import lacking
 
 # Each is a module beside this one, with a function or an App of its name; in the order of the help.
 VERBS = (
@@ -68,6 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _answer(argv)
     except LexveilError as error:
         return fail(verb, error)
+    except ModuleNotFoundError as error:
+        if missing := lacking(error.name):
+            return fail(verb, missing)
+        raise
     except KeyboardInterrupt:
         print(f"{verb}: interrupted", file=sys.stderr)
         return 130

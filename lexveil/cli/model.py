@@ -155,8 +155,10 @@ def build(
     from lexveil.cli.run import bring_up_to_date
     from lexveil.modelling.build import STAGE, check_target, deliver, prepare_project
     from lexveil.modelling.recipe import load_recipe
+    from lexveil.runtime.graph_libraries import require
     from lexveil.runtime.project import build_lock, prepare
 
+    require("prefect", "dvc")
     started = time.monotonic()
     recipe = load_recipe(parameters, name, {"license": license, "language": language})
     target = (out or paths.user_data() / "models" / name).absolute()

@@ -13,6 +13,7 @@ from lexveil import paths
 from lexveil.cli.main import fail
 from lexveil.cli.options import Wait, option
 from lexveil.cli.output import in_project
+from lexveil.runtime.graph_libraries import require
 from lexveil.runtime.project import build_lock
 
 
@@ -36,6 +37,7 @@ def run(
     started = time.monotonic()
     params = params and params.resolve()
     in_project()
+    require("prefect", "dvc")
     from lexveil.config import load_params
 
     load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lexveil.cli.options import Port
 from lexveil.cli.output import in_project
+from lexveil.runtime.graph_libraries import require
 
 
 def ui(*, port: Port = 4200) -> int:
@@ -15,6 +16,7 @@ def ui(*, port: Port = 4200) -> int:
       lexveil ui --port 4201
     """
     in_project()
+    require("prefect")
     from flows.prefect_server import serve
 
     try:
