@@ -61,8 +61,9 @@ def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
 
 
 def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, samples: int, out: Path) -> list[str]:
-    """Return the command line of one audit."""
-    argv = [sys.executable, "-m", "lexveil.cli", "audit", "--mechanism", mechanism, "--strategy", strategy]
+    """Return the command line of one audit: of the project's own model, also where none was built yet."""
+    argv = [sys.executable, "-m", "lexveil.cli", "audit", "--model", OWN]
+    argv += ["--mechanism", mechanism, "--strategy", strategy]
     return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
 
 

@@ -200,5 +200,5 @@ def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> 
     argv = audit_flow.audit_command("tem", "S3", 10.0, 20, 400, project.root / "out.json")
     assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]
     asked = parse(argv[3:])[1].arguments
-    assert (asked["mechanism"], asked["strategy"], asked["epsilon"]) == ("tem", "S3", 10.0)
+    assert (asked["mechanism"], asked["strategy"], asked["epsilon"], asked["model"]) == ("tem", "S3", 10.0, "own")
     assert (asked["words"], asked["samples"], asked["out"]) == (20, 400, project.root / "out.json")
