@@ -46,8 +46,9 @@ stages:
 """
 
 # Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
-# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or
-# report its progress ("count@a progress 5"). Events are what lexveil.runtime.events sends, written by hand.
+# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5"), wait
+# for another to begin ("count@a meet count@b") or report its progress ("count@a progress 5"). Events are what
+# lexveil.runtime.events sends, written by hand.
 STAGE = """
 import json, os, sys, time
 from pathlib import Path
@@ -91,6 +92,10 @@ if what[:1] == ["progress"]:
 if what[:1] == ["wait"]:
     Path(f"waiting-{os.getpid()}").touch()
     time.sleep(float(what[1]))
+if what[:1] == ["meet"]:
+    until = time.monotonic() + 60
+    while f"{what[1]} start " not in Path("ran.log").read_text() and time.monotonic() < until:
+        time.sleep(0.05)
 with partial.open("a") as file:
     file.write(name + "\\n")
 partial.rename(out)

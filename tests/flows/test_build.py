@@ -105,7 +105,7 @@ def test_order_and_edges_are_those_of_dvc(project: Project) -> None:
 
 
 def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(project: Project, run, built_template: Path) -> None:
-    project.behave("count@a wait 1", "count@b wait 1")
+    project.behave("count@a meet count@b", "count@b meet count@a")
     first = run()
     assert first.code == 0
     assert first.states == dict.fromkeys(ORDER, "ran")

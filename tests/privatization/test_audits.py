@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lexveil import paths
-from lexveil.accounting.record import AuditReference
+from lexveil.accounting.record import AuditReference, ModelReference
 from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
 from lexveil.errors import RequestError
@@ -20,6 +20,7 @@ from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.runtime.hashes import code_hash, sha256, version
 
 SPACE = {"embeddings/gst/vectors.npy": "0" * 64}
+MODEL = ModelReference(name="own", version=None, sha256="0" * 64)
 
 
 def write(name: str, **changed: Any) -> Path:
@@ -28,6 +29,7 @@ def write(name: str, **changed: Any) -> Path:
     result = {
         "epsilon": 10.0, "epsilons": [2.5, 10.0], "mode": "release", "violation": False, "factor": 1.2,
         "verdict": "no violation found", "parameters": {"t": 0.75}, "space": SPACE, "lexveil": version(),
+        "model": MODEL.to_dict(),
         "policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}, "code": code_hash(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     } | changed  # fmt: skip
@@ -38,7 +40,7 @@ def write(name: str, **changed: Any) -> Path:
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = RewriteOptions(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
     settings = make_settings(options, load_params())
-    return audit_relied_on(Sought(settings, {"t": 0.75}, SPACE, epsilon, 30), paths.AUDITS)
+    return audit_relied_on(Sought(settings, {"t": 0.75}, MODEL, SPACE, epsilon, 30), paths.AUDITS)
 
 
 def test_the_nearest_epsilon_counts(built: Path) -> None:
@@ -57,6 +59,7 @@ def test_the_nearest_epsilon_counts(built: Path) -> None:
     [
         ({"parameters": {"t": 0.5}}, "other parameters"),
         ({"policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "keep"}}, "another policy"),
+        ({"model": MODEL.model_copy(update={"sha256": "1" * 64}).to_dict()}, "another model"),
         ({"space": {"embeddings/gst/vectors.npy": "1" * 64}}, "another embedding"),
         ({"code": "2" * 64}, "another version of the code"),
         ({"lexveil": "0.0.1"}, "another version of the code"),
