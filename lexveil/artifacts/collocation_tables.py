@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.runtime.tables import read_table, require
+from lexveil.runtime.tables import require
 from lexveil.text.collocation_index import Collocations
 
 _WORDS = ("first_word", "second_word", "third_word")
@@ -54,11 +54,12 @@ def collocation_files(name: str, project: Path = Path()) -> list[Path]:
 
 
 def load_pmi(project: Path = Path()) -> dict[str, float]:
-    """The PMI of every collocation in bits, by its words joined by ``_``."""
+    """The PMI of every collocation in bits, by its words joined by ``_``; the corpus's own before that of the base."""
     bits: dict[str, float] = {}
     for name, size in (("bigrams", 2), ("trigrams", 3)):
         words = list(_WORDS[:size])
-        table = read_table(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations", [*words, "pmi_bits"])
-        columns = [table.column(word).to_pylist() for word in words]
-        bits |= zip(map("_".join, zip(*columns, strict=True)), table.column("pmi_bits").to_pylist(), strict=True)
+        for file in reversed(collocation_files(name, project)):
+            table = pq.read_table(file, columns=[*words, "pmi_bits"])
+            columns = [table.column(word).to_pylist() for word in words]
+            bits |= zip(map("_".join, zip(*columns, strict=True)), table.column("pmi_bits").to_pylist(), strict=True)
     return bits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -25,8 +24,9 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.modelling.screening import Screened
 from lexveil.runtime import duckdb_session
-from lexveil.runtime.hashes import code_hash, sha256
+from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
+from lexveil.runtime.stage_code import code_hashes
 from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import Lexicon
 from lexveil.types import Floats, Orders, Vectors
@@ -56,7 +56,7 @@ def package(
         rows.astype(np.float32) * scales[:, None],
         np.array([one.count for one in screened.kept], dtype=np.int64),
     )
-    bits = np.array([pmi.get(token, 0.0) for token in tokens])
+    bits = np.array([pmi[token] if "_" in token else 0.0 for token in tokens])
     wanted = params.model
     sources = sources_of(wanted, params.machine)
     if (base := find_base(params.embeddings)) is not None:
@@ -78,8 +78,7 @@ def package(
         "parameters": _parameters(params),
         "made_with": {
             "corpus": sha256(paths.SAMPLE),
-            "code": code_hash(),
-            "python": platform.python_version(),
+            "code": code_hashes()["package_model"],
             **{name: version(name) for name in LIBRARIES},
         },
         "quality": _quality(space, wanted.neighbours_of),

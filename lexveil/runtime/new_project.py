@@ -7,19 +7,17 @@ where they are installed. A new version of the library makes stale what it chang
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from lexveil import paths
 from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.hashes import sha256
+from lexveil.runtime.stage_code import CODE_FILE, STAGE, code_hashes
 
 CODE = Path("code.json")
 # What a project consists of; the wheel has it in lexveil/_project (.ci/wheel.py).
@@ -35,9 +33,7 @@ FILES = (
     "prefect.yaml",
 )
 
-_STAGE = re.compile(r"^  (\w+):$")
 _KEY = re.compile(r"^    (\w+):")
-_LIBRARY = re.compile(r"^      - (lexveil/\S+)$")
 
 _PLOT = re.compile(r"\blexveil/\S+\.json\b")
 
@@ -97,35 +93,13 @@ def with_code_parameters(graph: str) -> str:
                 _, _, names = line.partition("[")
                 lines += [f"      - {name.strip()}" for name in names.rstrip(" ]").split(",") if name]
                 continue
-        if match := _STAGE.match(line):
+        if match := STAGE.match(line):
             stage = match[1]
         elif key and key[1] == "deps":
             waiting = True
-        if not _LIBRARY.match(line):
+        if not CODE_FILE.match(line):
             lines.append(line)
     return "\n".join(lines[:-1]) + "\n"
-
-
-def code_hashes() -> dict[str, str]:
-    """Return one hash for each stage, over the files of the installed library that it runs, names and contents."""
-    hashes: dict[str, hashlib._Hash] = {}
-    stage = ""
-    for line in (paths.TEMPLATE / "dvc.yaml").read_text(encoding="utf-8").splitlines():
-        if match := _STAGE.match(line):
-            stage = match[1]
-            hashes[stage] = hashlib.sha256()
-        elif match := _LIBRARY.match(line):
-            for file in _files(paths.LIBRARY.parent / match[1]):
-                name = file.relative_to(paths.LIBRARY.parent).as_posix()
-                hashes[stage].update(f"{name}\0{sha256(file)}\n".encode())
-    return {stage: digest.hexdigest() for stage, digest in hashes.items()}
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    else:
-        yield from sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
 
 
 def refresh_code(root: Path, *, first: bool = False) -> None:
