@@ -112,8 +112,7 @@ class Build:
         parser = DvcOutputParser(stage.name)
         parser.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
-        argv = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage.name]
+        argv = [sys.executable, "-m", "flows.dvc_stage", stage.name]
         with self.lock:
             if self.stopped_by is not None:
                 return StageResult(stage.name, "stopped")

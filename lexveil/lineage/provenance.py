@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from lexveil.lineage.lock_text import cut, joined
 from lexveil.lineage.results import Environment, LockEntry, Provenance, RunRecord
 from lexveil.runtime.project import STATE
 
@@ -75,13 +76,15 @@ def lock_entries(text: str) -> dict[str, LockEntry]:
 
 
 def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
-    """Return the stages of dvc.lock while stages run; none if those named do not appear.
+    """Return the named stages of dvc.lock, or all, while stages run; none if those named do not appear.
 
-    Another stage's DVC may be writing the file at this moment, in place: what is not whole is read again.
+    Somebody's DVC may be writing the file at this moment, in place: what is not whole is read again.
     """
     wanted = set(names)
     for _ in range(20):
         text = LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else ""
+        if wanted and (parts := cut(text)) is not None:
+            text = joined({name: part for name, part in parts.items() if name in wanted})
         entries = lock_entries(text)
         if wanted <= entries.keys() and (text.endswith("\n") or not wanted):
             return entries
