@@ -1,8 +1,8 @@
 """Read and replace one stage's entry in the text of dvc.lock, at a cost that does not grow with its parsing.
 
 DVC parses and writes the whole file again for each stage that ran, which takes seconds once it has hundreds of stages.
-Here the file is cut at the lines that begin its entries, and only one of them is parsed. A file of another form than DVC
-gives it is left to DVC.
+Here the file is cut at the lines that begin its entries, and only one of them is parsed. A file of another form than
+DVC gives it is left to DVC.
 """
 
 from __future__ import annotations
