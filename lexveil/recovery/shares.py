@@ -78,10 +78,10 @@ class Sample:
 
     @classmethod
     def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int = WORDS) -> Sample:
-        """Draw ``n_words`` of each band that has words, by the prior."""
+        """Draw ``n_words`` of each band that has words which can be meant, by the prior."""
         ids = []
         for number in range(len(BANDS)):
-            if len(members := np.flatnonzero(bands == number)):
+            if len(members := np.flatnonzero((bands == number) & (prior > 0))):
                 weights = prior[members] / prior[members].sum()
                 ids.append(rng.choice(members, size=n_words, p=weights))
         drawn = np.concatenate([np.empty(0, np.int64), *ids]).astype(np.int64)

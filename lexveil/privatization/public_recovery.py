@@ -1,0 +1,87 @@
+"""What a best-informed reader is expected to get back of words that are as frequent as a model's public counts say.
+
+Everything here follows from the model, the mechanism's parameters, the policy and a public seed: never from a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.mechanisms import Prepared
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.privatization.model import Model
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.bands import bands_of, prior_of
+from lexveil.recovery.by_word import build_adversary
+from lexveil.recovery.shares import WORDS, Expected, Sample, expected
+from lexveil.text.function_words import STOP_WORDS
+from lexveil.types import Bytes, Flags, Floats
+
+SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
+NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
+
+
+@dataclass(frozen=True, slots=True)
+class PublicWords:
+    """The words of one mechanism, strategy and policy, as frequent as public counts say.
+
+    Attributes:
+        prepared: the mechanism over its W words.
+        prior: (W,) how likely a perturbed token is each word, adding up to 1; 0 of stop words where they are not
+            perturbed: that a token was perturbed is not hidden, so a reader knows it is none of them.
+        bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
+    """
+
+    prepared: Prepared
+    prior: Floats
+    bands: Bytes
+
+    @classmethod
+    def of(cls, model: Model, mechanism: str, strategy: str, policy: Policy) -> PublicWords:
+        """The words of a model.
+
+        Raises:
+            MissingArtifact: if no run has made the embedding or the word orders.
+            ParameterError: if a parameter does not suit the mechanism or the words.
+        """
+        prepared, space = model.mechanism(mechanism, strategy, policy), model.embedding(strategy)
+        rows = prepared.vocabulary.rows
+        tokens, counts = [space.tokens[row] for row in rows.tolist()], space.counts[rows]
+        prior = prior_of(counts)
+        if policy.stopwords != "perturb":
+            # Single words: a collocation of stop words is a token like any other.
+            prior[[token in STOP_WORDS for token in tokens]] = 0.0
+            prior /= prior.sum() or 1.0
+        return cls(prepared, prior, bands_of(counts, function_words(tokens)))
+
+    def sample(self, n_words: int = WORDS, *, name: str = "sample") -> Sample:
+        """Words of each band, drawn from a public seed; another ``name`` draws others."""
+        return Sample.draw(self.prior, self.bands, stream(SEED, "recovery", name), n_words)
+
+    def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
+        """The reader who decodes by the word, for budgets of a token within a range."""
+        return build_adversary(self.prepared.mechanism, np.maximum(self.prior, NEVER), epsilon_range)
+
+    def expected(self, epsilon: float, *, sample: Sample | None = None, adversary: Adversary | None = None) -> Expected:
+        """What the reader is expected to get back of tokens of one epsilon; the noise has a public seed too.
+
+        Args:
+            sample: the words; by default those of ``sample``.
+            adversary: one that was built for a range with ``epsilon``.
+
+        Raises:
+            ParameterError: if the mechanism refuses epsilon.
+        """
+        reader = adversary or self.adversary((epsilon, epsilon))
+        return expected(
+            self.prepared.mechanism, reader, sample or self.sample(), epsilon, stream(SEED, "recovery", "noise")
+        )
+
+
+def function_words(tokens: Sequence[str]) -> Flags:
+    """Whether each token is a function word: a stop word, or a collocation of nothing but stop words; (n,)."""
+    return np.array([STOP_WORDS.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)
