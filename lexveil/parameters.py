@@ -18,6 +18,8 @@ from lexveil.errors import ParameterError
 S = TypeVar("S", bound="Section")
 T = TypeVar("T", bound=Hashable)
 
+MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
+
 # What was written so in earlier versions.
 RENAMED = {"lists": "word_orders", "release.publish": "release.archive"}
 

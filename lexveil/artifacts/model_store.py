@@ -35,7 +35,7 @@ def find(name: str) -> PackagedModel:
     models = installed()
     if name not in models:
         there = ", ".join([*models, f"{OWN} (of a project that has run)"])
-        raise RequestError(f"--model {name}: there is no such model; there are {there}")
+        raise RequestError(f"there is no model {name}; there are {there}")
     return models[name]
 
 

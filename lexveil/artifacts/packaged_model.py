@@ -32,6 +32,7 @@ from lexveil.artifacts.embeddings import read_words, write_words
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
+from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.text.collocation_index import Collocations
@@ -61,7 +62,7 @@ class ModelCard(Result):
 
     format: int
     """Of the files of the folder."""
-    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")
+    name: str = Field(pattern=rf"^{MODEL_NAME}$")
     version: str = Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}$")
     language: str
     license: str = Field(min_length=1)
@@ -154,6 +155,14 @@ def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocation
         columns.append([words[place::size] for place in range(size)])
         bits.append(pmi[rows].astype(np.float64))
     return Collocations.build(columns[0], bits[0], columns[1], bits[1])
+
+
+def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> list[Lexicon]:
+    """What texts are looked up in, of each segmentation, by V tokens and the PMI of those that are collocations."""
+    collocations = collocations_of(tokens, pmi)
+    single = [token for token in tokens if "_" not in token]
+    joint = (Lexicon.build(segmentation, tokens, collocations) for segmentation in ("gst", "mst"))
+    return [Lexicon.build("word", single, None), *joint]
 
 
 @dataclass(frozen=True)

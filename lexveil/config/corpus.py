@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field, create_model, field_validator, model
 from lexveil.association import MEASURES
 from lexveil.association.measure import AssociationMeasure
 from lexveil.association.pmi import PMI
-from lexveil.parameters import OneOf, Section, Several, refused
+from lexveil.parameters import MODEL_NAME, OneOf, Section, Several, refused
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 # A packaged model that ships may be named without its hash: every stage that reads it depends on its card.
-BASE = r"[a-z][a-z0-9_-]{0,62}(@[0-9a-f]{12})?"
+BASE = rf"{MODEL_NAME}(@[0-9a-f]{{12}})?"
 NO_BASE = "none"
 
 Weight = Annotated[float, Field(ge=0, le=1e9)]

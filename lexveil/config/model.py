@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lexveil.parameters import Section
+from lexveil.parameters import MODEL_NAME, Section
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
+Name = Annotated[str, Field(pattern=rf"^{MODEL_NAME}$")]
 Screen = Literal["patterns", "slurs", "names"]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lexveil.accounting.structure import Replacements
-from lexveil.artifacts.packaged_model import PackagedModel, Source, collocations_of, quantized, write_packaged
+from lexveil.artifacts.packaged_model import PackagedModel, Source, lexicons_of, quantized, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure, measured
 from lexveil.config import parse_params
 from lexveil.data.default import articles
@@ -30,7 +30,6 @@ from lexveil.formats.messages import shown
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.hashes import sha256, version
 from lexveil.runtime.stage import Progress
-from lexveil.text.encode import Lexicon
 from lexveil.text.tokenize import sentences
 from lexveil.types import Counts, Floats, Orders
 
@@ -147,13 +146,7 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
         texts, words, np.array([counted[word] for word in words]), stream(SEED, "import", "structure")
     )
     params = parse_params({"seed": SEED})
-    words_alone = Lexicon.build("word", [token for token in tokens if "_" not in token], None)
-    structure = {"word": measured(words_alone, replacements, params, LEE_CORPUS)}
-    collocations = collocations_of(tokens, pmi)
-    for segmentation in ("gst", "mst"):
-        lexicon = Lexicon.build(segmentation, tokens, collocations)
-        structure[segmentation] = measured(lexicon, replacements, params, LEE_CORPUS)
-    return structure
+    return {one.segmentation: measured(one, replacements, params, LEE_CORPUS) for one in lexicons_of(tokens, pmi)}
 
 
 def _card(file: Path, wanted: Import, model: Model, digest: str, *, has_structure: bool) -> dict[str, Any]:

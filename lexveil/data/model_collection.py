@@ -25,13 +25,13 @@ from lexveil.data.model_rules import RESERVED
 from lexveil.data.model_verification import verify_folder
 from lexveil.errors import MissingArtifact, RequestError
 from lexveil.formats.messages import shown
+from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.project import find_root
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.user_data import make_user_data
 
 INCOMING = "incoming-model"  # beside the models: what is not checked yet is never found by name
-NAME = r"[a-z][a-z0-9_-]{0,62}"  # as the card has it
 VERSION = r"[0-9]+(\.[0-9]+){0,2}"
 
 
@@ -86,7 +86,7 @@ def verify(what: str) -> dict[str, Any]:
         RequestError: if there is neither a model nor a file of this name.
     """
     path = Path(what)
-    if re.fullmatch(NAME, what) and (what == OWN or what in installed() or not path.exists()):
+    if re.fullmatch(MODEL_NAME, what) and (what == OWN or what in installed() or not path.exists()):
         return _verified(model_of(what).folder)
     if path.is_dir():
         return _verified(path)
@@ -171,7 +171,7 @@ def _wanted(given: Given, force: bool) -> Import:
     if missing:
         raise RequestError(f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves")
     assert given.name is not None and given.license is not None and given.language is not None
-    if not re.fullmatch(NAME, given.name) or given.name in RESERVED:
+    if not re.fullmatch(MODEL_NAME, given.name) or given.name in RESERVED:
         raise RequestError(
             f"--name {shown(given.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter, "
             f"and is none of {', '.join(RESERVED)}"

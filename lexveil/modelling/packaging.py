@@ -14,7 +14,7 @@ from lexveil import paths
 from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
-from lexveil.artifacts.packaged_model import ModelCard, Source, collocations_of, quantized, write_packaged
+from lexveil.artifacts.packaged_model import ModelCard, Source, lexicons_of, quantized, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
 from lexveil.config import MachineParams, ModelParams, Params
 from lexveil.embeddings.intrinsic_evaluation import analogies, nearest, neighbour_samples, similarity
@@ -28,7 +28,6 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.stage_code import code_hashes
 from lexveil.runtime.tables import read_table, require
-from lexveil.text.encode import Lexicon
 from lexveil.types import Floats, Orders, Vectors
 
 STREAM = "package_model"  # names the random streams
@@ -156,13 +155,7 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
         )
     except ValueError as error:
         raise RequestError(f"{STREAM}: {error}; enlarge the corpus") from None
-    collocations = collocations_of(space.tokens, pmi)
-    single = [token for token in space.tokens if "_" not in token]
-    lexicons = [
-        Lexicon.build("word", single, None),
-        *(Lexicon.build(name, space.tokens, collocations) for name in ("gst", "mst")),
-    ]
-    return {one.segmentation: measured(one, replacements, params, TEXTS) for one in lexicons}
+    return {one.segmentation: measured(one, replacements, params, TEXTS) for one in lexicons_of(space.tokens, pmi)}
 
 
 def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, Any]:

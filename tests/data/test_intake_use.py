@@ -388,7 +388,7 @@ def test_a_model_takes_the_place_of_a_corpus(
     file = write(tmp_path / "a.jsonl", ROWS)
     with pytest.raises(RequestError, match="--model toy takes the place of a --corpus"):
         data_store.use(file, [], "text", root, model="toy")
-    with pytest.raises(RequestError, match="no such model"):
+    with pytest.raises(RequestError, match="there is no model other"):
         data_store.use(None, [file], "text", root, model="other")
     assert not (root / "data").exists()
     summary = data_store.use(None, [file], "text", root, model="toy")
