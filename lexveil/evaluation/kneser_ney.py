@@ -52,6 +52,46 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Bigrams:
+    """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, + rest[v]·single[w].
+
+    Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
+
+    Attributes:
+        single: (S,) p_1 of each symbol.
+        starts: (S + 1,) where the pairs that begin with each symbol start in ``keys``.
+        keys: (m,) of each counted pair its first symbol times S plus its second, ascending.
+        seen: (m,) max(a - D, 0) / A of each pair.
+        rest: (S,) what is left to p_1 after each symbol.
+    """
+
+    single: Floats
+    starts: Ids
+    keys: Ids
+    seen: Floats
+    rest: Floats
+
+    @property
+    def unknown(self) -> int:
+        """The symbol of words that were not counted."""
+        return len(self.single) - 3
+
+    @property
+    def begin(self) -> int:
+        """The symbol before the first word of a sentence."""
+        return len(self.single) - 1
+
+    def probability(self, first: Ids, second: Ids) -> Floats:
+        """p_2 of pairs of symbols, of any shapes that go together."""
+        p: Floats = self.rest[first] * self.single[second]
+        if len(self.keys):
+            wanted = first * len(self.single) + second
+            at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+            p += np.where(self.keys[at] == wanted, self.seen[at], 0.0)
+        return p
+
+
+@dataclass(frozen=True, slots=True)
 class KneserNey:
     """A trained model; ``train`` makes one.
 
@@ -92,6 +132,21 @@ class KneserNey:
             context = np.concatenate([[-1], found])[:-1]  # the gram that ends one symbol earlier
         predicted: Floats = np.log(probability[place > 0])
         return predicted
+
+    def bigrams(self) -> Bigrams:
+        """The part of the model that looks back one word."""
+        n_symbols = self.n_words + 3
+        words = self.orders[0]
+        single = np.full(n_symbols, words.rest[0] / self.n_outcomes)
+        single[words.keys] += words.seen
+        starts, rest = np.zeros(n_symbols + 1, dtype=np.int64), np.ones(n_symbols)
+        if len(self.orders) == 1:
+            return Bigrams(single, starts, np.empty(0, dtype=np.int64), np.empty(0), rest)
+        pairs = self.orders[1]
+        first = np.asarray(words.keys)[pairs.keys // n_symbols]
+        starts[1:] = np.cumsum(np.bincount(first, minlength=n_symbols))
+        rest[words.keys] = pairs.rest
+        return Bigrams(single, starts, first * n_symbols + pairs.keys % n_symbols, np.asarray(pairs.seen), rest)
 
 
 def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:

@@ -6,7 +6,7 @@ perplexities can be compared between runs scored by one model, and not between m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from lexveil.errors import ParameterError
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.kneser_ney import KneserNey
 from lexveil.text.fast_tokenize import tokenize_texts
+from lexveil.types import Ids
 
 BLOCK = 2048  # texts at a time
 
@@ -38,6 +39,11 @@ class NgramModel:
         self.model = model
         self._number = {word: number for number, word in enumerate(words)}
 
+    def numbers(self, words: Iterable[str]) -> Ids:
+        """The number of each of n words, (n,); -1 of those it does not know."""
+        get = self._number.get
+        return np.array([get(word, -1) for word in words], dtype=np.int64)
+
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each text sentence by sentence, in blocks of texts; every sentence's end is one prediction."""
         blocks = [self._score(texts[start : start + BLOCK]) for start in range(0, max(len(texts), 1), BLOCK)]
@@ -49,8 +55,7 @@ class NgramModel:
 
     def _score(self, texts: Sequence[str]) -> PerplexityScores:
         tokens = tokenize_texts(pa.array(texts, pa.large_string()))
-        get = self._number.get
-        number = np.array([get(word, -1) for word in tokens.words.to_pylist()], dtype=np.int64)
+        number = self.numbers(tokens.words.to_pylist())
         ids = number[tokens.ids] if len(number) else np.zeros(0, dtype=np.int64)
         sizes = tokens.sentence_sizes.astype(np.int64)
         text_of = np.repeat(np.arange(len(texts)), tokens.sentences_per_text)

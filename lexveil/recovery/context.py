@@ -1,0 +1,241 @@
+"""The reader who decodes an output by its context: the channel's candidates at each position, and which words follow.
+
+At each position of a text stands a certain token (one that was kept), or one of k candidates, or nothing is known of it
+(dropped, or drawn without looking at the source), which cuts the text into chains. A candidate w after the symbol v has
+
+    Pr[w | v] = λ·p₂(first(w) | v)·inner(w) + (1 - λ)·π(w)
+
+p₂ is the bigram probability of the n-gram model, first and last are the first and last word of w (a collocation has
+several), inner is the probability of the words after the first, each after the one before, and π the public frequency
+that the reader by the word takes too. Frequencies stand in Pr[w | v] alone, so the channel enters as Pr[M(w)=y], and at
+λ = 0 the guesses are those by the word. At each position the candidate with the largest posterior probability given the
+whole chain is guessed: by this model no other rule has more words right on average (forward-backward; Rabiner 1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar, cast
+
+import numpy as np
+
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.recovery.adversary import Adversary, Candidates
+from lexveil.types import Flags, Floats, Ids
+
+A = TypeVar("A", Ids, Floats)
+
+CANDIDATES = 32  # of each position
+WEIGHT = 0.5  # λ of the n-gram model
+LIKELY = 15.0  # nats: candidates so much less likely by the word than the first are left out
+FREQUENT = 4096  # words of which those without any output are chosen
+POSITIONS = 65_536  # decoded at a time; none of its texts is cut unless it is longer than LONGEST
+LONGEST = 2_048  # positions of a chain; 16 MB of transitions
+PAIRS = 512  # of neighbours whose candidates are looked for at a time, over FREQUENT words each: 16 MB
+
+NOT_CERTAIN = -1  # no symbol
+SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The n positions of some texts, as a reader sees them.
+
+    Attributes:
+        text_of: (n,) the text of each, ascending.
+        outputs: (n,) number of the word that came out where one was replaced, else -1.
+        epsilon: (n,) the budget of each.
+        first, last: (n,) symbols of the n-gram model where the token is certain, else NOT_CERTAIN. They differ at the
+            end of a sentence: what follows it follows the beginning of the next.
+    """
+
+    text_of: Ids
+    outputs: Ids
+    epsilon: Floats
+    first: Ids
+    last: Ids
+
+    def part(self, start: int, end: int) -> Tokens:
+        """The positions from ``start`` to before ``end``."""
+        at = slice(start, end)
+        return Tokens(self.text_of[at], self.outputs[at], self.epsilon[at], self.first[at], self.last[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What is guessed at each position where a word was replaced, as numbers of the vocabulary, in order.
+
+    Attributes:
+        by_word: from the output alone.
+        by_context: from the outputs of the text and the n-gram model.
+        without_output: from the n-gram model and the certain tokens.
+    """
+
+    by_word: Ids
+    by_context: Ids
+    without_output: Ids
+
+
+class ContextReader:
+    """Decodes texts of one mechanism over one vocabulary of W words."""
+
+    def __init__(
+        self,
+        adversary: Adversary,
+        prior: Floats,
+        model: NgramModel,
+        tokens: Sequence[Sequence[str]],
+        weight: float = WEIGHT,
+    ) -> None:
+        """Look up the words of the vocabulary.
+
+        Args:
+            adversary: of the mechanism, by the word.
+            prior: (W,) that the adversary was built with.
+            tokens: the words of each of the W tokens.
+            weight: λ, 0 to 1.
+        """
+        self.adversary, self.prior, self.weight = adversary, prior, weight
+        self.model, self.bigrams = model, model.model.bigrams()
+        sizes = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+        symbols = self._symbols([word for words in tokens for word in words])
+        starts = np.cumsum(sizes) - sizes
+        self.first, self.last = symbols[starts], symbols[starts + sizes - 1]
+        follows = np.ones(len(symbols), dtype=np.bool_)
+        follows[starts] = False
+        steps = np.ones(len(symbols))
+        at = np.flatnonzero(follows)
+        steps[at] = self.bigrams.probability(symbols[at - 1], symbols[at])
+        self.inner: Floats = np.multiply.reduceat(steps, starts)
+
+    def certain(self, words: Sequence[str]) -> tuple[Ids, Ids]:
+        """``Tokens.first`` and ``Tokens.last`` of n certain words, (n,) each."""
+        first = self._symbols(words)
+        ends = np.fromiter((word in SENTENCE_ENDS for word in words), dtype=np.bool_, count=len(words))
+        return first, np.where(ends, self.bigrams.begin, first)
+
+    def _symbols(self, words: Sequence[str]) -> Ids:
+        numbers = self.model.numbers(words)
+        return np.where(numbers < 0, self.bigrams.unknown, numbers)
+
+    def guess(self, tokens: Tokens) -> Guesses:
+        """Decode texts, some at a time."""
+        empty = np.empty(0, dtype=np.int64)
+        parts = [(empty, empty, empty)]
+        if len(tokens.text_of):
+            starts = np.flatnonzero(_is_new(tokens.text_of))
+            cuts = starts[_is_new(starts // POSITIONS)].tolist()
+            parts += [self._guess(tokens.part(*bounds)) for bounds in pairwise([*cuts, len(tokens.text_of)])]
+        return Guesses(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+
+    def _guess(self, tokens: Tokens) -> tuple[Ids, Ids, Ids]:
+        drawn = tokens.outputs >= 0
+        found = self.adversary.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], CANDIDATES)
+        by_context = self._decode(tokens, found.ids, self._likelihood(found))
+        likely = self._without_output(tokens)
+        alone = self._decode(tokens, likely, np.ones(likely.shape))
+        return found.ids[:, 0], by_context, alone
+
+    def _likelihood(self, found: Candidates) -> Floats:
+        """Pr[M(w)=y] of candidates, the largest of each position 1; 0 where there is none or it is left out."""
+        near = (found.ids >= 0) & (found.log_joint > found.log_joint[:, :1] - LIKELY)
+        log_p = np.where(near, found.log_joint - np.log(self.prior[found.ids]), -np.inf)
+        likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+        return likelihood
+
+    def _without_output(self, tokens: Tokens) -> Ids:
+        """The likeliest words between the neighbours of each replaced one, (p, k), as far as they are certain."""
+        frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
+        left, right = self._neighbours(tokens)
+        n_symbols = len(self.bigrams.single) + 1  # with NOT_CERTAIN
+        pairs, place = np.unique((left + 1) * n_symbols + right + 1, return_inverse=True)
+        k = min(CANDIDATES, len(frequent))
+        chosen = np.empty((len(pairs), k), dtype=np.int64)
+        for start in range(0, len(pairs), PAIRS):
+            some = slice(start, start + PAIRS)
+            before, after = (side[:, None] - 1 for side in np.divmod(pairs[some], n_symbols))
+            scores = self._after(before, frequent) * self._before(after, frequent)
+            chosen[some] = frequent[np.argsort(-scores, axis=1, kind="stable")[:, :k]]
+        return chosen[place]
+
+    def _after(self, symbols: Ids, words: Ids) -> Floats:
+        """Pr[w | v] of each word after each symbol, its frequency after NOT_CERTAIN; (n, m) of (n, 1) and (m,)."""
+        p = self.bigrams.probability(np.maximum(symbols, 0), self.first[words]) * self.inner[words]
+        mixed = self.weight * p + (1 - self.weight) * self.prior[words]
+        return np.where(symbols == NOT_CERTAIN, self.prior[words], mixed)
+
+    def _before(self, symbols: Ids, words: Ids) -> Floats:
+        """Pr[v | w] of each symbol after each word; 1 of NOT_CERTAIN."""
+        known = np.maximum(symbols, 0)
+        mixed = self.weight * self.bigrams.probability(self.last[words], known)
+        return np.where(symbols == NOT_CERTAIN, 1.0, mixed + (1 - self.weight) * self.bigrams.single[known])
+
+    def _neighbours(self, tokens: Tokens) -> tuple[Ids, Ids]:
+        """The certain symbols before and after each replaced word, NOT_CERTAIN where there is none."""
+        drawn = np.flatnonzero(tokens.outputs >= 0)
+        is_first = _is_new(tokens.text_of)
+        left = np.where(is_first, self.bigrams.begin, np.roll(tokens.last, 1))
+        right = np.where(np.roll(is_first, -1), NOT_CERTAIN, np.roll(tokens.first, -1))
+        return left[drawn], right[drawn]
+
+    def _decode(self, tokens: Tokens, ids: Ids, likelihood: Floats) -> Ids:
+        """The candidates with the largest posterior probability, of (p, k) at the p positions of replaced words."""
+        from lexveil.recovery.kernels.chains import marginals
+
+        drawn, certain = tokens.outputs >= 0, tokens.first != NOT_CERTAIN
+        here = np.flatnonzero(drawn | certain)
+        is_drawn = drawn[here]
+        n_candidates = np.ones(len(here), dtype=np.int64)
+        kept = likelihood > 0
+        n_candidates[is_drawn] = kept.sum(axis=1)
+        offsets = np.concatenate([[0], np.cumsum(n_candidates)])
+        of_drawn = np.repeat(is_drawn, n_candidates)
+        word, fixed = ids[kept], here[~is_drawn]
+
+        def spread(candidates: A, others: A) -> A:
+            values = np.empty(len(of_drawn), dtype=candidates.dtype)
+            values[of_drawn], values[~of_drawn] = candidates, others
+            return cast(A, values)
+
+        model = self.bigrams
+        chains, before = self._chains(tokens, here)
+        posterior = marginals(
+            chains,
+            before,
+            offsets,
+            spread(self.first[word], tokens.first[fixed]),
+            spread(self.last[word], tokens.last[fixed]),
+            spread(self.inner[word], np.ones(len(fixed))),
+            spread(self.prior[word], model.single[tokens.first[fixed]]),
+            spread(likelihood[kept], np.ones(len(fixed))),
+            self.weight,
+            model.single,
+            model.starts,
+            model.keys,
+            model.seen,
+            model.rest,
+        )
+        scores = np.full(ids.shape, -1.0)
+        scores[kept] = posterior[of_drawn]
+        best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+        return best
+
+    def _chains(self, tokens: Tokens, here: Ids) -> tuple[Ids, Ids]:
+        """Where chains start among the positions ``here``, with the end, and the symbol before each."""
+        if not len(here):
+            return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+        cut = _is_new(tokens.text_of[here]) | np.append(True, np.diff(here) > 1)
+        starts = np.flatnonzero(cut)
+        inside = np.arange(len(here)) - np.repeat(starts, np.diff(starts, append=len(here)))
+        starts = np.flatnonzero(inside % LONGEST == 0)
+        before = np.where(_is_new(tokens.text_of)[here[starts]], self.bigrams.begin, NOT_CERTAIN)
+        return np.append(starts, len(here)), before
+
+
+def _is_new(values: Ids) -> Flags:
+    """Whether each of n values differs from the one before; so does the first."""
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return new
