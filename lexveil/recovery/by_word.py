@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import ClosedForm, Kernel
-from lexveil.recovery.adversary import Adversary, TableAdversary
+from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.tem import Tem
+from lexveil.mechanisms.word_lists import OnLists
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.lists import ListsAdversary
+from lexveil.recovery.tem import TemAdversary
 from lexveil.types import Floats
 
 
-def build_adversary(mechanism: Kernel, prior: Floats, epsilon_range: tuple[float, float]) -> Adversary:  # noqa: ARG001
+def build_adversary(
+    mechanism: Kernel, prior: Floats, epsilon_range: tuple[float, float], at: Sequence[float] = ()
+) -> Adversary:
     """The reader who knows the mechanism and how frequent words are.
 
     Args:
         mechanism: any one that is registered, with rank remapping or without.
         prior: (V,) how likely each word is, greater than 0, adding up to 1.
         epsilon_range: the smallest and largest budget of a token that it is asked about.
+        at: budgets within that are not to be interpolated.
 
     Raises:
-        ParameterError: if the mechanism has no closed form.
+        ParameterError: if the range is empty, or the mechanism has no closed form.
     """
-    if isinstance(mechanism, ClosedForm):
-        return TableAdversary(mechanism, prior)
+    if isinstance(mechanism, Tem):
+        return TemAdversary(mechanism, prior, epsilon_range, at)
+    if isinstance(mechanism, OnLists):
+        return ListsAdversary(mechanism, prior)
     raise ParameterError(f"{mechanism.name} has no closed form")

@@ -1,0 +1,101 @@
+"""The likeliest words behind outputs of noise on positions in lists."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from lexveil.recovery.kernels.insert import insert
+from lexveil.types import Floats, Ids, Orders
+
+MARGIN = 1e-9  # of a bound, far more than rounding
+
+
+@numba.njit(cache=True, nogil=True)
+def decode_geometric(
+    orders: Orders, places: Orders, log_prior: Floats, outputs: Ids, epsilon: Floats, ids: Ids, scores: Floats
+) -> None:  # pragma: no cover - compiled
+    """Two-sided geometric noise clipped to the list: see ``lists.ListsAdversary``; writes (n, k) ids and scores."""
+    n_words = orders.shape[1]
+    seen, terms = np.full(n_words, -1, dtype=np.int64), np.empty(len(orders))
+    most_frequent = log_prior.max()
+    for token in range(len(outputs)):
+        output, rate = outputs[token], epsilon[token]
+        at_end = -math.log1p(math.exp(-rate))
+        inside = at_end + math.log(-math.expm1(-rate))
+        bound = most_frequent + at_end
+        for radius in range(n_words):
+            if bound - rate * radius + MARGIN < scores[token, -1]:
+                break
+            for which in range(len(orders)):
+                for side in range(2 if radius else 1):
+                    place = places[which, output] + (radius if side else -radius)
+                    if not 0 <= place < n_words or seen[orders[which, place]] == token:
+                        continue
+                    word = orders[which, place]
+                    seen[word] = token
+                    for each in range(len(orders)):
+                        to = places[each, output]
+                        terms[each] = -rate * abs(places[each, word] - to)
+                        if n_words > 1:
+                            terms[each] += at_end if to in (0, n_words - 1) else inside
+                    insert(word, log_prior[word] + _log_mean(terms), ids[token], scores[token])
+
+
+@numba.njit(cache=True, nogil=True)
+def decode_tem(
+    orders: Orders,
+    places: Orders,
+    log_prior: Floats,
+    limit: float,
+    outputs: Ids,
+    epsilon: Floats,
+    ids: Ids,
+    scores: Floats,
+) -> None:  # pragma: no cover - compiled
+    """The truncated exponential mechanism on positions, ``limit`` = ε·γ/2; otherwise as ``decode_geometric``."""
+    n_words = orders.shape[1]
+    seen, terms = np.full(n_words, -1, dtype=np.int64), np.empty(len(orders))
+    most_frequent = log_prior.max()
+    for token in range(len(outputs)):
+        output, rate = outputs[token], epsilon[token] / 2
+        # The weights of a list add up to the most in its middle, and to the least at its ends.
+        bound = most_frequent - _log_total(0, n_words, rate, limit)
+        for radius in range(n_words):
+            if bound - min(rate * radius, limit) + MARGIN < scores[token, -1]:
+                break
+            for which in range(len(orders)):
+                for side in range(2 if radius else 1):
+                    place = places[which, output] + (radius if side else -radius)
+                    if not 0 <= place < n_words or seen[orders[which, place]] == token:
+                        continue
+                    word = orders[which, place]
+                    seen[word] = token
+                    for each in range(len(orders)):
+                        own = places[each, word]
+                        terms[each] = -min(rate * abs(own - places[each, output]), limit)
+                        terms[each] -= _log_total(own, n_words, rate, limit)
+                    insert(word, log_prior[word] + _log_mean(terms), ids[token], scores[token])
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_total(place: int, n_words: int, rate: float, limit: float) -> float:  # pragma: no cover - compiled
+    """Ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all places beyond."""
+    reach = min(limit / rate, float(n_words))
+    left, right = min(place, int(reach)), min(n_words - 1 - place, int(reach))
+    ratio = math.exp(-rate) / -math.expm1(-rate)
+    series = -(math.expm1(-rate * left) + math.expm1(-rate * right)) * ratio
+    return math.log(1 + series + (n_words - 1 - left - right) * math.exp(-limit))
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_mean(terms: Floats) -> float:  # pragma: no cover - compiled
+    """Ln of the mean of e^term."""
+    largest, total = -np.inf, 0.0
+    for term in terms:
+        largest = max(largest, term)
+    for term in terms:
+        total += math.exp(term - largest)
+    return largest + math.log(total / len(terms))
