@@ -32,6 +32,7 @@ DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
 PACKAGED = ARTIFACTS / "model"  # a project's run as a model that travels
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
+RECOVERY = Path(".lexveil/recovery")  # what readers are expected to get back, kept so that it is computed once
 
 
 def user_data() -> Path:

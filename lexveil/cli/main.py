@@ -44,6 +44,7 @@ VERBS = (
     "ledger",
     "embeddings",
     "audit",
+    "calibrate",
     "tune",
     "recommend",
     "collocations",

@@ -17,11 +17,14 @@ from lexveil.privatization.model import Model
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.by_word import build_adversary
-from lexveil.recovery.shares import WORDS, Expected, Sample, expected
+from lexveil.recovery.calibration import Curve, bracket, unchanged, without_output
+from lexveil.recovery.shares import Expected, Sample, by_band, expected
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.types import Bytes, Flags, Floats
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
+WORDS = 4_000  # of each band: a share of 0.1 then has a standard deviation of 0.005
+NEAR = 300  # of each, where about is enough
 NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
 
 
@@ -41,14 +44,16 @@ class PublicWords:
     bands: Bytes
 
     @classmethod
-    def of(cls, model: Model, mechanism: str, strategy: str, policy: Policy) -> PublicWords:
-        """The words of a model.
+    def of(
+        cls, model: Model, mechanism: str, strategy: str, policy: Policy, prepared: Prepared | None = None
+    ) -> PublicWords:
+        """The words of a model; ``prepared`` is its mechanism, where that was made before.
 
         Raises:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
         """
-        prepared, space = model.mechanism(mechanism, strategy, policy), model.embedding(strategy)
+        prepared, space = prepared or model.mechanism(mechanism, strategy, policy), model.embedding(strategy)
         rows = prepared.vocabulary.rows
         tokens, counts = [space.tokens[row] for row in rows.tolist()], space.counts[rows]
         prior = prior_of(counts)
@@ -58,28 +63,42 @@ class PublicWords:
             prior /= prior.sum() or 1.0
         return cls(prepared, prior, bands_of(counts, function_words(tokens)))
 
-    def sample(self, n_words: int = WORDS, *, name: str = "sample") -> Sample:
+    def sample(self, name: str = "calibration") -> Sample:
         """Words of each band, drawn from a public seed; another ``name`` draws others."""
-        return Sample.draw(self.prior, self.bands, stream(SEED, "recovery", name), n_words)
+        return Sample.draw(self.prior, self.bands, stream(SEED, "words", name), WORDS)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
         """The reader who decodes by the word, for budgets of a token within a range."""
         return build_adversary(self.prepared.mechanism, np.maximum(self.prior, NEVER), epsilon_range)
 
-    def expected(self, epsilon: float, *, sample: Sample | None = None, adversary: Adversary | None = None) -> Expected:
-        """What the reader is expected to get back of tokens of one epsilon; the noise has a public seed too.
+    def expected(self, epsilon: float, name: str = "calibration", adversary: Adversary | None = None) -> Expected:
+        """What the reader is expected to get back of tokens of one epsilon.
 
         Args:
-            sample: the words; by default those of ``sample``.
+            name: of words and noise, which are drawn from a public seed: the same name has the same at every epsilon.
             adversary: one that was built for a range with ``epsilon``.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
-        reader = adversary or self.adversary((epsilon, epsilon))
-        return expected(
-            self.prepared.mechanism, reader, sample or self.sample(), epsilon, stream(SEED, "recovery", "noise")
-        )
+        mechanism, reader = self.prepared.mechanism, adversary or self.adversary((epsilon, epsilon))
+        return expected(mechanism, reader, self.sample(name), epsilon, stream(SEED, "noise", name))
+
+    def epsilon_near(self, target: float, band: str) -> float:
+        """About where ``target`` comes out unchanged, which is quickly found: a start for what a reader names."""
+        mechanism, words = self.prepared.mechanism, Sample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
+
+        def holds(number: int) -> bool:
+            budgets = np.full(len(words.ids), Curve.epsilon(number))
+            outputs = mechanism.replace(words.ids, budgets, mechanism.noise(budgets, stream(SEED, "near noise")))
+            same = by_band(outputs == words.ids, words.bands)
+            return unchanged(Expected(0.0, same, same, words.mass), band) <= target
+
+        return Curve.epsilon(bracket(holds, 0)[0])
+
+    def blind(self) -> dict[str, float]:
+        """What a reader names who sees no output, by band and of all."""
+        return without_output(self.prior, self.bands)
 
 
 def function_words(tokens: Sequence[str]) -> Flags:

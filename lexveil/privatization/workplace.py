@@ -12,7 +12,7 @@ from lexveil.runtime.project import root_around
 
 SEED = 20261  # of experiments outside a project, as in the params.yaml that ships
 # Of a user rather than of a project: short names in a folder of their own, and nothing that is to be committed.
-LEDGER, ANCHOR, WORK, AUDITS = "ledger", "ledger-anchor.json", "work", Path("audits")
+LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = "ledger", "ledger-anchor.json", "work", Path("audits"), Path("recovery")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +63,8 @@ class Workplace:
     def audits(self) -> Path:
         """The folder with the results of audits that records may rely on."""
         return self.path(paths.AUDITS if self.is_project else AUDITS)
+
+    @property
+    def recovery(self) -> Path:
+        """The folder with what readers are expected to get back, as far as it was computed here."""
+        return self.path(paths.RECOVERY if self.is_project else RECOVERY)

@@ -1,0 +1,198 @@
+"""Which epsilon lets a best-informed reader get back so much: what `lexveil calibrate` calls.
+
+It follows from the model, the policy and public word frequencies. A file, where one is given, is looked at afterwards,
+to say what would become of its texts; it changes no epsilon.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lexveil.accounting.expected_recovery import RecoveryAt
+from lexveil.accounting.operator_report import SECRECY
+from lexveil.accounting.results import Result
+from lexveil.accounting.statement import PRIVATE
+from lexveil.errors import RequestError
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.inspection import inspect
+from lexveil.privatization.model import Model
+from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.calibration import ALL
+from lexveil.recovery.meaning import recovery_at
+
+
+class TextsAt(Result):
+    """What would become of the rows of a file at an epsilon; private, as the file is."""
+
+    secrecy: str = SECRECY
+    rows: int
+    document_budget: float
+    """Epsilon times the public average number of words."""
+    capped_documents: int
+    """So short that their tokens get the whole epsilon, and leave some of the budget."""
+    mean_epsilon: float | None
+    """Of a perturbed token: longer documents divide the budget among more."""
+
+
+class CalibratedRun(Result):
+    """The epsilon of one mechanism and strategy, and what is expected there."""
+
+    mechanism: str
+    strategy: str
+    unit: str | None
+    """Epsilon is in 1 / this."""
+    epsilon: float | None
+    """None: no epsilon gives the target."""
+    why_not: str | None
+    achieved: RecoveryAt | None
+    """At that epsilon, of other words and other noise than those it was found with."""
+    texts: TextsAt | None
+
+
+class Calibration(Result):
+    """Epsilons at which a reader is expected to get back equally much."""
+
+    recovery: float
+    band: str
+    model: str
+    runs: list[CalibratedRun]
+
+
+def calibrate(
+    recovery: float,
+    mechanisms: Sequence[str],
+    strategies: Sequence[str],
+    *,
+    band: str = ALL,
+    source: Path | str | None = None,
+    text_column: str | Sequence[str] = "text",
+    project: Path | Model | None = None,
+    model: str | None = None,
+) -> Calibration:
+    """Find the epsilon of each mechanism and strategy at which expected recovery is the target.
+
+    Args:
+        recovery: the share of perturbed words that a best-informed reader is to name, of ``band`` or of all.
+        source: what would become of its texts is said too; it has no part in any epsilon.
+        text_column, project, model: as of ``privatize_file``.
+
+    Raises:
+        RequestError: if a name is unknown, the target is no share, or the file cannot be read.
+        MissingArtifact: if no run has made the embedding.
+    """
+    if unknown := [name for name in mechanisms if name not in MECHANISMS]:
+        raise RequestError(
+            f"--mechanism {unknown[0]}: there is no such mechanism; there are all, {', '.join(MECHANISMS)}"
+        )
+    if band not in (ALL, *BANDS):
+        raise RequestError(f"--band {band}: there is no such band; there are {', '.join((ALL, *BANDS))}")
+    if not 0 < recovery < 1:
+        raise RequestError(f"--recovery {recovery:g}: must lie between 0 and 1, both excluded")
+    using = Model.load(project, model)
+    runs = []
+    for mechanism in mechanisms:
+        for strategy in strategies:
+            run = _calibrated(using, mechanism, strategy, recovery, band)
+            if source is not None and run.epsilon is not None:
+                run = run.model_copy(update={"texts": _texts_at(source, run, text_column, using)})
+            runs.append(run)
+    return Calibration(recovery=recovery, band=band, model=using.name, runs=runs)
+
+
+def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band: str) -> CalibratedRun:
+    policy = make_settings(RewriteOptions(mechanism=mechanism, strategy=strategy, epsilon=1.0), model.params).policy
+    name, start = f"calibrate {mechanism} {strategy}", time.monotonic()
+
+    def told(epsilon: float) -> None:
+        print(f"{name}: epsilon {epsilon:.4g}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+
+    unit = MECHANISMS[mechanism].unit
+    curve = StoredCurve(model, mechanism, strategy, policy, told=told)
+    try:
+        found = curve.epsilon_for(target, band)
+    except RequestError as error:
+        return CalibratedRun(
+            mechanism=mechanism,
+            strategy=strategy,
+            unit=unit,
+            epsilon=None,
+            why_not=str(error),
+            achieved=None,
+            texts=None,
+        )
+    told(found.epsilon)
+    achieved = recovery_at(curve.words.expected(found.epsilon, "check"))
+    return CalibratedRun(
+        mechanism=mechanism,
+        strategy=strategy,
+        unit=unit,
+        epsilon=found.epsilon,
+        why_not=None,
+        achieved=achieved,
+        texts=None,
+    )
+
+
+def _texts_at(source: Path | str, run: CalibratedRun, text_column: str | Sequence[str], model: Model) -> TextsAt:
+    seen = inspect(
+        source,
+        project=model,
+        mechanism=run.mechanism,
+        strategy=run.strategy,
+        epsilon=run.epsilon,
+        max_token_epsilon=run.epsilon,
+        text_column=text_column,
+    )
+    return TextsAt(
+        secrecy=SECRECY,
+        rows=seen.rows,
+        document_budget=seen.budget.document_budget,
+        capped_documents=seen.budget.capped_documents,
+        mean_epsilon=seen.budget.epsilon_per_token.mean,
+    )
+
+
+def as_text(result: Calibration) -> Iterator[str]:
+    """The result as lines for people."""
+    of = "perturbed words" if result.band == ALL else f"{result.band} words"
+    yield (
+        f"epsilon at which a best-informed reader is expected to name {result.recovery:.1%} of the {of}, "
+        f"by the public word frequencies of model {result.model}"
+    )
+    names = (ALL, *BANDS)
+    yield f"{'mechanism':<22}{'':<4}{'epsilon':>9}  " + "".join(f"{name:>20}" for name in names)
+    for run in result.runs:
+        start = f"{run.mechanism:<22}{run.strategy:<4}"
+        if run.achieved is None or run.epsilon is None:
+            yield f"{start}{'-':>9}  {run.why_not}"
+            continue
+        bands = run.achieved.bands
+        named = (
+            f"{_interval(bands[name].recovered, bands[name].low, bands[name].high):>20}"
+            if name in bands
+            else f"{'-':>20}"
+            for name in names
+        )
+        yield f"{start}{run.epsilon:>9.4g}  " + "".join(named)
+        same = (f"{f'{bands[name].unchanged:.1%}':>20}" if name in bands else f"{'-':>20}" for name in names)
+        yield f"{'':<26}{'unchanged':>9}  " + "".join(same)
+    if any(run.texts for run in result.runs):
+        yield f"what would become of the rows, {PRIVATE}"
+        yield from (f"  {run.mechanism} {run.strategy}: {_of_texts(run.texts)}" for run in result.runs if run.texts)
+
+
+def _interval(share: float, low: float, high: float) -> str:
+    return f"{share:.1%} ({100 * low:.1f}-{100 * high:.1f})"
+
+
+def _of_texts(texts: TextsAt) -> str:
+    mean = "none is perturbed" if texts.mean_epsilon is None else f"a token gets {texts.mean_epsilon:.4g} on average"
+    return (
+        f"document budget {texts.document_budget:.4g}; {texts.capped_documents:,} of {texts.rows:,} rows are so short "
+        f"that each token gets the whole epsilon, longer ones divide the budget: {mean}"
+    )

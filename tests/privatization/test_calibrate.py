@@ -1,0 +1,76 @@
+"""The epsilon of a target of recovery: the same for everybody, kept once found, and never a matter of the texts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lexveil.accounting.budgets import Policy
+from lexveil.cli.main import main
+from lexveil.errors import RequestError
+from lexveil.privatization import public_recovery
+from lexveil.privatization.calibrate import calibrate
+from lexveil.privatization.model import Model
+from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.recovery.calibration import Curve
+
+KEEP = Policy("keep", "keep", "sample")
+
+
+@pytest.fixture(autouse=True)
+def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_recovery, "WORDS", 300)
+
+
+def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Path) -> None:
+    model = Model.load(project)
+    asked: list[float] = []
+
+    def curve(policy: Policy = KEEP) -> Curve:
+        return StoredCurve(model, "tem", "S1", policy, told=asked.append)
+
+    first = curve().at(1.05)  # between two points of the lattice
+    assert len(asked) == 2 and curve().at(1.05) == first and len(asked) == 2
+    (kept,) = (project / ".lexveil/recovery").glob("*.json")
+    kept.write_text("{", encoding="utf-8")
+    assert curve().at(1.05) == first and len(asked) == 4
+    assert curve().at(1.05) == first and len(asked) == 4
+    curve(Policy("perturb", "keep", "sample")).point(0)
+    assert len(asked) == 5 and len(list((project / ".lexveil/recovery").glob("*.json"))) == 2
+
+
+def test_a_file_changes_no_epsilon(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("some.jsonl").write_text('{"text": "the door was open and the room was cold"}\n', encoding="utf-8")
+    command = ["calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1"]
+    results = []
+    for more in ([], ["some.jsonl"]):
+        assert main([*command, *more, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out)["runs"][0])
+    texts = results[1].pop("texts")
+    assert results[0].pop("texts") is None and results[0] == results[1]
+    assert texts["rows"] == 1 and texts["document_budget"] > results[0]["epsilon"]
+    named = results[0]["achieved"]["bands"]
+    assert set(named) == {"all", "frequent", "middle", "rare"}  # S1 keeps function words
+    assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)  # two samples of 900 words, 5 deviations
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "30.0% of the perturbed words" in lines[0] and lines[2].startswith("tem") and "unchanged" in lines[3]
+
+
+def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1"]) == 1
+    assert "a reader who sees no output already names" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mechanisms": ["tam"]}, "there is no such mechanism"),
+        ({"band": "seldom"}, "there is no such band"),
+        ({"recovery": 1.0}, "between 0 and 1"),
+    ],
+)
+def test_a_wrong_request_is_refused(project: Path, arguments: dict[str, object], message: str) -> None:
+    asked = {"recovery": 0.3, "mechanisms": ["tem"], "strategies": ["S1"], **arguments}
+    with pytest.raises(RequestError, match=message):
+        calibrate(**asked, project=project)  # type: ignore[arg-type]
