@@ -91,6 +91,11 @@ def evaluation(mechanism: str, strategy: str, epsilon: float) -> Path:
     return ARTIFACTS / "evaluation" / mechanism / strategy / f"{epsilon}.json"
 
 
+def recovery(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """What a best-informed reader gets back of one run."""
+    return ARTIFACTS / "recovery" / mechanism / strategy / f"{epsilon}.json"
+
+
 def model(name: str) -> Path:
     """A word model that was brought in: words.txt, vectors.npy, counts.npy, meta.json."""
     return EMBEDDINGS / name

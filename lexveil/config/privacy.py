@@ -129,10 +129,16 @@ class EvaluationParams(Section):
     transformer_model: str | None = Field(None, description="folder of a model in the form of transformers")
     gpt2_model: str | None = Field(None, description="folder of GPT-2, the same; no model is fetched")
     max_texts: int | None = Field(
-        1000, ge=1, le=2**31, description="of a data set, for similarity and perplexity: drawn at random; null: all"
+        1000,
+        ge=1,
+        le=2**31,
+        description="of a data set, for similarity, perplexity and recovery: drawn at random; null: all",
     )
     language_model_tokens: int = Field(
         5_000_000, ge=1, le=10**9, description="of the corpus that the language model is trained on, at most"
+    )
+    sensitive: str | None = Field(
+        None, description="file with a word a line, whose recovery is measured beside that of all words; null: none"
     )
 
     @model_validator(mode="after")

@@ -28,6 +28,7 @@ from lexveil.types import Flags, Floats, Ids
 A = TypeVar("A", Ids, Floats)
 
 CANDIDATES = 32  # of each position
+LOOKED_AT = 128  # the likeliest by the word, of which those are taken that suit the certain neighbours best
 WEIGHT = 0.5  # λ of the n-gram model
 LIKELY = 15.0  # nats: candidates so much less likely by the word than the first are left out
 FREQUENT = 4096  # words of which those without any output are chosen
@@ -132,18 +133,29 @@ class ContextReader:
 
     def _guess(self, tokens: Tokens) -> tuple[Ids, Ids, Ids]:
         drawn = tokens.outputs >= 0
-        found = self.adversary.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], CANDIDATES)
-        by_context = self._decode(tokens, found.ids, self._likelihood(found))
+        found = self.adversary.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], LOOKED_AT)
+        by_context = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         likely = self._without_output(tokens)
         alone = self._decode(tokens, likely, np.ones(likely.shape))
         return found.ids[:, 0], by_context, alone
 
-    def _likelihood(self, found: Candidates) -> Floats:
-        """Pr[M(w)=y] of candidates, the largest of each position 1; 0 where there is none or it is left out."""
+    def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
+        """Of the candidates of p outputs the CANDIDATES that are likeliest between certain neighbours, and the first.
+
+        Returns:
+            (p, k) words, and Pr[M(w)=y], the largest of each position 1; 0 where there is none or it is left out.
+        """
         near = (found.ids >= 0) & (found.log_joint > found.log_joint[:, :1] - LIKELY)
         log_p = np.where(near, found.log_joint - np.log(self.prior[found.ids]), -np.inf)
         likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        return likelihood
+        width = int(near.sum(axis=1).max(initial=1))  # likeliest first, so that those that are left out stand last
+        ids, likelihood = found.ids[:, :width], likelihood[:, :width]
+        if width > CANDIDATES:
+            scores = likelihood * self._after(left[:, None], ids) * self._before(right[:, None], ids)
+            scores[:, 0] = np.inf  # the guess by the word
+            chosen = np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
+            ids, likelihood = np.take_along_axis(ids, chosen, axis=1), np.take_along_axis(likelihood, chosen, axis=1)
+        return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
     def _without_output(self, tokens: Tokens) -> Ids:
         """The likeliest words between the neighbours of each replaced one, (p, k), as far as they are certain."""
@@ -161,7 +173,7 @@ class ContextReader:
         return chosen[place]
 
     def _after(self, symbols: Ids, words: Ids) -> Floats:
-        """Pr[w | v] of each word after each symbol, its frequency after NOT_CERTAIN; (n, m) of (n, 1) and (m,)."""
+        """Pr[w | v] of words after each symbol, their frequency after NOT_CERTAIN; (n, m) of (n, 1) and words."""
         p = self.bigrams.probability(np.maximum(symbols, 0), self.first[words]) * self.inner[words]
         mixed = self.weight * p + (1 - self.weight) * self.prior[words]
         return np.where(symbols == NOT_CERTAIN, self.prior[words], mixed)

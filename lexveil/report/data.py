@@ -21,6 +21,7 @@ from lexveil.report.records import (
     Check,
     MechanismDeniability,
     PlanTotals,
+    RunRecovery,
     RunResult,
     budget_mean,
     require_same_words,
@@ -98,6 +99,14 @@ class ReportData:
                 for key in self.keys
             ),
             read(CLEAN, "baseline", None),
+        ]
+
+    @cached_property
+    def recovery(self) -> list[RunRecovery]:
+        """What a best-informed reader gets back of every run of the grid."""
+        return [
+            RunRecovery(read_json(paths.recovery(*key), f"measure_recovery@{'-'.join(map(str, key))}"))
+            for key in self.keys
         ]
 
     @cached_property

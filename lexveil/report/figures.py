@@ -19,6 +19,7 @@ from lexveil.report.svg import (
     DIM,
     GREEN,
     HEIGHT,
+    INK,
     ORANGE,
     PAPER,
     PURPLE,
@@ -110,6 +111,59 @@ def over_epsilon(
         if percent:
             axes.yaxis.set_major_formatter(FuncFormatter(percent_tick))
         add_legend(axes, len(series), first=len(series))
+        return to_svg(figure, name, title, description)
+
+
+def tradeoff(
+    name: str,
+    title: str,
+    x_label: str,
+    series: Sequence[Series],
+    *,
+    clean: tuple[float, float],
+    levels: tuple[float, float],
+) -> Markup:
+    """Utility over what a reader gets, one line per strategy by rising epsilon.
+
+    Up is better for the task, left for the people.
+
+    Args:
+        x_label: what the reader gets, from 0 to 1.
+        series: points by rising epsilon, drawn larger and larger.
+        clean: where the clean texts stand.
+        levels: what of both is had without reading the texts, drawn as lines.
+    """
+    what = x_label.partition(" (")[0].split()[-1]
+    description = (
+        f"Utility (macro F1) over {x_label}, one line per strategy, from the smallest epsilon to the largest. "
+        + " ".join(
+            f"{line.label}: "
+            + ", ".join(f"utility {y:.3f} at {what} {x:.3f}" for x, y in zip(line.x, line.y, strict=True))
+            + "."
+            for line in series
+        )
+        + f" Clean texts: utility {clean[1]:.3f} at {what} {clean[0]:.3f}."
+    )
+    with drawing(name) as figure:
+        axes = new_panel(figure, x_label, "utility on rewritten texts (macro F1)")
+        axes.axvline(levels[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
+        axes.axhline(levels[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
+        for place, line in enumerate(series):
+            colour, marker, dashes = STYLES[place_of(line.label, place) % len(STYLES)]
+            draw_bars(axes, line.x, line, colour)
+            axes.plot(line.x, line.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
+            for step, at in enumerate(zip(line.x, line.y, strict=True)):
+                axes.plot(
+                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(line.x),
+                    markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
+                )  # fmt: skip
+            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=line.label)
+        axes.plot(
+            *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
+        )
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        add_legend(axes, len(series) + 1)
         return to_svg(figure, name, title, description)
 
 

@@ -27,6 +27,18 @@ class MeanSd:
         return str(self.mean)
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A share with its 95% interval. As raw text it is the share."""
+
+    share: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return str(self.share)
+
+
 def plain(value: Any) -> str:
     """Text as it is."""
     return MISSING if value is None else str(value)
@@ -51,6 +63,13 @@ def share(value: float | None) -> str:
     if 0.9995 <= value < 1:
         return ">99.9%"
     return f"{value:.1%}"
+
+
+def interval(value: Interval | None) -> str:
+    """12.3% (11.8–12.9), the ends of the interval in percent too."""
+    if value is None:
+        return MISSING
+    return f"{share(value.share)} ({100 * value.low:.1f}–{100 * value.high:.1f})"
 
 
 def one(value: float | None) -> str:

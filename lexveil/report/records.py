@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexveil.errors import CheckFailed
+from lexveil.report.formatting import Interval
 
 SEGMENTATIONS = ("word", "gst", "mst")
 
@@ -86,6 +87,50 @@ class RunResult:
     def is_baseline(self) -> bool:
         """Whether nothing was done to the text."""
         return self.mechanism == "none"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecovery:
+    """What a best-informed reader gets back of one run.
+
+    Attributes:
+        record: mechanism, strategy, epsilon, language_model; all and datasets: entries by band, with n and the shares
+            of ``lexveil.recovery.measured``.
+    """
+
+    record: Mapping[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str, float]:
+        """What names the run."""
+        return str(self.record["mechanism"]), str(self.record["strategy"]), float(self.record["epsilon"])
+
+    @property
+    def bands(self) -> list[str]:
+        """All words, the frequency bands, and the words of a list if there is one."""
+        return list(self.record["all"])
+
+    def n_words(self, band: str, dataset: str | None = None) -> int:
+        """Replaced words."""
+        return int(self._entry(band, dataset).get("n", 0))
+
+    def share(self, band: str, which: str = "recovered", dataset: str | None = None) -> Interval | None:
+        """A share of all data sets or one; None where there is no word or it was not measured.
+
+        Args:
+            which: unchanged, by_word, by_context, without_output; or recovered: by context, without a language model
+                by the word.
+        """
+        entry = self._entry(band, dataset)
+        if which == "recovered":
+            which = "by_context" if entry.get("by_context") else "by_word"
+        found = entry.get(which)
+        return None if not found or found["share"] is None else Interval(found["share"], found["low"], found["high"])
+
+    def _entry(self, band: str, dataset: str | None) -> Mapping[str, Any]:
+        entries = self.record["all"] if dataset is None else self.record["datasets"].get(dataset, {})
+        entry: Mapping[str, Any] = entries.get(band, {})
+        return entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def test_glance_names_the_runs_that_stand_out():
     ]
     gains = {("a", run.key): scores[run.key[1:]][0] - scores[run.key[1:]][1] for run in runs}
     values_of = {name: evaluation_values.values(clean, runs, name, gains) for name in ("a", "b")}
-    table = glance.glance_table(values_of, [run.key for run in runs])
+    table = glance.glance_table(values_of, [run.key for run in runs], [])
     assert [row[:8] for row in shown(table)] == [
         ["a", "clean texts", "–", "–", "–", "0.850 ± 0.062", "0.800 ± 0.062", "–"],
         ["a", "majority, no text read", "–", "–", "–", "0.375", "0.125", "–"],
@@ -203,7 +203,7 @@ def test_glance_names_the_runs_that_stand_out():
         ["a", "highest relative gain", "madlib", "S2", "1", "0.600 ± 0.062", "0.100 ± 0.062", "0.500"],
     ]
     assert "The best of 4 runs looks better than it is" in table.note
-    assert glance.glance_table({"b": values_of["b"]}, [run.key for run in runs]) is None
+    assert glance.glance_table({"b": values_of["b"]}, [run.key for run in runs], []) is None
 
 
 def test_what_clean_texts_do_not_show_to_be_learnable_is_named():

@@ -102,6 +102,35 @@ def put_run(mechanism: str, strategy: str, epsilon: float, *, unchanged: float |
     put(f"{folder}/record.json", record)
     documents = {"dataset": ["alpha"], "doc_id": ["a"], "text": [SECRET], "text_b": pa.array([None], pa.string())}
     put_table(f"{folder}/documents.parquet", documents)
+    if mechanism != "none":
+        put_recovery(mechanism, strategy, epsilon)
+
+
+def part_of(n_right: int, n: int) -> dict:
+    """Of no word there is no share; the interval is a quarter wide."""
+    part = n_right / n if n else None
+    return {"share": part, "low": max(0.0, (part or 0.0) - 0.125), "high": min(1.0, (part if n else 1.0) + 0.125)}
+
+
+def put_recovery(mechanism: str, strategy: str, epsilon: float, *, with_model: bool = True, **listed: int) -> None:
+    """16 words a band in alpha, of which 4, 2, 1 and 0 are recovered, at ε = 10 twice as many; S1 keeps stop words."""
+    right = {"all": 7, "function": 4, "frequent": 2, "middle": 1, "rare": 0} | listed
+
+    def entry(band: str, times: int) -> dict:
+        n = {"all": 64}.get(band, 16) * (not (strategy == "S1" and band == "function"))
+        known = {"by_context": part_of(right[band] * times, n), "without_output": part_of(0, n)}
+        return {
+            "n": n, "unchanged": part_of(0, n), "by_word": part_of(right[band], n),
+            **(known if with_model else dict.fromkeys(known)),
+        }  # fmt: skip
+
+    alpha = {band: entry(band, 2 if epsilon == 10 else 1) for band in right}
+    none = {band: {"n": 0} | dict.fromkeys(("unchanged", "by_word", "by_context", "without_output")) for band in right}
+    put(f"recovery/{mechanism}/{strategy}/{epsilon}.json", {
+        "mechanism": mechanism, "strategy": strategy, "epsilon": epsilon,
+        "language_model": "kneser_ney" if with_model else None, "weight": 0.5, "candidates": 32, "left_out": None,
+        "sensitive_sha256": None, "all": alpha, "datasets": {"alpha": alpha, "beta": none},
+    })  # fmt: skip
 
 
 def put_plan(strategy: str, epsilon: float) -> None:
@@ -327,6 +356,7 @@ def test_sections_stand_in_the_order_a_reader_needs(page):
         "What this is, and what it promises",
         "What to read first",
         "Results per run",
+        "What a best-informed reader gets back",
         "Samples: what becomes of a text",
         "Utility and attacks",
         "Plausible deniability",
@@ -374,11 +404,34 @@ def test_exposure_that_differs_by_epsilon_gets_a_row_of_its_own(project):
 
 def test_results_per_run(page):
     # Mean budget: (2 texts × 4 ε + 7 ε) / 3.
-    assert page.row("results", "madlib", "S1", "1") == ["6.2%", "0.250", "35.0%", "3.25", "5.00"]
-    assert page.row("results", "madlib", "S2", "10") == ["62.5%", "-0.125", "10.0%", "32.50", "50.00"]
-    assert page.row("results", "none", "none", "–") == ["–", "–", "100.0%", "–", "–"]
+    assert page.row("results", "madlib", "S1", "1") == ["6.2%", "10.9%", "0.250", "35.0%", "3.25", "5.00"]
+    assert page.row("results", "madlib", "S2", "10") == ["62.5%", "21.9%", "-0.125", "10.0%", "32.50", "50.00"]
+    assert page.row("results", "none", "none", "–") == ["–", "–", "–", "100.0%", "–", "–"]
     assert page.row("tokens", "madlib", "S2", "1") == ["3", "20", "20", "1,234", "5,678", "15", "3", "2", "0"]
     assert len(page.tables["results"]) == len(page.tables["tokens"]) == 2 + 5  # two lines of headings
+
+
+def test_recovery_by_reader_and_band(page):
+    assert page.row("recovery", "madlib", "S1", "1") == [
+        "64", "0.0% (0.0–12.5)", "10.9% (0.0–23.4)", "10.9% (0.0–23.4)", "0.0% (0.0–12.5)",
+    ]  # fmt: skip
+    assert page.row("recovery", "madlib", "S2", "10")[2:4] == ["10.9% (0.0–23.4)", "21.9% (9.4–34.4)"]
+    heads = page.tables["recovery-bands"][0][-4:]
+    assert heads == ["Function words", "Frequent words", "Middle words", "Rare words"]
+    bands = page.row("recovery-bands", "madlib", "S2", "10")
+    assert bands[::2] == ["50.0% (37.5–62.5)", "25.0% (12.5–37.5)", "12.5% (0.0–25.0)", "0.0% (0.0–12.5)"]
+    assert page.row("recovery-bands", "madlib", "S1", "1")[:2] == ["–", "–"]  # stop words are kept
+
+
+def test_recovery_without_a_language_model_is_by_the_word(project):
+    for strategy in STRATEGIES:
+        for epsilon in EPSILONS:
+            put_recovery("madlib", strategy, epsilon, with_model=False, listed=3)
+    report.main()
+    page = Page((project / "artifacts/report/index.html").read_text(encoding="utf-8"))
+    assert page.row("recovery", "madlib", "S2", "10")[2:] == ["10.9% (0.0–23.4)", "–", "–"]
+    assert page.tables["recovery-bands"][0][-1] == "Listed words"
+    assert page.row("recovery-bands", "madlib", "S2", "10")[-1] == "18.8% (6.2–31.2)"
 
 
 def test_budgets_have_the_form_of_table_8(page):
@@ -438,8 +491,9 @@ def test_scores_by_data_set(page):
 
 
 def test_what_to_read_first(page):
-    assert page.row("glance", "alpha", "clean texts")[3:] == ["0.875 ± 0.062", "0.625 ± 0.062", "–"]
-    assert page.row("glance", "alpha", "weakest adaptive attack")[:3] == ["madlib", "S1", "1"]
+    assert page.row("glance", "alpha", "clean texts")[3:] == ["0.875 ± 0.062", "0.625 ± 0.062", "–", "–", "–"]
+    weakest = page.row("glance", "alpha", "weakest adaptive attack")
+    assert weakest[:3] == ["madlib", "S1", "1"] and weakest[-2:] == ["10.9% (0.0–23.4)", "0.0% (0.0–12.5)"]
     assert not [row for row in page.tables["glance"] if row[0] == "beta"]
     verdicts = {row[0]: row[2] for row in page.tables["shapes"][2:]}
     assert len(verdicts) == 7
@@ -698,7 +752,7 @@ def test_nothing_is_fetched(page, html):
 
 def test_no_document_text(made):
     files = sorted((made / "artifacts/report").iterdir())
-    assert [file.name for file in files] == ["index.html", "metrics.json", "pmi.csv", "runs.csv"]
+    assert [file.name for file in files] == ["index.html", "metrics.json", "pmi.csv", "recovery.csv", "runs.csv"]
     assert not any(SECRET in file.read_text(encoding="utf-8") for file in files)
 
 
@@ -732,6 +786,11 @@ def test_every_figure_is_labelled(html):
             "clean",
         },
         "cosine-madlib-title": {axis, "mean cosine (1 = same direction)"},
+        **{
+            f"recovery-{band}-madlib-title": {axis, "recovered (% of replaced words)", "S2"}
+            for band in ("all", "function", "frequent", "middle", "rare")
+        },
+        "utility-recovery-1-madlib-title": {"recovered (share of replaced words)", "S1", "S2", "clean"},
         "n-w-word-title": {axis_of_word, "N_w (draws of 100)", "madlib"},
         "s-w-word-title": {axis_of_word, "S_w (different words)", "madlib"},
         "n-w-gst-title": {axis_of_word, "N_w (draws of 100)"},
@@ -759,6 +818,7 @@ def test_metrics_are_numbers_dvc_can_compare(made):
     assert metrics["vocabulary"] == {"word": 6, "gst": 7, "mst": 5}
     assert metrics["coverage"]["alpha"]["mst"] == 0.75
     run = {"share_unchanged": 0.0625, "mean_cosine": 0.25, "unprotected_share": 0.35}
+    run |= {"recovered": 7 / 64, "recovered_rare": 0.0}
     assert metrics["runs"]["madlib/S1/1.0"] == run
     scores = {"utility_private": 0.5, "utility_clean": 0.4375, "attack_static": 0.125, "attack_adaptive": 0.25}
     assert metrics["evaluation"]["madlib/S1/1.0"] == {"alpha": scores, "beta": {}}
@@ -818,6 +878,7 @@ def test_same_artifacts_give_the_same_bytes(made, project):
         ("evaluation/none/none/0.0.json", "evaluate_baseline"),
         ("checks/evaluation.json", "check_evaluation"),
         ("deniability/madlib/gst.json", "measure_deniability@madlib"),
+        ("recovery/madlib/S2/1.0.json", "measure_recovery@madlib-S2-1.0"),
     ],
 )
 def test_missing_artifact_is_named_with_its_stage(project, capsys, path, stage):

@@ -16,10 +16,9 @@ from lexveil.report import epsilon_units
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_tables import average_tables, dataset_tables
 from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, EvaluatedRun, Values
-from lexveil.report.figures import STYLES, Series, add_legend, draw_bars, new_panel, over_epsilon, place_of
+from lexveil.report.figures import Series, over_epsilon, tradeoff
 from lexveil.report.panel import Panel
 from lexveil.report.section import Section
-from lexveil.report.svg import DIM, INK, PAPER, drawing, to_svg
 from lexveil.report.table import Column, Table
 
 
@@ -78,54 +77,6 @@ def figure_data(name: str, of: Values, measures: Sequence[Score], mechanism: str
     return Table(name, name, columns, rows)
 
 
-def tradeoff(
-    name: str,
-    title: str,
-    series: Sequence[Series],
-    *,
-    clean: tuple[float, float],
-    majority: tuple[float, float],
-) -> Markup:
-    """Utility over attack, one line per strategy by rising epsilon: up is better for the task, left for the people.
-
-    Args:
-        series: points by rising epsilon, drawn larger and larger.
-        clean: where the clean texts stand.
-        majority: attack and utility of the majority-class baseline, drawn as lines.
-    """
-    description = (
-        "Utility over attack (macro F1), one line per strategy, from the smallest epsilon to the largest. "
-        + " ".join(
-            f"{line.label}: "
-            + ", ".join(f"utility {y:.3f} at attack {x:.3f}" for x, y in zip(line.x, line.y, strict=True))
-            + "."
-            for line in series
-        )
-        + f" Clean texts: utility {clean[1]:.3f} at attack {clean[0]:.3f}."
-    )
-    with drawing(name) as figure:
-        axes = new_panel(figure, "adaptive attack (macro F1)", "utility on rewritten texts (macro F1)")
-        axes.axvline(majority[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
-        axes.axhline(majority[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
-        for place, line in enumerate(series):
-            colour, marker, dashes = STYLES[place_of(line.label, place) % len(STYLES)]
-            draw_bars(axes, line.x, line, colour)
-            axes.plot(line.x, line.y, color=colour, linestyle=dashes, linewidth=1.4, clip_on=False, zorder=2)
-            for step, at in enumerate(zip(line.x, line.y, strict=True)):
-                axes.plot(
-                    *at, color=colour, marker=marker, linestyle="none", markersize=4.5 + 5 * (step + 1) / len(line.x),
-                    markeredgecolor=PAPER, markeredgewidth=0.8, clip_on=False, zorder=3,
-                )  # fmt: skip
-            axes.plot([], [], color=colour, marker=marker, linestyle=dashes, linewidth=1.4, label=line.label)
-        axes.plot(
-            *clean, color=INK, marker="*", linestyle="none", markersize=13, label="clean", clip_on=False, zorder=4
-        )
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        add_legend(axes, len(series) + 1)
-        return to_svg(figure, name, title, description)
-
-
 def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> list[Panel]:
     """What is known of one data set and mechanism: utility, attack and cosine over epsilon, and utility over attack.
 
@@ -160,7 +111,7 @@ def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> 
     if lines and all(mean is not None for end in ends for mean in end):
         clean, majority = ((x.mean, y.mean) for x, y in ends if x is not None and y is not None)
         title, own = f"{dataset}, {mechanism}: utility over attack", f"tradeoff-{place}-{mechanism}"
-        svg = tradeoff(own, title, lines, clean=clean, majority=majority)
+        svg = tradeoff(own, title, "adaptive attack (macro F1)", lines, clean=clean, levels=majority)
         panels.append(Panel(title, svg, figure_data(own, of, [ADAPTIVE, UTILITY], mechanism)))
     return panels
 

@@ -7,20 +7,25 @@ from typing import Any
 
 from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.utility import UTILITY
+from lexveil.recovery.measured import ALL
 from lexveil.report import formatting, replication_claims
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values
+from lexveil.report.records import RunRecovery
 from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
 
+RECOVERED = {ALL: "Recovered", "rare": "Of rare words"}  # columns, by band
 
-def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table | None:
+
+def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]) -> Table | None:
     """Per data set what clean texts give, what looking at none gives, and the runs that stand out.
 
     Returns:
         None if no utility and no attack is known.
     """
     shown = [(score, *score.glance) for score in SCORES if score.glance is not None]
+    by_run = {one.key: one for one in recovery}
     rows: list[tuple[Any, ...]] = []
     for dataset, of in values_of.items():
         known = {key: value for key, value in of.items() if key[0] in (UTILITY.name, ADAPTIVE.name, GAIN.name)}
@@ -29,7 +34,8 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
 
         def row(which: str, key: Key, dataset: str = dataset, of: Values = of) -> tuple[Any, ...]:
             named = (None, None, None) if key in (CLEAN, MAJORITY) else key
-            return (dataset, which, *named, *(of.get((score.name, key)) for score, _, _ in shown))
+            read = [by_run[key].share(band, dataset=dataset) if key in by_run else None for band in RECOVERED]
+            return (dataset, which, *named, *(of.get((score.name, key)) for score, _, _ in shown), *read)
 
         rows += [row("clean texts", CLEAN), row("majority, no text read", MAJORITY)]
         for which, measure, sign in (
@@ -52,6 +58,7 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
             Column(key, head, formatting.mean_sd_one if score.decimals == 1 else formatting.mean_sd)
             for score, key, head in shown
         ),
+        *(Column(f"recovered_{band}", head, formatting.interval) for band, head in RECOVERED.items()),
     ]
     kept = [place for place in range(len(columns)) if any(one[place] is not None for one in rows)]
     return Table(
@@ -59,7 +66,8 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key]) -> Table 
         "Each data set at a glance: what can be learnt from clean texts, from none, and from the runs that stand out",
         [columns[place] for place in kept],
         [tuple(one[place] for place in kept) for one in rows],
-        "± is the standard deviation over trainings, of a cosine over texts. "
+        "± is the standard deviation over trainings, of a cosine over texts; recovered is the share of the replaced "
+        "words that a best-informed reader gets back, with its 95% interval. "
         f"The best of {len(grid):,} {'run' if len(grid) == 1 else 'runs'} looks better than it is: part of its lead is "
         "luck.",
     )
@@ -88,7 +96,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     claims = replication_claims.shapes(report.values, report.deniability)
     return {
-        "glance": glance_table(report.values, report.keys),
+        "glance": glance_table(report.values, report.keys, report.recovery),
         "unlearnt": unlearnt(report.values),
         "shapes": replication_claims.shapes_table(claims),
     }

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexveil.accounting.budgets import STRATEGIES
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.measured import ALL
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.data import ReportData
+from lexveil.report.evaluation_values import Key
 from lexveil.report.figures import Series, over_epsilon
 from lexveil.report.panel import Panel, series_data
-from lexveil.report.records import RunResult
+from lexveil.report.records import RunRecovery, RunResult
 from lexveil.report.section import CsvFile, Section
 from lexveil.report.table import Column, Table
+
+Recovery = Mapping[Key, RunRecovery]
 
 _WHICH = [
     Column("mechanism", "Mechanism"),
@@ -25,7 +30,7 @@ CSV_COLUMNS = (
 )  # fmt: skip  # fmt: skip
 
 
-def results_table(runs: Sequence[RunResult]) -> Table:
+def results_table(runs: Sequence[RunResult], recovery: Recovery) -> Table:
     """What comes back, per run."""
     mechanisms = list(dict.fromkeys(run.mechanism for run in runs if not run.is_baseline))
     return Table(
@@ -34,6 +39,7 @@ def results_table(runs: Sequence[RunResult]) -> Table:
         [
             *_WHICH,
             Column("share_unchanged", "Unchanged", formatting.share, "Of the tokens that got noise"),
+            Column("recovered", "Recovered", formatting.share, "Of the tokens that got noise"),
             Column("mean_cosine", "Mean cosine of the replaced", formatting.three, "Of the tokens that got noise"),
             Column("unprotected_share", "Unprotected", formatting.share, "Of all tokens"),
             Column("epsilon_spent_mean", "Spent", formatting.two, "Mean ε per text"),
@@ -43,6 +49,7 @@ def results_table(runs: Sequence[RunResult]) -> Table:
             (
                 *run.key,
                 run.metrics["share_unchanged"],
+                recovered(recovery, run, ALL),
                 run.metrics["mean_cosine"],
                 run.metrics["unprotected_share"],
                 None if run.is_baseline else run.metrics["epsilon_spent_mean"],
@@ -51,9 +58,16 @@ def results_table(runs: Sequence[RunResult]) -> Table:
             for run in runs
         ],
         "Unchanged: the noise led back to the token itself, which then leaves as it was, though whoever reads it "
-        "cannot be sure. Mean cosine: how near the vector of a replacement is to that of the token it replaces, 1 for "
+        "cannot be sure. Recovered: what a reader who knows all but the text guesses right, of the documents that are read "
+        "for it. Mean cosine: how near the vector of a replacement is to that of the token it replaces, 1 for "
         f"the same direction, 0 for an unrelated one. {epsilon_units.in_words(mechanisms)}",
     )
+
+
+def recovered(recovery: Recovery, run: RunResult, band: str) -> float | None:
+    """The share of a band that a best-informed reader gets back."""
+    found = recovery[run.key].share(band) if run.key in recovery else None
+    return None if found is None else found.share
 
 
 def tokens_table(runs: Sequence[RunResult]) -> Table:
@@ -130,43 +144,57 @@ def result_figures(all_runs: Sequence[RunResult], mechanisms: Sequence[str]) -> 
     return drawn
 
 
-def csv_rows(runs: Sequence[RunResult]) -> tuple[list[str], list[tuple[Any, ...]]]:
+def csv_rows(runs: Sequence[RunResult], recovery: Recovery) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Header and rows of runs.csv. Without the baseline, which has no epsilon to be plotted over."""
-    header = ["mechanism", "strategy", "epsilon", *CSV_COLUMNS, "budget_mean"]
+    bands = {"recovered": ALL} | {f"recovered_{band}": band for band in BANDS}
+    header = ["mechanism", "strategy", "epsilon", *CSV_COLUMNS, "budget_mean", *bands]
     rows = [
-        (*run.key, *(run.metrics[name] for name in CSV_COLUMNS), run.budget_mean) for run in runs if not run.is_baseline
+        (
+            *run.key,
+            *(run.metrics[name] for name in CSV_COLUMNS),
+            run.budget_mean,
+            *(recovered(recovery, run, band) for band in bands.values()),
+        )
+        for run in runs
+        if not run.is_baseline
     ]
     return header, rows
 
 
-def headline(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
+def headline(runs: Sequence[RunResult], recovery: Recovery) -> dict[str, dict[str, float]]:
     """The numbers `dvc metrics diff` compares, by run; a number that does not exist is left out."""
     names = ("share_unchanged", "mean_cosine", "unprotected_share")
-    return {
-        f"{run.mechanism}/{run.strategy}/{run.epsilon}": {
-            name: run.metrics[name] for name in names if run.metrics[name] is not None
-        }
-        for run in runs
-    }
+    found = {}
+    for run in runs:
+        numbers = {name: run.metrics[name] for name in names}
+        numbers |= {"recovered": recovered(recovery, run, ALL), "recovered_rare": recovered(recovery, run, "rare")}
+        own = {name: number for name, number in numbers.items() if number is not None}
+        found[f"{run.mechanism}/{run.strategy}/{run.epsilon}"] = own
+    return found
+
+
+def recovery_of(report: ReportData) -> Recovery:
+    """What a reader gets back, by run."""
+    return {one.key: one for one in report.recovery}
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     return {
         "result_figures": result_figures(report.runs, report.params.grid.mechanisms),
-        "results": results_table(report.runs),
+        "results": results_table(report.runs, recovery_of(report)),
         "tokens": tokens_table(report.runs),
     }
 
 
 def metrics(report: ReportData) -> Mapping[str, Any]:
     """What metrics.json has of the runs."""
-    return {"runs": headline(report.runs)}
+    return {"runs": headline(report.runs, recovery_of(report))}
 
 
 def files(report: ReportData) -> Mapping[str, CsvFile]:
     """What `dvc plots` draws."""
-    return {"runs.csv": csv_rows(report.runs)}
+    return {"runs.csv": csv_rows(report.runs, recovery_of(report))}
 
 
 SECTION = Section(

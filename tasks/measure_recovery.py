@@ -1,0 +1,239 @@
+"""What a best-informed reader gets back of one run: private/MECHANISM/STRATEGY/EPSILON -> recovery/ (one JSON file).
+
+Of every data set those documents are read that similarity is measured on. Their clean texts are cut into tokens again,
+so that at each position both are known, the word that stood there and the one that came out; only replaced words count.
+The reader decodes the outputs: by the word, by context, and without them by the language model alone.
+
+The shares are functions of source texts: of evaluation data, for whoever may see those. The file holds no word.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.accounting.budgets import STRATEGIES, Action, Policy
+from lexveil.artifacts.language_models import load_language_model
+from lexveil.artifacts.model_store import OWN
+from lexveil.artifacts.text_rows import FIELDS, texts_of
+from lexveil.config import CLEAN, Params, load_params
+from lexveil.errors import ParameterError, RequestError
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.metrics.base import STREAM
+from lexveil.evaluation.text_quality import drawn
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.model import Model
+from lexveil.privatization.public_recovery import NEVER, PublicWords
+from lexveil.recovery.context import CANDIDATES, NOT_CERTAIN, WEIGHT, ContextReader, Tokens
+from lexveil.recovery.measured import GUESSES, Replaced
+from lexveil.runtime.hashes import sha256
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_table, require, write_json
+from lexveil.text.encode import Encoded, encode
+from lexveil.text.tokenize import normal_form
+from lexveil.types import Flags, Floats, Ids
+
+STAGE = "measure_recovery"
+LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Aligned:
+    """Some texts of one data set, token by token. It holds source text.
+
+    Attributes:
+        encoded: the clean texts.
+        action: (n,) names of actions.
+        epsilon: (n,) what each token got.
+        source, output: (n,) numbers of the vocabulary; -1 where the token was not replaced.
+    """
+
+    encoded: Encoded
+    action: pa.Array
+    epsilon: Floats
+    source: Ids
+    output: Ids
+
+    @property
+    def is_replaced(self) -> Flags:
+        """(n,) whether noise was drawn for the token's word."""
+        replaced: Flags = self.source >= 0
+        return replaced
+
+    def tokens(self, reader: ContextReader) -> Tokens:
+        """What the reader sees of them."""
+        kept = np.flatnonzero(pc.equal(self.action, Action.KEPT.name.lower()).to_numpy(zero_copy_only=False))
+        n = len(self.output)
+        first, last = np.full(n, NOT_CERTAIN, dtype=np.int64), np.full(n, NOT_CERTAIN, dtype=np.int64)
+        words = self.encoded.words
+        first[kept], last[kept] = reader.certain([words[at] for at in self.encoded.first_word[kept].tolist()])
+        return Tokens(self.encoded.text_of.astype(np.int64), self.output, self.epsilon, first, last)
+
+
+def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords) -> Aligned:
+    """Texts and their token log, position by position.
+
+    Args:
+        clean: documents as they were given, in the order of the log.
+
+    Raises:
+        RequestError: if the log is of other texts or was made with another vocabulary.
+    """
+    texts = texts_of(clean)
+    encoded = encode(texts.column("text").to_pylist(), model.lexicon(strategy))
+    chosen = (pc.field("dataset") == dataset) & pc.field("doc_id").isin(clean.column("doc_id").combine_chunks())
+    log = pq.read_table(log_file, columns=LOGGED, filters=chosen)
+    position = np.arange(len(encoded.rows)) - encoded.offsets()[encoded.text_of]
+    same = len(log) == len(position) and np.array_equal(log.column("position").to_numpy(), position)
+    for name in ("doc_id", "field"):
+        same = same and log.column(name).equals(texts.column(name).take(pa.array(encoded.text_of)))
+    if not same:
+        raise RequestError(
+            f"{log_file}: the tokens of data set {dataset} are not those of its clean texts; `lexveil run` makes anew "
+            "what is out of date"
+        )
+    action = log.column("action").combine_chunks().cast(pa.string())
+    replaced = pc.equal(action, Action.PERTURBED.name.lower()).to_numpy(zero_copy_only=False)
+    number = words.prepared.vocabulary.number
+    source, output = (np.full(len(position), -1, dtype=np.int64) for _ in range(2))
+    source[replaced] = number[encoded.rows[replaced]]
+    output[replaced] = number[pc.fill_null(log.column("word_id"), -1).to_numpy()[replaced]]
+    return Aligned(encoded, action, log.column("epsilon").to_numpy(), source, output)
+
+
+def listed_words(file: str | None, tokens: list[str]) -> Flags | None:
+    """Whether each token is a word of the user's list, or a collocation with one; None without a list.
+
+    Raises:
+        ParameterError: if the file is not there, is no text in UTF-8, or holds no word.
+    """
+    if file is None:
+        return None
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise ParameterError(f"evaluation.sensitive: there is no file {file}; name one with a word a line") from None
+    except (UnicodeDecodeError, OSError):
+        raise ParameterError(f"evaluation.sensitive: {file} is no text file in UTF-8, one word a line") from None
+    words = {normal_form(line.strip()) for line in lines if line.strip()}
+    if not words:
+        raise ParameterError(f"evaluation.sensitive: {file} holds no word; write one a line, or null for no list")
+    return np.array([not words.isdisjoint(token.split("_")) for token in tokens], dtype=np.bool_)
+
+
+def datasets(
+    clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords
+) -> Iterator[tuple[str, Aligned]]:
+    """The texts of every data set that are measured, by its name."""
+    params = model.params
+    for dataset in sorted(clean.column("dataset").unique().to_pylist()):
+        own = clean.filter(pc.equal(clean.column("dataset"), dataset))
+        n_texts = 1 + own.column("text_b").is_valid().to_numpy().astype(np.int64)
+        # The same generator as where texts are compared, so that they are the same documents.
+        rows = drawn(n_texts.tolist(), params.evaluation.max_texts, stream(params.seed, STREAM, dataset, "texts"))
+        yield dataset, align(dataset, own.take(pa.array(rows)), log_file, model, strategy, words)
+
+
+def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path) -> dict[str, Any]:
+    """Write the shares of one run to ``out`` and return them.
+
+    Raises:
+        MissingArtifact: if the run, the clean baseline or the language model was not made.
+        ParameterError: if the list of sensitive words cannot be read.
+        RequestError: if the run and the clean baseline are not of the same texts.
+    """
+    made_by = f"privatize@{mechanism}-{strategy}-{epsilon}"
+    log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
+    clean_file = paths.private(*CLEAN) / "documents.parquet"
+    clean = read_table(clean_file, "baseline", ["dataset", "doc_id", *FIELDS])
+    chosen, model = params.policy, Model.load(Path(), OWN)
+    policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+    words = PublicWords.of(model, mechanism, strategy, policy)
+    space = model.embedding(strategy)
+    tokens = [space.tokens[row] for row in words.prepared.vocabulary.rows.tolist()]
+    sensitive = params.evaluation.sensitive
+    listed = listed_words(sensitive, tokens)
+    aligned = dict(datasets(clean, log_file, model, strategy, words))
+    language_model = load_language_model() if params.evaluation.language_model == "kneser_ney" else None
+    left_out = None
+    try:
+        replaced = decode(aligned, words, tokens, language_model)
+    except ParameterError as error:  # of the mechanism, that nobody can decode so far: what is unchanged is known
+        left_out = str(error)
+        replaced = {
+            name: Replaced(one.source[one.is_replaced], one.output[one.is_replaced], None)
+            for name, one in aligned.items()
+        }
+    shares = {name: one.shares(words.bands, listed) for name, one in replaced.items()}
+    record = {
+        "mechanism": mechanism,
+        "strategy": strategy,
+        "epsilon": epsilon,
+        "language_model": None if language_model is None else language_model.name,
+        "weight": None if language_model is None else WEIGHT,
+        "candidates": CANDIDATES,
+        "left_out": left_out,
+        "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive)),
+        "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
+        "datasets": shares,
+    }
+    write_json(record, out)
+    return record
+
+
+def decode(
+    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | None
+) -> dict[str, Replaced]:
+    """What the reader guesses, by data set; by the word alone without a language model."""
+    spent = np.concatenate([np.empty(0), *(one.epsilon[one.is_replaced] for one in aligned.values())])
+    if not len(spent):
+        none = np.empty(0, dtype=np.int64)
+        return dict.fromkeys(aligned, Replaced(none, none, none))
+    adversary = words.adversary((float(spent.min()), float(spent.max())))
+    reader = None
+    if language_model is not None:
+        pieces = [token.split("_") for token in tokens]
+        reader = ContextReader(adversary, np.maximum(words.prior, NEVER), language_model, pieces)
+    replaced = {}
+    for name, one in aligned.items():
+        at = one.is_replaced
+        source, output = one.source[at], one.output[at]
+        if reader is not None:
+            replaced[name] = Replaced.of(source, output, reader.guess(one.tokens(reader)))
+        else:
+            replaced[name] = Replaced(source, output, adversary.guess(output, one.epsilon[at]))
+    return replaced
+
+
+def main() -> None:
+    """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
+    usage = f"usage: python -m tasks.{STAGE} {'|'.join(MECHANISMS)} STRATEGY EPSILON"
+    if len(sys.argv) != 4 or sys.argv[1] not in MECHANISMS or sys.argv[2] not in STRATEGIES:
+        raise RequestError(usage)
+    mechanism, strategy = sys.argv[1:3]
+    try:
+        epsilon = float(sys.argv[3])
+    except ValueError:
+        raise RequestError(usage) from None
+    record = run(mechanism, strategy, epsilon, load_params(), paths.recovery(mechanism, strategy, epsilon))
+    for band, entry in record["all"].items():
+        shares = ", ".join(
+            f"{name.replace('_', ' ')} {entry[name]['share']:.3f}"
+            for name in ("unchanged", *GUESSES)
+            if entry[name] is not None and entry["n"]
+        )
+        print(f"{band}: {entry['n']:,} words{f'; {shares}' if shares else ''}")
+
+
+if __name__ == "__main__":
+    stage_main(main)

@@ -1,0 +1,134 @@
+"""The stage that measures recovery: what it counts, that positions match, and what a list of words adds."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.config import load_params
+from lexveil.errors import ParameterError, RequestError
+from tasks import measure_recovery as stage
+from tests.conftest import run_stage
+
+pytestmark = pytest.mark.slow
+
+RUN = ("tem", "S1", 1.0)
+
+
+@pytest.fixture(scope="module")
+def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built project with one run of TEM and the language model."""
+    root = tmp_path_factory.mktemp("recovery") / "project"
+    shutil.copytree(_built, root)
+    params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+    params["evaluation"]["max_texts"] = None
+    params["grid"]["mechanisms"] = ["tem"]
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        run_stage("train_language_model")
+        for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
+            run_stage("privatize", *one)
+        run_stage("measure_recovery", "tem", "S1", "1.0")
+    return root
+
+
+@pytest.fixture
+def made(_made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(_made)
+    return _made
+
+
+def record() -> dict:
+    return json.loads(paths.recovery(*RUN).read_text(encoding="utf-8"))
+
+
+def sensitive(file: Path | str) -> dict:
+    params = load_params()
+    params = params.model_copy(update={"evaluation": params.evaluation.model_copy(update={"sensitive": str(file)})})
+    return stage.run(*RUN, params, Path("again.json"))
+
+
+def test_every_replaced_word_counts_once(made: Path) -> None:
+    """All texts are read, so that the share unchanged is the one that the run itself counted, token by token."""
+    metrics = json.loads((paths.private(*RUN) / "metrics.json").read_text(encoding="utf-8"))
+    every = record()["all"]["all"]
+    assert every["n"] == metrics["n_perturbed"] > 1000
+    assert every["unchanged"]["share"] == pytest.approx(metrics["share_unchanged"], abs=1e-8)
+    sets = record()["datasets"].values()
+    assert sum(one["all"]["n"] for one in sets) == every["n"]
+    for one in (record()["all"], *sets):
+        assert sum(one[band]["n"] for band in ("function", "frequent", "middle", "rare")) == one["all"]["n"]
+    assert record()["all"]["function"]["n"] == 0  # S1 keeps stop words
+
+
+def test_context_is_not_below_the_word_by_more_than_its_interval(made: Path) -> None:
+    every = record()["all"]["all"]
+    assert every["by_context"]["high"] >= every["by_word"]["share"] > 0
+    assert every["by_context"]["high"] >= every["without_output"]["share"] > 0
+
+
+def test_same_bytes_again(made: Path) -> None:
+    stage.run(*RUN, load_params(), Path("again.json"))
+    assert Path("again.json").read_bytes() == paths.recovery(*RUN).read_bytes()
+
+
+def test_words_of_a_list_are_a_band_of_their_own(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "listed.txt").write_text("Movie\n\nfilm \nnever-in-any-text\n", encoding="utf-8")
+    found = sensitive(tmp_path / "listed.txt")
+    assert 0 < found["all"]["listed"]["n"] < found["all"]["all"]["n"]
+    assert {band: entry for band, entry in found["all"].items() if band != "listed"} == record()["all"]
+    assert "movie" not in json.dumps(found).lower()
+
+
+@pytest.mark.parametrize(("text", "why"), [(None, "there is no file"), (b"\n \n", "no word"), (b"\xff\xfe", "UTF-8")])
+def test_a_list_that_is_none_is_named(made: Path, tmp_path: Path, text: bytes | None, why: str) -> None:
+    file = tmp_path / "listed.txt"
+    if text is not None:
+        file.write_bytes(text)
+    with pytest.raises(ParameterError, match=f"evaluation.sensitive: .*{why}"):
+        sensitive(file)
+
+
+def test_without_a_language_model_there_is_the_word_alone(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "load_language_model", lambda: None)
+    found = stage.run(*RUN, load_params(), Path("again.json"))
+    every = found["all"]["all"]
+    assert found["language_model"] is None and every["by_context"] is every["without_output"] is None
+    assert every["by_word"] == record()["all"]["all"]["by_word"]
+
+
+def test_without_a_reader_what_is_unchanged_is_known(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise ParameterError("nobody reads it")
+
+    monkeypatch.setattr(stage.PublicWords, "adversary", none)
+    found = stage.run(*RUN, load_params(), Path("again.json"))
+    every = found["all"]["all"]
+    assert found["left_out"] == "nobody reads it" and every["unchanged"] == record()["all"]["all"]["unchanged"]
+    assert every["by_word"] is every["by_context"] is every["without_output"] is None
+
+
+def test_a_log_of_other_texts_is_refused(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = pq.read_table(paths.private(*RUN) / "tokens.parquet")
+    position = pa.array(log.column("position").to_numpy()[::-1])
+    file = tmp_path / "tem/S1/1.0/tokens.parquet"
+    file.parent.mkdir(parents=True)
+    pq.write_table(log.set_column(log.schema.get_field_index("position"), "position", position), file)
+    private = paths.private
+    monkeypatch.setattr(paths, "private", lambda *run: tmp_path / "tem/S1/1.0" if run == RUN else private(*run))
+    with pytest.raises(RequestError, match=r"the tokens of data set .* are not those of its clean texts"):
+        stage.run(*RUN, load_params(), tmp_path / "out.json")
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("tem", "S1"), ("other", "S1", "1.0"), ("tem", "S9", "1.0"), ("tem", "S1", "x")]
+)
+def test_usage(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(RequestError, match=r"usage: python -m tasks\.measure_recovery .*tem.* STRATEGY EPSILON"):
+        run_stage("measure_recovery", *arguments)
