@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.lists import ListsAdversary
 from lexveil.recovery.tem import TemAdversary
 from lexveil.types import Floats
@@ -26,10 +26,10 @@ def build_adversary(
         at: budgets within that are not to be interpolated.
 
     Raises:
-        ParameterError: if the range is empty, or the mechanism has no closed form.
+        ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no vectors.
     """
     if isinstance(mechanism, Tem):
         return TemAdversary(mechanism, prior, epsilon_range, at)
     if isinstance(mechanism, OnLists):
         return ListsAdversary(mechanism, prior)
-    raise ParameterError(f"{mechanism.name} has no closed form")
+    return EstimatedAdversary(mechanism, prior, epsilon_range, at)

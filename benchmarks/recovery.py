@@ -1,0 +1,163 @@
+"""Readers by the word: how long they take, and how much less the estimated one gets back than the exact one.
+
+    uv run python -m benchmarks.recovery                 # speed, on made vectors
+    uv run python -m benchmarks.recovery --errors        # the estimate against TEM's closed form, and on toys
+
+Speed is that of a run of texts of about 20 tokens with an epsilon each; CPU seconds, all threads of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import limits, material
+from benchmarks.table import print_table
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.bands import BANDS, bands_of, prior_of
+from lexveil.recovery.by_word import build_adversary
+from lexveil.recovery.estimate import EstimatedAdversary
+from lexveil.recovery.ladder import Ladder
+from lexveil.recovery.shares import Sample, expected
+from lexveil.recovery.tem import RATIO, TemAdversary
+from lexveil.text.function_words import STOP_WORDS
+
+N_WORDS, DIMENSIONS, TOKENS = 30_000, 300, 200_000
+# About what leaves a third of the words unchanged on made vectors.
+EPSILONS = {"tem": 5.0, "diffractor_geometric": 1.0, "diffractor_tem": 1.0, "truncated_gumbel": 5.0}
+NOISY = 40.0
+SPREAD = 4.5  # budgets of a run lie between epsilon divided and multiplied by it
+PAPER = {"truncated_gumbel": {"calibration": "paper"}}
+SPEED = {
+    "mechanism": "mechanism",
+    "n_words": "V",
+    "rungs": "rungs",
+    "build": "build CPU-s",
+    "product": "product CPU-s",
+    "tokens": "tokens",
+    "decode": "decode CPU-s",
+    "microseconds": "µs/token",
+    "recovered": "recovered",
+    "unchanged": "unchanged",
+}
+BANDED = {"epsilon": "ε", "reader": "reader", "overall": "all words"} | {band: band for band in BANDS}
+TOYS = {"mechanism": "mechanism", "dimensions": "p", "epsilon": "ε", "table": "table", "estimate": "estimate",
+        "unchanged": "outputs as they are"}  # fmt: skip
+
+
+def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, Any]:
+    """Build the reader of one mechanism for a run, and decode its outputs."""
+    vectors, prior = material.made_vectors(n_words, dimensions), prior_of(10_000_000 // np.arange(1, n_words + 1))
+    orders = np.stack([np.random.default_rng(seed).permutation(n_words) for seed in range(2)]).astype(np.int32)
+    mechanism = build_mechanism(name, vectors, PAPER, orders)
+    centre = EPSILONS.get(name, NOISY)
+    low, high = centre / SPREAD, centre * SPREAD
+    _warm_up(name)
+    ids = material.draw_tokens(tokens, prior)
+    epsilon = np.clip(material.document_epsilons(tokens, centre), low, high)
+    rng = np.random.default_rng(0)
+    outputs = mechanism.replace(ids, epsilon, mechanism.noise(epsilon, rng))
+    start = time.process_time()
+    reader = build_adversary(mechanism, prior, (low, high))
+    built = time.process_time()
+    guesses = reader.guess(outputs, epsilon)
+    done = time.process_time()
+    return {
+        "mechanism": name,
+        "n_words": n_words,
+        "rungs": len(ladder.rungs) if isinstance(ladder := getattr(reader, "ladder", None), Ladder) else 0,
+        "build": built - start,
+        "product": n_words**2 * dimensions / limits.sgemm(dimensions),  # of half of all pairs
+        "tokens": tokens,
+        "decode": done - built,
+        "microseconds": 1e6 * (done - built) / tokens,
+        "recovered": float((guesses == ids).mean()),
+        "unchanged": float((outputs == ids).mean()),
+    }
+
+
+def _warm_up(name: str) -> None:
+    vectors, orders = material.made_vectors(3000, 8), np.arange(3000, dtype=np.int32)[None]
+    mechanism = build_mechanism(name, vectors, PAPER, orders)
+    build_adversary(mechanism, np.full(3000, 1 / 3000), (9.0, 11.0)).guess(np.arange(9), np.full(9, 10.0))
+
+
+def against_tem(n_words: int, epsilons: Sequence[float]) -> list[dict[str, Any]]:
+    """Both readers of the same TEM outputs, by band, on the most frequent words of the model en."""
+    import lexveil.models
+
+    model = PackagedModel(Path(lexveil.models.__path__[0]) / "en")
+    space = model.space("word")
+    tokens, counts = space.tokens[:n_words], space.counts[:n_words]
+    prior, bands = prior_of(counts), bands_of(counts, np.array([token in STOP_WORDS for token in tokens]))
+    mechanism: Any = build_mechanism("tem", np.ascontiguousarray(space.vectors[:n_words]))
+    sample = Sample.draw(prior, bands, np.random.default_rng(5))
+    ends = min(epsilons), max(epsilons)
+    readers: dict[str, Adversary] = {
+        "exact": TemAdversary(mechanism, prior, ends, epsilons),
+        f"exact, rungs {RATIO:.2f} apart": TemAdversary(mechanism, prior, (ends[0] * 0.93, ends[1] * 1.07)),
+        "estimated": EstimatedAdversary(mechanism, prior, ends, epsilons),
+        "estimated, between rungs": EstimatedAdversary(mechanism, prior, (ends[0] * 0.7, ends[1] * 1.4)),
+    }
+    rows = []
+    for epsilon in epsilons:
+        for name, reader in readers.items():
+            found = expected(mechanism, reader, sample, epsilon, np.random.default_rng(9))
+            shares = {band: found.recovered[band].share for band in BANDS}
+            rows.append({"epsilon": epsilon, "reader": name, "overall": found.overall(found.recovered)} | shares)
+    return rows
+
+
+def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict[str, Any]:
+    """What the estimated reader gets back of a toy, and the most that the table of its draws allows."""
+    n_words, draws, rng = 200, 1000, np.random.default_rng(1)
+    vectors = rng.normal(size=(n_words, dimensions)) * np.exp(rng.normal(0, 0.4, n_words))[:, None]
+    given: dict[str, Any] = PAPER | {"rank_remap": {"enabled": remap}}
+    mechanism: Kernel = build_mechanism(name, vectors.astype(np.float32), given)
+    prior = 1 / np.arange(1, n_words + 1)
+    prior /= prior.sum()
+    ids, words = np.repeat(np.arange(n_words), draws), np.arange(n_words)
+    budgets = np.full(len(ids), epsilon)
+    outputs = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
+    table = np.bincount(ids * n_words + outputs, minlength=n_words**2).reshape(n_words, n_words) / draws
+    guess = EstimatedAdversary(mechanism, prior, (epsilon, epsilon)).guess(words, np.full(n_words, epsilon))
+    return {
+        "mechanism": f"{name}, rank_remap" if remap else name,
+        "dimensions": dimensions,
+        "epsilon": epsilon,
+        "table": float((prior[:, None] * table).max(axis=0).sum()),
+        "estimate": float((prior[guess] * table[guess, words]).sum()),
+        "unchanged": float((prior * table.diagonal()).sum()),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recovery", description=__doc__)
+    parser.add_argument("--mechanisms", nargs="+", default=list(MECHANISMS), metavar="NAME")
+    parser.add_argument("--words", type=int, default=N_WORDS, help="size of the vocabulary")
+    parser.add_argument("--dimensions", type=int, default=DIMENSIONS)
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="tokens of a run")
+    parser.add_argument("--errors", action="store_true", help="measure errors instead of speed")
+    options = parser.parse_args(arguments)
+    if not options.errors:
+        sizes = options.words, options.dimensions, options.tokens
+        print_table(SPEED, [speed(name, *sizes) for name in options.mechanisms])
+        return
+    print_table(BANDED, against_tem(20_000, (2.0, 4.0, 5.0, 7.0, 12.0)))
+    named = ("tem", "madlib", "mahalanobis", "vickrey", "truncated_gumbel")
+    rows = [toy(name, p, e) for p, ladder in ((3, (3.0, 12.0)), (10, (3.0, 6.0))) for e in ladder for name in named]
+    rows += [toy("madlib", p, e, remap=True) for p, e in ((3, 3.0), (3, 12.0), (10, 3.0), (10, 6.0))]
+    print_table(TOYS, rows)
+
+
+if __name__ == "__main__":
+    main()

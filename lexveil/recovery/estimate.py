@@ -1,0 +1,224 @@
+"""The reader of mechanisms without a closed form: Bayes by a channel that is estimated from public simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.errors import ParameterError
+from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.ladder import Ladder
+from lexveil.types import Flags, Floats, Ids, Vectors
+
+SEED = 20261  # of the simulation: public, so that everybody finds the same reader
+RATIO = 2.0  # of two rungs at most
+DRAWS = 8192  # words replaced at each rung
+LEAST = 1e-100  # words that are less likely are never meant, and not drawn
+PRODUCTS = 4  # pairs that do not belong together, for each that does
+STEPS = 1024  # distances at which what depends on them alone is tabled
+NEIGHBORS = 7  # near words by which the neighbourhood of a word is measured
+FEATURES = 11  # of a pair
+RIDGE = 1.0  # of slopes, so that a few pairs say little
+TINY = 1e-6  # distance of two words with the same vector
+SMALLEST = 1e-3  # of the mean ratio of a word, against the median word's
+NEWTON = 50  # steps at most; it takes about ten
+LENGTHS = 32  # groups of words by the length of their vectors
+EVIDENCE = 1.0  # expected outputs that the length of a word's vector counts for, beside those that came out
+NORMALIZE = 256  # words over which the ratio of a word is averaged
+OUTPUTS = 128  # whose distances to all words are held at a time
+
+
+class _Rung(NamedTuple):
+    """What is estimated at one epsilon: ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r."""
+
+    leaving: Floats
+    own: Floats
+    spread: Floats
+    slopes: Floats
+
+
+class EstimatedAdversary:
+    """Guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
+
+    At each rung of a ladder of ε, ``DRAWS`` words are replaced by the mechanism itself, half of them drawn by the
+    prior, half uniformly, from a public seed. d is the Euclidean distance of the vectors.
+
+    * own(w), the chance of coming out unchanged, is a function of the distance to the nearest other word: isotonic
+      regression of what came out unchanged.
+    * r, how much likelier than by chance a changed output is of its word: the ratio of the densities of pairs that
+      belong together and of the same words and outputs paired at random, by logistic regression, which tells the two
+      kinds of pairs apart. ln r is linear in d, d², ln d, and in the first and fourth powers of min(n/d, 1), n the
+      distances of w and of y to their nearest and to their ``NEIGHBORS``-th nearest other word: some mechanisms go by
+      distance, some by who is near.
+    * Q(y), how often a changed word becomes y: counts, drawn towards those of vectors of the same length, since long
+      vectors win where noise is large.
+    * N(w) makes the chances of w add up to 1: the mean of r over words drawn by Q.
+
+    Between rungs the logarithms are interpolated linearly in ln ε. Measured errors: docs/explanation/recovery.md.
+
+    Attributes:
+        ladder: the epsilons that were simulated.
+    """
+
+    def __init__(
+        self, mechanism: Kernel, prior: Floats, epsilon_range: tuple[float, float], at: Sequence[float] = ()
+    ) -> None:
+        from lexveil.embeddings.exact_search import ExactSearch, pair_distances
+
+        vectors: Vectors | None = getattr(mechanism, "vectors", None)
+        if vectors is None:
+            raise ParameterError(f"{mechanism.name} has neither a closed form nor vectors, so no reader can be built")
+        self.vectors = vectors
+        self.ladder = Ladder(epsilon_range, RATIO, at, width=2)
+        self._squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
+        self._prior = prior
+        near = ExactSearch(vectors).neighbors(NEIGHBORS)[1]
+        self._near = np.ones((2, len(vectors)), dtype=np.float32)
+        if near.shape[1]:
+            self._near[:] = near[:, 0], near[:, -1]
+        every = np.random.default_rng(SEED).integers(len(vectors), size=(2, DRAWS))
+        self._scale = float(pair_distances(vectors, *every).mean()) or 1.0
+        self._by_length = np.argsort(np.argsort(self._squares, kind="stable")) * LENGTHS // len(vectors)
+        self._units = np.ones(FEATURES)
+        self._units[:2] = 1 / self._scale, 1 / self._scale**2
+        self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
+        rungs = [self._simulate(mechanism, level, epsilon) for level, epsilon in enumerate(self.ladder.rungs.tolist())]
+        log_prior = np.log(prior)
+        self._others = np.array([log_prior + rung.leaving for rung in rungs], dtype=np.float32)
+        self._own = np.array([log_prior + rung.own - rung.spread for rung in rungs])
+        self._slopes = np.array([rung.slopes for rung in rungs])
+
+    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
+        """See ``Adversary``."""
+        return self.candidates(outputs, epsilon, 1).ids[:, 0]
+
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
+        """See ``Adversary``.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        from lexveil.recovery.kernels.estimate import decode
+
+        k = min(k, len(self.vectors))
+        found = Candidates(np.full((len(outputs), k), -1, dtype=np.int64), np.full((len(outputs), k), -np.inf))
+        first, weights = self.ladder.weights(epsilon)
+        tokens = np.argsort(outputs, kind="stable").astype(np.int64)
+        distinct, starts = np.unique(outputs[tokens], return_index=True)
+        starts = np.append(starts, len(outputs)).astype(np.int64)
+        for start in range(0, len(distinct), OUTPUTS):
+            some = distinct[start : start + OUTPUTS]
+            decode(
+                self.vectors[some] @ self.vectors.T,
+                self._squares,
+                some,
+                starts[start : start + len(some) + 1],
+                tokens,
+                self._others,
+                self._own,
+                self._near,
+                self._slopes,
+                self._farthest / STEPS,
+                self._closest,
+                self._farthest,
+                first,
+                weights,
+                *found,
+            )
+        return found
+
+    def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> _Rung:
+        """Draw at one epsilon, and estimate.
+
+        Raises:
+            ParameterError: if the mechanism refuses epsilon.
+        """
+        from lexveil.embeddings.exact_search import pair_distances
+
+        rng = stream(SEED, "recovery", mechanism.name, str(level))
+        meant = np.flatnonzero(self._prior > LEAST)
+        likely = self._prior[meant] / self._prior[meant].sum()
+        words = np.concatenate(
+            [rng.choice(meant, DRAWS // 2, p=likely), meant[rng.integers(len(meant), size=DRAWS - DRAWS // 2)]]
+        )
+        budgets = np.full(DRAWS, epsilon)
+        outputs = mechanism.replace(words, budgets, mechanism.noise(budgets, rng))
+        own = self._unchanged(words, outputs == words)
+        words, outputs = words[outputs != words], outputs[outputs != words]
+        spread = self._log_spread(outputs)
+        left = np.concatenate([words, np.tile(words, PRODUCTS)])
+        right = np.concatenate([outputs, *(rng.permutation(outputs) for _ in range(PRODUCTS))])
+        kept = left != right
+        left, right, is_pair = left[kept], right[kept], np.arange(len(left))[kept] < len(words)
+        distances = np.maximum(pair_distances(self.vectors, left, right), TINY)
+        self._closest = min(self._closest, float(distances.min(initial=np.inf)))
+        self._farthest = max(self._farthest, float(distances.max(initial=0.0)))
+        pairs = self._features(left, right, distances)
+        slopes = discriminate(pairs, is_pair) * self._units
+        weights = np.exp(spread)
+        typical = rng.choice(len(weights), NORMALIZE, p=weights / weights.sum())
+        return _Rung(np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes)
+
+    def _features(self, words: Ids, outputs: Ids, d: Floats) -> Floats:
+        """What ln r of n pairs of different words d apart is linear in, (n, FEATURES)."""
+        shares = [np.minimum(near[ids] / d, 1) for ids in (words, outputs) for near in self._near]
+        x = d / self._scale  # of about 1, so that the ridge means the same everywhere
+        return np.column_stack([x, x * x, np.log(d), *(part for share in shares for part in (share, share**4))])
+
+    def _unchanged(self, words: Ids, is_unchanged: Flags) -> Floats:
+        """The chance of each word to come out unchanged, (V,), never quite 0 or 1."""
+        from scipy.optimize import isotonic_regression
+
+        nearest = self._near[0].astype(np.float64)
+        order = np.argsort(nearest[words], kind="stable")
+        fitted = isotonic_regression(is_unchanged[order].astype(np.float64)).x
+        own: Floats = np.interp(nearest, nearest[words][order], fitted)
+        return np.clip(own, 0.5 / DRAWS, 1 - 0.5 / DRAWS)
+
+    def _log_spread(self, outputs: Ids) -> Floats:
+        """The ln Q(y) of all words: counts, drawn towards those of words with vectors as long; (V,)."""
+        n = max(len(outputs), 1)
+        counts = np.bincount(outputs, minlength=len(self.vectors))
+        sizes = np.bincount(self._by_length, minlength=LENGTHS)
+        together = np.bincount(self._by_length, weights=counts, minlength=LENGTHS) + 0.5
+        expected = (n * together / (together.sum() * np.maximum(sizes, 1)))[self._by_length]
+        spread: Floats = np.log(expected * (counts + EVIDENCE) / (expected + EVIDENCE) / n)
+        return spread
+
+    def _log_mean_ratio(self, slopes: Floats, outputs: Ids) -> Floats:
+        """The ln N(w) of all words, (V,): of the mean of r over some outputs that are not w."""
+        from lexveil.embeddings.exact_search import pair_distances
+
+        total, words = np.zeros(len(self.vectors)), np.arange(len(self.vectors))
+        for output in outputs.tolist():
+            there = np.full(len(words), output)
+            distances = np.clip(pair_distances(self.vectors, words, there), self._closest, self._farthest)
+            ratio = np.exp(np.minimum(self._features(words, there, distances) @ (slopes / self._units), 80.0))
+            ratio[output] = 0
+            total += ratio
+        mean: Floats = np.log(np.maximum(total, max(SMALLEST * float(np.median(total)), 1e-300)) / len(outputs))
+        return mean
+
+
+def discriminate(features: Floats, is_pair: Flags) -> Floats:
+    """The slopes (F,) of ln of the odds that a pair belongs together, by logistic regression with a ridge.
+
+    The odds are the ratio of the densities times that of the numbers of both kinds, which the intercept takes up.
+    """
+    x = np.column_stack([np.ones(len(features)), features])
+    penalty = np.full(x.shape[1], RIDGE)
+    beta = np.zeros(x.shape[1])
+    for _ in range(NEWTON):
+        chance = 1 / (1 + np.exp(-np.clip(x @ beta, -50, 50)))
+        gradient = x.T @ (is_pair - chance) - penalty * beta
+        hessian = (x * (chance * (1 - chance))[:, None]).T @ x + np.diag(penalty)
+        move = np.linalg.solve(hessian, gradient)
+        beta += move
+        if np.abs(move).max() < 1e-8:
+            break
+    slopes: Floats = beta[1:]
+    return slopes
