@@ -26,6 +26,8 @@ def privatize(
     strategy: str,
     epsilon: float | None = None,
     document_budget: float | None = None,
+    recovery: float | None = None,
+    band: str = "all",
     average_words: float | Literal["data"] | None = None,
     max_token_epsilon: float | Literal["none"] | None = None,
     subjects: Any = None,
@@ -51,8 +53,11 @@ def privatize(
         mechanism: a name of ``lexveil.MECHANISMS``.
         strategy: S1 (words), S2 to S4 (collocations), as `lexveil privatize --help` says.
         epsilon: base epsilon per word, in 1 / units of the mechanism's metric: a text's budget is that times
-            ``average_words``. Give this or ``document_budget``.
+            ``average_words``. Give this, ``document_budget`` or ``recovery``.
         document_budget: the budget of each text.
+        recovery: the share of perturbed words that a best-informed reader is expected to name, by public word
+            frequencies: it becomes the base epsilon, and the largest of a token.
+        band: of which words that is: all, function, frequent, middle or rare.
         average_words: a public number of words; None is that of params.yaml, by default the corpus's mean. ``data``,
             the mean of these texts, is private and only for experiments.
         max_token_epsilon: the largest epsilon of a token, for texts so short that they would come out as they are;
@@ -96,6 +101,8 @@ def privatize(
         strategy=strategy,
         epsilon=epsilon,
         document_budget=document_budget,
+        recovery=recovery,
+        band=band,
         average_words=average_words,
         max_token_epsilon=max_token_epsilon,
         mode=mode or ("release" if seed is None else "experiment"),

@@ -39,8 +39,8 @@ def calibrate(
     A reader who knows mechanism, words, epsilon and how frequent each word is decodes the output word by word. For each
     mechanism and strategy: the epsilon at which that reader is expected to name a share R of the perturbed words (or
     of the rare ones, ...), and what she then names and what comes out unchanged in each frequency band. It follows
-    from public things alone, so it may be published, and `lexveil privatize --recovery R` uses it. Writes and spends
-    nothing. Exit code 1 if no epsilon gives R for any of them.
+    from public things alone, so it may be published, and `lexveil privatize --recovery R` uses it. Spends nothing, and
+    keeps what it computed for the next call. Exit code 1 if no epsilon gives R for any of them.
 
       lexveil calibrate --recovery 0.1
       lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3

@@ -43,7 +43,7 @@ def inspect(
     grid = using.params.grid
     mechanism = mechanism or grid.mechanisms[0]
     strategy = strategy or ("S3" if "S3" in grid.strategies else grid.strategies[0])
-    if request["epsilon"] is None and request["document_budget"] is None:
+    if all(request[name] is None for name in ("epsilon", "document_budget", "recovery")):
         request["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
     if "none" in (mechanism, strategy):
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")

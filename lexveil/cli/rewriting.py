@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import ModelName, Positive, Seed, Strategy, exclusive, option, positive_or, reads, whole
+from lexveil.cli.options import ModelName, Positive, Seed, Strategy, exclusive, option, positive_or, reads, share, whole
 
 BUDGET = exclusive("budget")
 
@@ -32,6 +32,20 @@ class Rewriting:
         option("base epsilon per word; a row's budget is E times a public number of words", "E", group=BUDGET),
     ] = None
     document_budget: Annotated[Positive | None, option("the budget of each row, directly", "B", group=BUDGET)] = None
+    recovery: Annotated[
+        float | None,
+        option(
+            "in their place the share of words that a best-informed reader is to name: the base epsilon, and the "
+            "largest of a token, at which public word frequencies let expect that (`lexveil calibrate`)",
+            "R",
+            group=BUDGET,
+            converter=reads(share),
+        ),
+    ] = None
+    band: Annotated[
+        Literal["all", "function", "frequent", "middle", "rare"],
+        option("of which words --recovery is, by their public frequency"),
+    ] = "all"
     average_words: Annotated[
         float | Literal["data"] | None,
         option(

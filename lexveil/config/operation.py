@@ -87,6 +87,9 @@ class GateParams(Section):
     )
 
 
+BandName = Literal["all", "function", "frequent", "middle", "rare"]
+
+
 class ReleaseParams(Section):
     """Releases and the ledger of what each subject has spent in all of them. Makes nothing stale.
 
@@ -116,6 +119,14 @@ class ReleaseParams(Section):
         description="largest epsilon of a token; what a short document leaves stays unspent; null: twice the base "
         "epsilon",
     )
+    max_recovery: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="refuse releases of which a best-informed reader is expected to name more, or more is to come out "
+        "unchanged, at the largest epsilon of a token; null: not asked",
+    )
+    max_recovery_band: BandName = Field("rare", description="of which words: all, function, frequent, middle or rare")
     without_guarantee: bool = Field(
         False, description="release also what no guarantee can be given of; names and records of such outputs say so"
     )
@@ -136,7 +147,15 @@ class ReleaseParams(Section):
     epsilon: float | None = Field(
         None, ge=1e-9, le=1e9, description="base epsilon per word; a document's budget is that times average_words; or"
     )
-    document_budget: float | None = Field(None, ge=1e-9, le=1e9, description="budget of each document")
+    document_budget: float | None = Field(None, ge=1e-9, le=1e9, description="budget of each document; or")
+    recovery: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="share of words that a best-informed reader is expected to name, by public word frequencies: it "
+        "becomes a base epsilon, and the largest of a token",
+    )
+    recovery_band: BandName = Field("all", description="of which words: all, function, frequent, middle or rare")
     gate: GateParams = Field(default_factory=GateParams)
     archive: str = Field("releases", description="folder of this project for what is released")
     operator: str = Field(
@@ -167,10 +186,11 @@ class ReleaseParams(Section):
         if self.attach is not None and self.sql is None:
             raise ValueError("release.attach is a database for release.sql, which is null; write the SELECT")
         is_on = self.source is not None or self.sql is not None
-        if is_on and (self.epsilon is None) == (self.document_budget is None):
+        if is_on and [self.epsilon, self.document_budget, self.recovery].count(None) != 2:
             raise ValueError(
-                "give one of release.epsilon (base epsilon per word) and release.document_budget (budget of each "
-                "document); no release has a default for what it spends"
+                "give one of release.epsilon (base epsilon per word), release.document_budget (budget of each "
+                "document) and release.recovery (share of words that a reader is to name); no release has a default "
+                "for what it spends"
             )
         named = [self.id_column, *self.text_columns, *(self.columns or [])]
         if len(set(named)) < len(named):

@@ -31,8 +31,9 @@ from lexveil.privatization.engine import InputTotals
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import is_without_guarantee, stamped
 from lexveil.privatization.outputs import Job, Outputs, find_jobs, writing
+from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
-from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
+from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
@@ -196,7 +197,7 @@ def privatize_file(
         using = Model(project.place if isinstance(project, Model) else Workplace.find(project))
     else:
         using = Model.load(project, model)
-    settings = make_settings(chosen, using.params)
+    settings = settled(chosen, using)
     spool = using.path(using.params.machine.temp_directory)
     if target != "-" and is_without_guarantee(settings, using):
         target = stamped(Path(target))

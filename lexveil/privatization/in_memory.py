@@ -26,8 +26,9 @@ from lexveil.formats.values import plain_value, text_value
 from lexveil.privatization.budget_charge import paying, terms_of
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Outputs
+from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
-from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
+from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.two_passes import TwoPassRun
 
 SMALL = 2**20  # characters below which worker processes cost more than they save
@@ -85,7 +86,7 @@ def privatize(
     options = RewriteOptions(**how)
     options.check()
     using = Model.load(project, model)
-    settings = make_settings(options, using.params)
+    settings = settled(options, using)
     run = partial(privatize_texts, settings=settings, model=using, workers=workers, on_exhausted=on_exhausted)
     if hasattr(values, "fetch_arrow_table") and hasattr(values, "columns"):
         return _relation(values, column, subjects, run)

@@ -28,8 +28,8 @@ from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import find_readers
+from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
-from lexveil.privatization.settings import make_settings
 from lexveil.privatization.tally import Tally, class_counts, coverage, unprotected_share
 from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
@@ -129,7 +129,7 @@ def inspect(
     chosen = FileOptions(**options)
     chosen.check()
     using = Model.load(project, model)
-    settings, params = make_settings(chosen, using.params), using.params
+    settings, params = settled(chosen, using), using.params
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = using.path(params.machine.temp_directory)

@@ -22,8 +22,8 @@ from lexveil.privatization.engine import ChunkRewriter, Engine
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import STDIN, find_readers, name_in
+from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.selected_chunk import SelectedChunk
-from lexveil.privatization.settings import make_settings
 from lexveil.privatization.token_changes import Fate, TextChanges, changes_of
 from lexveil.text.encode import Lexicon
 
@@ -130,7 +130,7 @@ def preview(
     if chosen.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to preview")
     using = Model.load(project, model)
-    settings = make_settings(chosen, using.params)
+    settings = settled(chosen, using)
     if settings.average_words == "data":
         raise RequestError("--average-words data takes all rows, and a preview reads the first; give a number of words")
     assert settings.seed is not None

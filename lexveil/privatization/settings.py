@@ -12,12 +12,15 @@ from lexveil.accounting.record import Configuration
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.calibration import ALL
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "mode": ("release", "experiment"),
     "stopwords": (None, "paper", "perturb", "keep", "drop", "sample"),
     "punctuation": (None, "perturb", "keep", "drop", "sample"),
     "oov": (None, "keep", "drop", "sample"),
+    "band": (ALL, *BANDS),
 }
 LARGEST = 2**53  # of whole numbers: all up to it are numbers of the engine
 SMALLEST_EPSILON = 1e-9  # with much less, noise is beyond what a number can hold
@@ -28,7 +31,10 @@ class RewriteOptions:
     """What a caller asks for; None is the project's default.
 
     Attributes:
-        epsilon: base epsilon per word; or ``document_budget``: of each document.
+        epsilon: base epsilon per word; or ``document_budget``: of each document; or ``recovery``.
+        recovery: the share of perturbed words, of a frequency ``band`` or of all, that a best-informed reader is
+            expected to name: it becomes a base epsilon, and the largest epsilon of a token, by public
+            word frequencies alone.
         average_words: words of a document by which a base epsilon becomes its budget; ``data`` is the data set's own
             average, which is private, so only for experiments.
         max_token_epsilon: largest epsilon of a token; ``none`` is no limit, only for experiments.
@@ -42,6 +48,8 @@ class RewriteOptions:
     strategy: str
     epsilon: float | None = None
     document_budget: float | None = None
+    recovery: float | None = None
+    band: str = ALL
     average_words: float | Literal["data"] | None = None
     max_token_epsilon: float | Literal["none"] | None = None
     mode: str = "release"
@@ -62,7 +70,7 @@ class RewriteOptions:
         self._check_values()
         mechanism, strategy = self.mechanism, self.strategy
         budgets = {"--epsilon": self.epsilon, "--document-budget": self.document_budget}
-        n_budgets = sum(value is not None for value in budgets.values())
+        n_budgets = sum(value is not None for value in (*budgets.values(), self.recovery))
         if mechanism not in MECHANISMS and mechanism != "none":
             raise RequestError(
                 f"--mechanism {mechanism}: there is no such mechanism; there are none, {', '.join(MECHANISMS)}"
@@ -72,11 +80,14 @@ class RewriteOptions:
                 f"--mechanism {mechanism} --strategy {strategy}: give none for both to leave texts unchanged"
             )
         if mechanism == "none" and n_budgets:
-            raise RequestError("--mechanism none spends nothing; leave --epsilon and --document-budget out")
+            raise RequestError("--mechanism none spends nothing; leave --epsilon, --document-budget and --recovery out")
         if mechanism != "none" and n_budgets != 1:
             raise RequestError(
-                "give one of --epsilon (base epsilon per word) and --document-budget (budget of each text)"
+                "give one of --epsilon (base epsilon per word), --document-budget (budget of each text) and --recovery "
+                "(share of words that a reader is to name)"
             )
+        if self.recovery is not None and not 0 < self.recovery < 1:
+            raise RequestError(f"--recovery {self.recovery:g}: must lie between 0 and 1, both excluded")
         if strategy != "none" and strategy not in STRATEGIES:
             raise RequestError(
                 f"--strategy {strategy}: there is no such strategy; there are none, {', '.join(STRATEGIES)}"
@@ -118,7 +129,13 @@ class RewriteOptions:
         for name in ("mechanism", "strategy"):
             if not isinstance(getattr(self, name), str):
                 raise RequestError(f"{name}: must be a name")
-        words = {"epsilon": None, "document_budget": None, "average_words": "data", "max_token_epsilon": "none"}
+        words = {
+            "epsilon": None,
+            "document_budget": None,
+            "recovery": None,
+            "average_words": "data",
+            "max_token_epsilon": "none",
+        }
         for name, word in words.items():
             value = getattr(self, name)
             if value is not None and value != word and (isinstance(value, bool) or not isinstance(value, Real)):
@@ -141,7 +158,7 @@ class Settings:
     """How texts are rewritten. The texts of a document share one budget.
 
     Attributes:
-        epsilon: base epsilon per word; None if ``budget`` is given.
+        epsilon: base epsilon per word; None if ``budget`` is given, and until ``settled`` finds it for a recovery.
         budget: document budget B; None if ``epsilon`` is given.
         seed: None in release mode.
         consistent: replace equal tokens of a document alike, on one payment.

@@ -18,6 +18,7 @@ from lexveil.privatization.budget_charge import Charge
 from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import require_guarantee
+from lexveil.privatization.recovery_terms import require_little_recovery
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
@@ -52,6 +53,7 @@ class TwoPassRun:
         require_guarantee(settings, self.engine.measurement())
         self.survey, self.seen = InputTotals.empty(), _Fingerprint()
         self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
+        require_little_recovery(settings, self.engine, self.budget)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
         self.made_with, self.model = self.engine.made_with(), model.reference(settings.strategy)
         self.audit, self.why_no_audit = audit_relied_on(self._sought(model), model.place.audits)

@@ -34,8 +34,9 @@ from lexveil.privatization.budget_charge import NoCharge
 from lexveil.privatization.file_adapter import Archiving, privatize_file
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee
+from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.selected_chunk import SelectedChunk
-from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
+from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.tally import ExactSum
 from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.privatization.workplace import Workplace
@@ -139,7 +140,8 @@ def release_name(now: datetime) -> str:
 def _release(params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs) -> None:
     """Release what was selected, and fill in the report."""
     report, terms, name = selection.report, params.release, release_name(datetime.now(UTC))
-    if is_without_guarantee(_settings(params), Model(Workplace(Path(), params, is_project=True))):
+    model = Model(Workplace(Path(), params, is_project=True))
+    if is_without_guarantee(_settings(model), model):
         name = f"{name}-{STAMP}"
     release, memory = archive.folder / name, archive.memory / name
     assert selection.source is not None
@@ -187,11 +189,12 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
 
 
 def _rewriting(terms: ReleaseParams) -> dict[str, Any]:
-    return {name: getattr(terms, name) for name in ("mechanism", "strategy", "epsilon", "document_budget")}
+    same = ("mechanism", "strategy", "epsilon", "document_budget", "recovery")
+    return {name: getattr(terms, name) for name in same} | {"band": terms.recovery_band}
 
 
-def _settings(params: Params) -> Settings:
-    return make_settings(RewriteOptions(**_rewriting(params.release)), params)
+def _settings(model: Model) -> Settings:
+    return settled(RewriteOptions(**_rewriting(model.params.release)), model)
 
 
 class _CostEstimate(NoCharge):
@@ -213,7 +216,7 @@ def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
         for chunk in reader.chunks(for_writing):
             yield SelectedChunk.whole(chunk)
 
-    run = TwoPassRun(_settings(model.params), model, chunks, columns.texts, model.params.machine.workers)
+    run = TwoPassRun(_settings(model), model, chunks, columns.texts, model.params.machine.workers)
     estimate = _CostEstimate()
     run.count(estimate)
     return run.budget.total, float(estimate.epsilon)

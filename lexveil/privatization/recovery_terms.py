@@ -1,0 +1,65 @@
+"""What a request says of recovery: the epsilon that it asks for by it, and the limit that a release keeps."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from lexveil.accounting.budgets import DocumentBudget
+from lexveil.errors import RequestError
+from lexveil.privatization.engine import Engine
+from lexveil.privatization.model import Model
+from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
+from lexveil.recovery.calibration import given_back, recovered, unchanged
+
+
+def settled(options: RewriteOptions, model: Model) -> Settings:
+    """Check a request and complete it; a recovery becomes a base epsilon, by public things alone.
+
+    No text has been read by then. No token gets more than that epsilon unless the request says so: of a short text,
+    too, a reader is to get back no more than was asked for.
+
+    Raises:
+        RequestError: as ``make_settings``, or if no epsilon gives the recovery.
+    """
+    settings = make_settings(options, model.params)
+    if options.recovery is None:
+        return settings
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=_told)
+    found = curve.epsilon_for(options.recovery, options.band)
+    print(f"recovery {options.recovery:g} ({options.band}): base epsilon {found.epsilon:g}", file=sys.stderr)
+    return replace(settings, epsilon=found.epsilon, max_token_epsilon=settings.max_token_epsilon or found.epsilon)
+
+
+def require_little_recovery(settings: Settings, engine: Engine, budget: DocumentBudget) -> None:
+    """Refuse to release what would give back more than ``release.max_recovery``.
+
+    What counts is the largest epsilon that a token can get, and of the words of the limit's band the larger of what a
+    reader is expected to name and of what is expected to come out as it is.
+
+    Raises:
+        RequestError: if so; it says which epsilon would pass.
+    """
+    terms = engine.model.params.release
+    if settings.mode != "release" or terms.max_recovery is None:
+        return
+    largest, band = min(budget.cap, budget.total), terms.max_recovery_band
+    if not largest:
+        return
+    curve = StoredCurve(engine.model, settings.mechanism, settings.strategy, settings.policy, engine.prepared, _told)
+    expected = curve.at(largest)
+    if given_back(expected, band) <= terms.max_recovery:
+        return
+    passes = curve.epsilon_for(terms.max_recovery, band, given_back).epsilon
+    of = "words" if band == "all" else f"{band} words"
+    raise RequestError(
+        f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a best-informed reader is expected to "
+        f"name {recovered(expected, band):.1%} of the {of}, and {unchanged(expected, band):.1%} to come out unchanged; "
+        f"params.yaml: release.max_recovery allows {terms.max_recovery:.1%}. --epsilon {passes:g} --max-token-epsilon "
+        f"{passes:g} passes"
+    )
+
+
+def _told(epsilon: float) -> None:
+    print(f"expected recovery at epsilon {epsilon:.4g}", file=sys.stderr)

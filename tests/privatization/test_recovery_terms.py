@@ -1,0 +1,103 @@
+"""A request by recovery: an epsilon of public things alone, and a release that would give back too much is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lexveil.cli.main import main
+from lexveil.config import load_params
+from lexveil.errors import ParameterError, RequestError
+from lexveil.formats.readers import Reader
+from lexveil.privatization import public_recovery
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.in_memory import privatize
+from lexveil.privatization.model import Model
+from lexveil.privatization.recovery_store import StoredCurve
+
+TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
+
+
+@pytest.fixture(autouse=True)
+def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_recovery, "WORDS", 300)
+
+
+def limited(project: Path, **release: Any) -> None:
+    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    params["release"] |= release
+    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+
+def test_equal_public_things_give_equal_epsilon_before_any_text_is_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    chunks, epsilon_for = Reader.chunks, StoredCurve.epsilon_for
+
+    def read(self: Reader, for_writing: bool) -> Iterator[Any]:
+        done.append("read")
+        return chunks(self, for_writing)
+
+    def calibrated(self: StoredCurve, *arguments: Any) -> Any:
+        done.append("calibrated")
+        return epsilon_for(self, *arguments)
+
+    monkeypatch.setattr(Reader, "chunks", read)
+    monkeypatch.setattr(StoredCurve, "epsilon_for", calibrated)
+    records = []
+    for name, text in TEXTS.items():
+        Path(name).write_text(text, encoding="utf-8")
+        done.clear()
+        for kept in (project / ".lexveil/recovery").glob("*"):
+            kept.unlink()  # each input starts from nothing
+        found = privatize_file(name, f"out-{name}", mechanism="tem", strategy="S1", recovery=0.4, project=project)
+        assert done[0] == "calibrated" and done.count("calibrated") == 1 and "read" in done
+        records.append(found.record)
+    assert records[0].base_epsilon == records[1].base_epsilon
+    assert records[0].document_budget == records[1].document_budget
+    for record in records:
+        assert record.spent is not None and record.spent.max_token_epsilon is not None
+        assert record.spent.max_token_epsilon <= float(record.base_epsilon or 0)
+
+
+def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited(project, max_recovery=0.2)
+    Path("one.jsonl").write_text(TEXTS["one.jsonl"], encoding="utf-8")
+    command = ["privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o"]
+    assert main([*command, "out.jsonl", "--epsilon", "500"]) == 2
+    said = capsys.readouterr().err
+    assert "nothing is released" in said and "release.max_recovery allows 20.0%" in said
+    assert not Path("out.jsonl").exists()
+    passes = said.split("--epsilon ")[1].split()[0]
+    assert main([*command, "2.jsonl", "--epsilon", passes, "--max-token-epsilon", str(2 * float(passes))]) == 2
+    assert "nothing is released" in capsys.readouterr().err
+    assert main([*command, "3.jsonl", "--epsilon", passes, "--max-token-epsilon", passes]) == 0
+    assert main([*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment"]) == 0  # nothing is released
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recovery": 0.1, "epsilon": 1.0}, "give one of"),
+        ({"recovery": 1.5}, "between 0 and 1"),
+        ({"recovery": "much"}, "must be a number"),
+        ({"recovery": 0.1, "band": "seldom"}, "band: must be one of"),
+        ({"recovery": 1e-6}, "already names"),
+    ],
+)
+def test_a_wrong_request_is_refused(built: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        privatize(["rain"], mechanism="tem", strategy="S1", project=Model.load(built), **options)
+
+
+def test_a_source_is_released_by_recovery_or_by_a_budget(project: Path) -> None:
+    limited(project, source="inbox", recovery=0.1)
+    assert load_params(project / "params.yaml").release.recovery == 0.1
+    limited(project, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"release\.recovery"):
+        load_params(project / "params.yaml")
