@@ -208,7 +208,7 @@ source texts, and no part of what is published beside a release.</p>
 {% for one in panels %}{{ render_panel(one) }}{% endfor %}
 </div>
 {% endfor %}
-<p>In plots over ε bars are half the 95% interval. In plots of utility each line goes from the smallest ε (small marker)
+<p>In plots over ε bars are 95% intervals. In plots of utility each line goes from the smallest ε (small marker)
 to the largest; the star stands for the clean texts, dotted lines for what is had without reading the texts: the language
 model alone, and the majority class.</p>
 """,
