@@ -23,7 +23,8 @@ import numpy as np
 from benchmarks.segmented import ROOT, segmented_corpus
 from lexveil.artifacts.base_model import DIMENSIONS
 from lexveil.config import load_params
-from lexveil.embeddings.training import Word2VecSettings, displacement, normalize, train_word2vec
+from lexveil.embeddings.scaling import scaled
+from lexveil.embeddings.training import Word2VecSettings, displacement, train_word2vec
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.mechanisms.deniability import distinct_counts, draw_replacements, unchanged_counts
 from lexveil.mechanisms.madlib import Madlib
@@ -122,7 +123,7 @@ def outputs(space: WordSpace, min_count: int, common: list[str]) -> list[dict[st
     row_of = {token: row for row, token in enumerate(space.tokens)}
     ids = np.array([row_of[token] for token in common], dtype=np.int64)
     left, right = rng.choice(len(share), size=(2, PAIRS), p=share)
-    unit = normalize(space, "unit")
+    unit = scaled(space, "unit")
     scale = mean_distance(space, left, right) / mean_distance(unit, left, right)
     longest = np.argsort(-np.linalg.norm(space.vectors, axis=1), kind="stable")[:LONGEST]
     band = np.searchsorted(BANDS, space.counts, side="right") - 1
@@ -140,7 +141,7 @@ def outputs(space: WordSpace, min_count: int, common: list[str]) -> list[dict[st
             cells.append(
                 {
                     "min_count": min_count,
-                    "normalize": how,
+                    "scale": how,
                     "epsilon": epsilon,
                     "epsilon_used": round(budget, 3),
                     "unchanged": round(1 - float(changed.mean()), 4),

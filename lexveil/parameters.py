@@ -21,7 +21,11 @@ T = TypeVar("T", bound=Hashable)
 MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
 
 # What was written so in earlier versions.
-RENAMED = {"lists": "word_orders", "release.publish": "release.archive"}
+RENAMED = {
+    "lists": "word_orders",
+    "release.publish": "release.archive",
+    "embeddings.normalize": "embeddings.scale",
+}
 
 TYPES = {
     "int_type": "a whole number",

@@ -22,15 +22,16 @@ from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, fin
 from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
+from lexveil.artifacts.scale_list import load_factors
 from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingWatch, some_sentences
-from lexveil.config import Params, load_params
+from lexveil.config import EmbeddingParams, Params, load_params
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
+from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.training import (
     Trained,
     TrainingState,
     Word2VecSettings,
-    normalize,
     train_word2vec,
     with_plain_copies,
 )
@@ -53,7 +54,7 @@ def main() -> None:
     params = load_params()
     given = params.embeddings
     if segmentation == "word" and given.word_model != "own":
-        about: dict[str, Any] = {"source": given.word_model, "normalize": given.normalize}
+        about: dict[str, Any] = {"source": given.word_model, **about_scale(given)}
         write(load_model(given.word_model), segmentation, about, None, params)
         print(f"taken from {given.word_model}")
         return
@@ -70,7 +71,7 @@ def main() -> None:
     about = {
         "source": "own",
         "base": None if model is None else about_base(given, model),
-        "normalize": given.normalize,
+        **about_scale(given),
         "plain_copy": plain_copy,
         "workers": given.workers,
         # Threads write to the same vectors without locks: whoever reads this file later must know.
@@ -116,13 +117,23 @@ def train(
         )
 
 
+def about_scale(given: EmbeddingParams) -> dict[str, str]:
+    """What is said of the lengths of the vectors."""
+    return {"scale": given.scale, **({"scale_list": given.scale_list} if given.scale_list else {})}
+
+
 def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Trained | None, params: Params) -> None:
-    """Write the embedding of one segmentation, normalized as params.yaml says, and its figures.
+    """Write the embedding of one segmentation, with lengths as params.yaml says, and its figures.
 
     Args:
         trained: the training that it is of; None of a model that was brought in.
     """
-    space = normalize(raw, params.embeddings.normalize)
+    given = params.embeddings
+    factors = load_factors(given.scale_list) if given.scale_list else {}
+    if factors:
+        known = len(factors.keys() & set(raw.tokens))
+        print(f"{known:,} of {len(factors):,} words of {given.scale_list} are in the vocabulary")
+    space = scaled(raw, given.scale, factors)
     write_embedding(space, paths.embedding(segmentation), about)
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])
     norms = np.linalg.norm(space.vectors, axis=1)
@@ -144,7 +155,7 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Tra
             "neighbours": neighbour_samples(raw),
             "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},
             "analogies": analogies(raw, load_analogies()),
-            # Of the vectors as trained: of normalized ones every length is 1.
+            # Of the vectors as trained, whose lengths say what training did.
             "frequency": by_frequency(raw, None if trained is None else trained.moved),
         },
     }

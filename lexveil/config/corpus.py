@@ -17,6 +17,7 @@ MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 # A packaged model that ships may be named without its hash: every stage that reads it depends on its card.
 BASE = rf"{MODEL_NAME}(@[0-9a-f]{{12}})?"
 NO_BASE = "none"
+LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
 Weight = Annotated[float, Field(ge=0, le=1e9)]
 Measure = Annotated[str, OneOf(lambda: [measure.name for measure in MEASURES])]
@@ -130,14 +131,31 @@ class EmbeddingParams(Section):
     word_model: str = Field(
         "own", description="of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"
     )
-    normalize: Literal["none", "unit"] = Field(
-        "none", description="unit: all vectors of length 1; the unit of every epsilon changes with it"
+    scale: Literal["none", "unit", "frequency"] = Field(
+        "none",
+        description="lengths of vectors: as trained, all 1, or the shorter the rarer a word, which hides rare words "
+        "among each other; the unit of every epsilon changes with it",
+    )
+    scale_list: str | None = Field(
+        None,
+        description="public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by these; "
+        "0: always taken for each other; null: none",
     )
 
     @field_validator("word_model")
     @classmethod
     def _known(cls, name: str) -> str:
         return _check_model(name, "own")
+
+    @field_validator("scale_list")
+    @classmethod
+    def _hashed(cls, name: str | None) -> str | None:
+        if name is not None and not re.fullmatch(LIST, name):
+            raise refused(
+                "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that DVC "
+                "sees when it changes"
+            )
+        return name
 
     @field_validator("base")
     @classmethod

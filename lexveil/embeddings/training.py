@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lexveil.embeddings.base import Base, Start, joined, of_joined, start
 from lexveil.embeddings.training_loss import ProbeShape, draw_probe
-from lexveil.embeddings.word_space import WordSpace, unit_vectors
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.types import Floats, Vectors
 
@@ -252,13 +252,3 @@ def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
         start /= vectors.shape[1]
         moved[first : first + len(block)] = np.linalg.norm(block - start, axis=1) / np.linalg.norm(start, axis=1)
     return moved
-
-
-def normalize(space: WordSpace, how: Literal["none", "unit"]) -> WordSpace:
-    """The space as it is, or with every vector brought to length 1 (a vector of length 0 stays).
-
-    Distances are then between 0 and 2, so an epsilon, which is per unit of distance, means something else.
-    """
-    if how == "none":
-        return space
-    return WordSpace(space.tokens, unit_vectors(space.vectors), space.counts)

@@ -12,7 +12,6 @@ from lexveil.embeddings.training import (
     TrainingState,
     Word2VecSettings,
     displacement,
-    normalize,
     train_word2vec,
     with_plain_copies,
 )
@@ -119,14 +118,6 @@ def test_displacement_is_measured_from_gensims_own_start(corpus: Path) -> None:
     states: list[TrainingState] = []
     train_word2vec(str(corpus), replace(SETTINGS, epochs=1), on_epoch=lambda state: states.append(copy(state)))
     assert displacement(states[0].vectors, 3).max() < 20 < displacement(states[0].vectors, 4).max() * 20
-
-
-def test_normalize() -> None:
-    space = WordSpace(["a", "b", "c"], np.array([[3, 4], [0, 0], [0, 1e-30]], dtype=np.float32), np.array([3, 2, 1]))
-    assert normalize(space, "none") is space
-    unit = normalize(space, "unit")
-    assert np.allclose(unit.vectors, [[0.6, 0.8], [0, 0], [0, 1]]) and unit.vectors.dtype == np.float32
-    assert unit.tokens == space.tokens and unit.counts is space.counts
 
 
 def test_nothing_to_train(corpus: Path) -> None:

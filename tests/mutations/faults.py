@@ -172,6 +172,21 @@ def _normalized(original: Any, self: Any, vectors: Any) -> None:
     original(self, (vectors / np.maximum(lengths, 1e-9) * np.median(lengths)).astype(np.float32))
 
 
+def _rare_words_spend_less(method: str) -> Plant:
+    """No word spends more than ε, and a rare one, which is one of a large number, as little as half of it."""
+
+    def less(original: Any, self: Any, ids: Any, epsilon: Any, *noise: Any) -> Any:
+        return original(self, ids, epsilon * (1 - 0.5 * ids / max(1, self.size - 1)), *noise)
+
+    return wrap(f"{M}.tem:Tem.{method}", less)
+
+
+def _noise_by_neighbours(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
+    """No word gets less noise than ε asks for, and one whose nearest neighbour is far gets more."""
+    gaps = self.search.nearest_k(self.vectors.astype(np.float64), 2)[1][:, 1]
+    return original(self, ids, epsilon, noise * (gaps / gaps.min())[ids][:, None])
+
+
 def _by_content(original: Any, self: Any, batch: Any, planned: Any = None) -> Any:
     seed = abs(hash(tuple(batch.texts)))
     before, rewriters.release_generator = rewriters.release_generator, lambda: np.random.default_rng(seed)
@@ -242,6 +257,8 @@ SCALE = [
     Fault("the root of mahalanobis squared", "covariance", swap(f"{M}.mahalanobis:Mahalanobis.noise", "self.root", "self.root @ self.root"), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}}),
     Fault("half of lambda", "covariance", swap(f"{M}.mahalanobis:Mahalanobis.__init__", "spread = lambda_ *", "spread = 0.5 * lambda_ *"), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}}),
     Fault("covariance of the batch", "covariance", wrap(f"{M}.mahalanobis:Mahalanobis.replace", _batch_covariance), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}, "samples": 3000}),
+    Fault("rare words spend less", "ε of the word", both(_rare_words_spend_less("replace"), _rare_words_spend_less("log_pmf")), TEM),
+    Fault("noise by the distance to neighbours", "ε of the word", wrap(f"{M}.madlib:Madlib.replace", _noise_by_neighbours), MADLIB),
     Fault("tem at twice epsilon", "noise scale", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: f(s, i, 2 * e, n)), TEM),
     Fault("1-D geometric at twice epsilon", "noise scale", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", lambda f, s, i, e, w: f(s, i, 2 * e, w)), GEOMETRIC),
 ]  # fmt: skip

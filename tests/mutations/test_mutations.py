@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.mutations.catchers import audited, complaints, fails, why
-from tests.mutations.faults import FAULTS
-from tests.mutations.planting import Fault
+from tests.mutations.faults import FAULTS, MADLIB, TEM
+from tests.mutations.planting import Fault, wrap
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +35,24 @@ def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest)
         if not caught and fault.audit:
             caught = complaints(**fault.audit)
     assert caught
+
+
+@pytest.mark.parametrize(("how", "hidden"), [(TEM, 2), (MADLIB, 0)], ids=["tem", "madlib"])
+def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hidden: int) -> None:
+    """Rare words closer together, the last ``hidden`` of them in one point, and every word's ε the same: no finding.
+
+    The same wish as that of the faults of kind "ε of the word", which are caught.
+    """
+
+    def scaled(original: Any, shape: str) -> Any:
+        places = original(shape)
+        factors = np.arange(len(places), 0, -1) / len(places)
+        factors[len(places) - hidden :] = 0
+        return places * factors[:, None]
+
+    with pytest.MonkeyPatch.context() as patch:
+        wrap("lexveil.auditing.toys:places_of", scaled)(patch)
+        assert not complaints(**how)
 
 
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)

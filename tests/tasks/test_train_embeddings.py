@@ -13,6 +13,7 @@ import yaml
 
 from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding
+from lexveil.runtime.hashes import sha256
 from tests.conftest import ROOT, run_stage
 
 pytestmark = pytest.mark.slow
@@ -73,7 +74,7 @@ def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[
 
 def test_what_is_said_of_the_training(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = metrics()
-    about = {"source": "own", "normalize": "none", "workers": 1, "byte_stable": True}
+    about = {"source": "own", "scale": "none", "workers": 1, "byte_stable": True}
     assert about.items() <= found["training"].items()
     losses = found["training"]["loss_by_epoch"]
     assert len(losses) == 2 and losses[1] < losses[0] < 6 * np.log(2)
@@ -100,14 +101,21 @@ def test_quality_is_written(built: Path) -> None:
             assert {one["token"], *(near["token"] for near in one["neighbours"])} <= tokens
 
 
-def test_unit_vectors(project: Path) -> None:
-    """Lengths of the written space are 1; the figures of quality are those of the vectors as trained."""
+def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lengths of the written space are 1, or what the list says; the figures of quality are those as trained."""
     before, raw = metrics(), np.array(load_embedding("gst").vectors)
-    change(normalize="unit")
+    word = next(token for token in load_embedding("gst").tokens if token.isalpha())
+    Path("list.csv").write_text(f"word,factor\n{word},0\nunheard-of,0\n", encoding="utf-8")
+    named = f"list.csv@{sha256(Path('list.csv'))[:12]}"
+    change(scale="unit", scale_list=named)
+    capsys.readouterr()
     run_stage("train_embeddings", "gst")
+    assert f"1 of 2 words of {named} are in the vocabulary" in capsys.readouterr().out
     after, unit = metrics(), np.array(load_embedding("gst").vectors)
-    assert np.allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
-    assert np.allclose(unit * np.linalg.norm(raw, axis=1, keepdims=True), raw, atol=1e-6)
+    lengths = np.where([word in token.split("_") for token in load_embedding("gst").tokens], 0.0, 1.0)
+    assert np.allclose(np.linalg.norm(unit, axis=1), lengths, atol=1e-6) and not lengths.all()
+    assert np.allclose(unit * np.linalg.norm(raw, axis=1, keepdims=True), raw * lengths[:, None], atol=1e-6)
     assert after["norm_median"] == after["norm_largest"] == 1.0
     assert after["quality"] == before["quality"]
-    assert json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))["normalize"] == "unit"
+    meta = json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))
+    assert (meta["scale"], meta["scale_list"]) == ("unit", named)

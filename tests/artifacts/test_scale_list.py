@@ -1,0 +1,52 @@
+"""Public lists of factors: what is read, and what is refused, without quoting an entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lexveil.artifacts.scale_list import load_factors
+from lexveil.errors import ParameterError
+from lexveil.runtime.hashes import sha256
+
+
+def named(file: Path, content: str | bytes) -> str:
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return f"{file}@{sha256(file)[:12]}"
+
+
+def test_words_by_their_normal_forms(tmp_path: Path) -> None:
+    text = '\ufeffword,factor\nAnne,0\nNew York,0.5\n\n"ÉCOLE",1e1\n'
+    assert load_factors(named(tmp_path / "a@b.csv", text)) == {"anne": 0.0, "new_york": 0.5, "école": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "line 1: the columns must be word,factor"),
+        ("anne,0\n", "line 1: the columns must be word,factor"),
+        ("word,factor\nanne,0\nbob\n", "line 3: must be a word and a factor"),
+        ("word,factor\nanne,-1\n", "line 2: must be"),
+        ("word,factor\nanne,nan\n", "line 2: must be"),
+        ("word,factor\nanne,inf\n", "line 2: must be"),
+        ("word,factor\nanne,much\n", "line 2: must be"),
+        ("word,factor\nanne,0,1\n", "line 2: must be"),
+        ("word,factor\n ,0\n", "line 2: must be"),
+        ("word,factor\nanne,0\nAnne,1\n", "line 3: this word stands there before"),
+        (b"word,factor\nann\xe9,0\n", "no CSV in UTF-8"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, content: str | bytes, says: str) -> None:
+    with pytest.raises(ParameterError, match=says) as refused:
+        load_factors(named(tmp_path / "list.csv", content))
+    assert "ann" not in str(refused.value).replace(str(tmp_path), "").lower()
+
+
+def test_another_file_than_params_name(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="there is no file"):
+        load_factors(f"{tmp_path}/absent.csv@0123456789ab")
+    right = named(tmp_path / "list.csv", "word,factor\n")
+    with pytest.raises(ParameterError, match=f"but the file is {right}"):
+        load_factors(f"{tmp_path}/list.csv@0123456789ab")
+    assert load_factors(right) == {}
