@@ -219,7 +219,7 @@ def score(task: Task, texts: list[str]) -> float:
     shuffles = shuffles_of(task.problem, [stream(1, task.name, str(number)) for number in range(SHUFFLES)], 0.9)
     clean, private = CountedTexts.each(texts, texts)
     measured = utility(clean, private, task.problem, shuffles, Linear)["private"]
-    return round(float(np.mean([one.macro_f1 for one in measured])), 4)
+    return round(float(np.mean([one.scores.macro_f1 for one in measured])), 4)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,12 @@ def recommend(
     *,
     min_utility: Annotated[Share | None, option("the smallest utility, macro F1", "U")] = None,
     max_attack: Annotated[Share | None, option("the largest success of the adaptive attacker, macro F1", "A")] = None,
+    max_recovery: Annotated[
+        Share | None, option("the largest share of replaced words that a reader gets back, with its interval", "R")
+    ] = None,
+    band: Annotated[
+        Literal["all", "function", "frequent", "middle", "rare", "listed"], option("of which words --max-recovery is")
+    ] = "all",
     dataset: Annotated[str | None, option("only this data set (default: all that have both scores)", "NAME")] = None,
     setting: Annotated[Literal["private", "clean"], option("utility on rewritten texts or on clean ones")] = "private",
     json: Json = False,
@@ -19,15 +25,24 @@ def recommend(
     """Which runs of the grid keep a limit of utility or attack.
 
     Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the
-    limits, how sure that is, and which of them cannot be told apart. Ends with exit code 1 if none keeps them.
+    limits, how sure that is, and which of them cannot be told apart. A run on which the attack cannot be told from
+    that on clean texts is never recommended. Ends with exit code 1 if none keeps the limits.
     Needs the artifacts of `lexveil run` with documents that have a label and an attribute.
 
       lexveil recommend --min-utility 0.8
+      lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
       lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
     """
     in_project()
     from lexveil.tuning import recommend as recommendation
 
-    result = recommendation.recommend(min_utility=min_utility, max_attack=max_attack, dataset=dataset, setting=setting)
+    result = recommendation.recommend(
+        min_utility=min_utility,
+        max_attack=max_attack,
+        max_recovery=max_recovery,
+        band=band,
+        dataset=dataset,
+        setting=setting,
+    )
     show(result, json, recommendation.as_text)
     return 0 if any(found["fitting"] for found in result["datasets"].values()) else 1

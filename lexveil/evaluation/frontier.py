@@ -85,29 +85,68 @@ def share_error(share: float, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: what it is called, its utility and the success of attacks on it."""
+    """One run: what it is called, its utility and the success of attacks on it; by document where that is known."""
 
     label: str
     utility: Estimate
     attack: Estimate
+    paired_utility: Paired | None = None
+    paired_attack: Paired | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """One score of one run, for comparison with runs on the same documents after the same trainings.
+
+    Attributes:
+        each: (s,) the score of every training.
+        right: (n,) share of the trainings by which each document is right.
+    """
+
+    each: Floats
+    right: Floats
+
+    def margin(self, other: Paired) -> float:
+        """By how much the means may differ by chance, one-sided at CONFIDENCE.
+
+        Two errors of the paired differences, added as in ``Estimate.asked_of``: of the trainings, and of the documents.
+        That of n documents is √((Σd² + 1)/m − (Σd/m)²)/√m with m = n + 2: a half document more is right in each of the
+        two alone (Agresti and Min 2005), so that no difference is no certainty. Documents that both have right or both
+        wrong add nothing, which is why this is smaller than the margin of independent runs.
+
+        Raises:
+            ParameterError: if the two are not of the same documents and trainings.
+        """
+        if len(self.each) != len(other.each) or len(self.right) != len(other.right) or not len(self.right):
+            raise ParameterError(
+                "runs of other documents or trainings have no paired difference; `lexveil run` makes what is stale"
+            )
+        trainings = Estimate.of((self.each - other.each).tolist())
+        differences, m = self.right - other.right, len(self.right) + 2
+        variance = float((np.sum(differences**2) + 1) / m - (np.sum(differences) / m) ** 2) / m
+        whole = trainings.standard_error**2 + variance
+        if not trainings.standard_error:
+            return Estimate(0.0, float(np.sqrt(whole))).margin
+        degrees = float(whole**2 / trainings.standard_error**4 * trainings.degrees)
+        return Estimate(0.0, float(np.sqrt(whole)), degrees).margin
 
 
 def standings(points: Sequence[Point]) -> list[Standing]:
     """The standing of each of n points.
 
     ``frontier``: no other point has at least its utility and at most its attack, and one of the two better.
-    ``dominated``: some point is better in both by more than chance explains (Welch's t, CONFIDENCE for each of the two
-    comparisons; comparisons of many runs are not corrected for their number). ``undecided``: better means, but not as
-    sure. Without standard errors there is no third case.
+    ``dominated``: some point is better in both by more than chance explains (CONFIDENCE for each of the two
+    comparisons, of paired differences where both have them, else Welch's t; comparisons of many runs are not corrected
+    for their number). ``undecided``: better means, but not as sure. Without standard errors there is no third case.
     """
     better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
     surely = better.copy()
     strictly = np.zeros_like(better)
-    for sign, estimates in ((1, [point.utility for point in points]), (-1, [point.attack for point in points])):
+    for sign, (estimates, margins) in zip((1, -1), _measures(points), strict=True):
         gain = sign * _differences([estimate.mean for estimate in estimates])
         better &= gain >= 0
         strictly |= gain > 0
-        surely &= gain >= _margins(estimates)
+        surely &= gain >= margins
     better &= strictly
     surely &= strictly
     return [
@@ -119,12 +158,11 @@ def standings(points: Sequence[Point]) -> list[Standing]:
 def indistinguishable(points: Sequence[Point]) -> Flags:
     """(n, n): whether chance alone may explain the differences of two points, in utility as in attack.
 
-    Welch's t at CONFIDENCE for each comparison. Runs that are evaluated on the same documents share much of that error,
-    so some pairs that are told apart by a paired test are not told apart here.
+    At CONFIDENCE for each comparison: of paired differences where both points have them, else Welch's t.
     """
     same = np.ones((len(points), len(points)), dtype=np.bool_)
-    for estimates in ([point.utility for point in points], [point.attack for point in points]):
-        same &= np.abs(_differences([estimate.mean for estimate in estimates])) <= _margins(estimates)
+    for estimates, margins in _measures(points):
+        same &= np.abs(_differences([estimate.mean for estimate in estimates])) <= margins
     return same
 
 
@@ -202,6 +240,21 @@ def _margins(estimates: Sequence[Estimate]) -> Floats:
     degrees = np.divide(summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0)
     margins: Floats = _quantile(degrees) * np.sqrt(summed)
     return margins
+
+
+def _measures(points: Sequence[Point]) -> list[tuple[list[Estimate], Floats]]:
+    """Of utility and attack: the estimates, and by how much two of them differ by chance, (n, n)."""
+    utility, attack = [point.utility for point in points], [point.attack for point in points]
+    pairs = [point.paired_utility for point in points], [point.paired_attack for point in points]
+    made = []
+    for estimates, paired in zip((utility, attack), pairs, strict=True):
+        margins = _margins(estimates)
+        for i, first in enumerate(paired):
+            for j, second in enumerate(paired[:i]):
+                if first is not None and second is not None:
+                    margins[i, j] = margins[j, i] = first.margin(second)
+        made.append((estimates, margins))
+    return made
 
 
 def _quantile(degrees: Floats) -> Floats:

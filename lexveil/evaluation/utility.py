@@ -10,16 +10,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexveil.evaluation.base import Classifier
 from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, majority, score, spread
-from lexveil.types import Rows
+from lexveil.types import Flags, Rows
 
-Measured = dict[str, list[ClassificationScores]]
+
+class Trained(NamedTuple):
+    """What one training scores, and (b,) whether each of the scored documents is right."""
+
+    scores: ClassificationScores
+    right: Flags
+
+
+Measured = dict[str, list[Trained]]
 
 TRAIN = "train"
 HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
@@ -184,12 +192,17 @@ def _trained(
         model = make(shuffle.seed).fit(take(learnt, shuffle.order), problem.of(shuffle.order))
         for setting, texts in asked.items():
             predicted = model.predict(take(texts, problem.test))
-            measured[setting].append(score(truth, predicted))
+            right = np.array([said == true for said, true in zip(predicted, truth, strict=True)], dtype=np.bool_)
+            measured[setting].append(Trained(score(truth, predicted), right))
     return measured
 
 
 def entry(problem: Problem, shuffles: Sequence[Shuffle], measured: Measured) -> dict[str, Any]:
-    """What is written of one problem, as JSON values: numbers of documents and scores, no class and no text."""
+    """What is written of one problem, as JSON values: numbers of documents and scores, no class and no text.
+
+    ``right`` says of each scored document by how many trainings it is right, in order, so that runs on the same
+    documents can be compared document by document; one text of numbers, because a list is a line for each.
+    """
     base = majority(problem.of(problem.train), problem.of(problem.test))
     return {
         "left_out": None,
@@ -200,5 +213,9 @@ def entry(problem: Problem, shuffles: Sequence[Shuffle], measured: Measured) -> 
         "n_classes": len(set(problem.of(problem.train))),
         "n_left_out": problem.n_left_out,
         "majority": {name: round(getattr(base, name), DIGITS) for name in NAMES},
-        "scores": {setting: spread(scores) for setting, scores in measured.items()},
+        "scores": {setting: spread([one.scores for one in trained]) for setting, trained in measured.items()},
+        "right": {
+            setting: " ".join(map(str, np.sum([one.right for one in trained], axis=0).tolist()))
+            for setting, trained in measured.items()
+        },
     }

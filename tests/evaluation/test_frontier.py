@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lexveil.errors import ParameterError
-from lexveil.evaluation.frontier import Estimate, Point, indistinguishable, recommend, share_error, standings
+from lexveil.evaluation.frontier import Estimate, Paired, Point, indistinguishable, recommend, share_error, standings
 
 
 def point(label: str, utility: float, attack: float, error: float = 0.0, degrees: float = 2) -> Point:
@@ -127,3 +129,39 @@ def test_what_cannot_be_recommended_is_refused() -> None:
             Estimate(mean, error)
     with pytest.raises(ParameterError, match="at least one value"):
         Estimate.of([])
+
+
+def test_paired_differences_by_hand() -> None:
+    """Differences 0, 1, 1, 0 of 4 documents: √((2 + 1)/6 - (2/6)²)/√6 = 0.254588, times 1.644854."""
+    first = Paired(np.array([0.75]), np.array([1.0, 1, 1, 0]))
+    other = Paired(np.array([0.25]), np.array([1.0, 0, 0, 0]))
+    assert first.margin(other) == other.margin(first) == pytest.approx(0.418760, rel=1e-5)
+    # No difference is no certainty: √(1/6)/√6 = 1/6.
+    assert first.margin(first) == pytest.approx(1.644854 / 6, rel=1e-6)
+    with pytest.raises(ParameterError, match="other documents"):
+        first.margin(Paired(np.array([0.5]), np.array([1.0])))
+
+
+def test_trainings_that_differ_alike_add_no_error() -> None:
+    """Each training is 0.1 better, whatever it is itself; with other trainings that would be a spread of 0.2."""
+    right = np.tile([1.0, 0.0], 5000)
+    one, other = Paired(np.array([0.6, 0.8, 0.9]), right), Paired(np.array([0.5, 0.7, 0.8]), right)
+    assert one.margin(other) == pytest.approx(1.644854 / 10_002, rel=1e-3)
+    assert one.margin(Paired(other.each[::-1], right)) > 0.2
+
+
+def test_runs_on_the_same_documents_are_told_apart_by_the_documents_that_differ() -> None:
+    """70 and 75 of 100 documents: independent runs are alike, not if the 5 are all that differ."""
+    low, high = np.arange(100) < 70, np.arange(100) < 75
+    for other, alike in ((high, False), (high[::-1], True)):
+        points = [
+            Point(
+                str(right.sum()),
+                Estimate(right.mean()).asked_of(100),
+                Estimate(0.5),
+                Paired(np.array([right.mean()]), right * 1.0),
+            )
+            for right in (low, other)
+        ]
+        assert bool(indistinguishable(points)[0, 1]) == alike
+        assert indistinguishable([replace(one, paired_utility=None) for one in points]).all()

@@ -45,7 +45,7 @@ def rngs(n: int = 3) -> list[np.random.Generator]:
 
 
 def accuracies(measured) -> dict[str, list[float]]:
-    return {setting: [one.accuracy for one in scores] for setting, scores in measured.items()}
+    return {setting: [one.scores.accuracy for one in trained] for setting, trained in measured.items()}
 
 
 def measured(measure, clean: list[str], private: list[str]) -> dict[str, list[float]]:
@@ -59,6 +59,14 @@ def test_utility_is_learnt_from_private_texts_and_scored_on_both() -> None:
     assert measured(utility, TOLD, MUTE) == {"private": [0.5] * 3, "clean": [0.5] * 3}
     # Learnt from swapped texts, whose meaning is consistent: all right on the same, all wrong on clean ones.
     assert measured(utility, TOLD, SWAPPED) == {"private": [1.0] * 3, "clean": [0.0] * 3}
+
+
+def test_an_entry_says_which_documents_are_right_and_by_how_many_trainings() -> None:
+    """The recorder says x of all; x and y alternate."""
+    one = problem()
+    shuffles = shuffles_of(one, rngs(), 1.0)
+    made = entry(one, shuffles, utility(TOLD, SWAPPED, one, shuffles, Recorder))
+    assert made["right"] == {"private": "3 0 3 0", "clean": "3 0 3 0"}
 
 
 def test_attackers_differ_by_what_they_learnt_from() -> None:

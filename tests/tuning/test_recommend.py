@@ -184,3 +184,64 @@ def test_no_scores(root: Path) -> None:
     write(CLEAN, 0.9, 0.9)  # the baseline alone is nothing to choose from
     with pytest.raises(RequestError, match="no data set has both"):
         recommend(min_utility=0.5)
+
+
+def test_what_is_like_clean_texts_is_never_named_private(grid: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """0.89 against 0.9: 10,000 documents do not tell them apart, and 0.8 they do. It would be the best in utility."""
+    write(("tem", "S4", 50.0), 0.96, 0.897)
+    found = recommend(min_utility=0.8)["datasets"]["reviews"]
+    assert found["like_clean"] == ["tem S4 ε 50"] and found["recommended"] == "tem S3 ε 50"
+    assert main(["recommend", "--min-utility", "0.95"]) == 1
+    out = capsys.readouterr().out
+    assert "not private: the attack cannot be told from that on clean texts: tem S4 ε 50" in out
+    assert "no run keeps utility ≥ 0.95; tem S3 ε 50 comes nearest" in out
+
+
+def test_if_every_run_is_like_clean_texts_none_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(CLEAN, 0.9, 0.5, n_test=20)
+    write(LOW, 0.8, 0.45, n_test=20)
+    assert main(["recommend", "--min-utility", "0.5"]) == 1
+    assert "no run keeps utility ≥ 0.5; madlib S1 ε 1 has the highest utility" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("known", "same"), [(True, False), (False, True)])
+def test_pairs_of_documents_tell_runs_apart(root: Path, known: bool, same: bool) -> None:
+    """70 and 75 of 100 right, 5 documents apart; without knowing which, chance explains it."""
+    for run, n_right in ((LOW, 70), (MIDDLE, 75)):
+        write(run, n_right / 100, 0.3, n_test=100)
+        record = json.loads(paths.evaluation(*run).read_text())
+        for measured in record["datasets"]["reviews"].values() if known else ():
+            measured["right"] = {
+                name: " ".join("3" if i < n_right else "0" for i in range(100)) for name in measured["scores"]
+            }
+        write_json(record, paths.evaluation(*run))
+    alike = recommend(min_utility=0.5)["datasets"]["reviews"]["alike"]
+    assert bool(alike["madlib S1 ε 10"]) == same
+
+
+def recovered(run: tuple[str, str, float], by_word: float, by_context: float | None) -> None:
+    shares = [
+        None if share is None else {"share": share, "low": share - 0.01, "high": share + 0.01}
+        for share in (by_word, by_context)
+    ]
+    band = {"n": 100, "by_word": shares[0], "by_context": shares[1], "unchanged": None, "without_output": None}
+    file = paths.recovery(*run)
+    write_json({"datasets": {"reviews": {"rare": band, "listed": {**band, "n": 0}}}}, file)
+
+
+def test_limits_of_recovery(grid: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """The upper end of the better reader's interval counts; what was not measured does not keep a limit."""
+    with pytest.raises(RequestError, match="measure_recovery"):
+        recommend(max_attack=1.0, max_recovery=0.2, band="rare")
+    recovered(LOW, 0.05, 0.1)
+    recovered(MIDDLE, 0.1, 0.195)
+    recovered(WORSE, 0.15, None)
+    found = recommend(max_attack=1.0, max_recovery=0.2, band="rare")["datasets"]["reviews"]
+    assert found["readable"] == ["madlib S1 ε 10", "tem S3 ε 50"] and found["recommended"] == "tem S1 ε 10"
+    assert main(["recommend", "--max-attack", "1", "--max-recovery", "0.2", "--band", "rare"]) == 0
+    out = capsys.readouterr().out
+    assert "attack ≤ 1 and recovery of rare words ≤ 0.2" in out
+    assert "more is recovered than the limit allows, or it was not measured: madlib S1 ε 10 and tem S3 ε 50" in out
+    assert "lexveil privatize FILE -o OUT --mechanism tem --strategy S1 --epsilon 10" in out
+    with pytest.raises(RequestError, match="no run on reviews"):
+        recommend(max_attack=1.0, max_recovery=0.2, band="listed")
