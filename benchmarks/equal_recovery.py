@@ -1,0 +1,213 @@
+"""Utility and attack of mechanisms and strategies at equal recovery: what a best-informed reader gets back is the same.
+
+    uv run python -m benchmarks.equal_recovery --data FOLDER
+    uv run python -m benchmarks.equal_recovery --data FOLDER --mechanism tem madlib --strategy S1 S3 --level 0.2
+
+Of each data set equally many texts of either class are drawn, and rewritten by every mechanism and strategy at the base
+epsilon, found by bisection, at which the reader by the word names the wanted share of the perturbed content words,
+which are no function words. A linear classifier learns from rewritten texts to predict the class of other rewritten
+texts: what is utility where the class is what the texts are for, and an attack where it is who wrote them. The folder
+has sst2.parquet, trustpilot.parquet and movie_authors.parquet. Noise is seeded: this protects nothing. Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
+from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
+from lexveil.errors import LexveilError
+from lexveil.evaluation.classifier import Linear
+from lexveil.evaluation.scores import half_width, score
+from lexveil.privatization.batches import Batch, FlatTexts
+from lexveil.privatization.engine import ChunkRewriter, Engine
+from lexveil.privatization.model import Model
+from lexveil.privatization.public_recovery import PublicWords
+from lexveil.privatization.settings import Settings
+from lexveil.runtime.tables import write_json
+
+STEPS = 7  # of a bisection on ln ε
+TRIED = 6_000  # words by which ε is found
+RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
+RANGE = (0.5, 200.0)  # of the others, in 1 / units of the embedding
+COLUMNS = {
+    "level": "recovery",
+    "mechanism": "mechanism",
+    "strategy": "strategy",
+    "epsilon": "base ε",
+    "recovered": "reached",
+    "unchanged": "unchanged",
+    "utility": "utility",
+    "attack": "attack",
+    "note": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Texts, and what is predicted of them: by column, "utility" or "attack"."""
+
+    name: str
+    file: str
+    columns: dict[str, str]
+    texts: Sequence[str] = ()
+    classes: Sequence[tuple[str, ...]] = ()
+    is_train: Any = None
+
+    def drawn(self, folder: Path, n_train: int, n_test: int) -> Problem:
+        """Its texts: equally many of each class of the last column."""
+        table = pq.read_table(folder / f"{self.file}.parquet")
+        columns = [table.column(name).to_pylist() for name in self.columns.values()]
+        classes, rng = list(zip(*columns, strict=True)), np.random.default_rng(SEED)
+        given = np.array([None not in row for row in classes])
+        is_train = rng.random(len(classes)) >= TEST_SHARE
+        rows: list[int] = []
+        for part, n in ((is_train, n_train), (~is_train, n_test)):
+            chosen = rng.permutation(np.flatnonzero(given & part)).tolist()
+            groups = [[row for row in chosen if classes[row][-1] == one] for one in sorted(set(columns[-1]) - {None})]
+            each = min(n // len(groups), *map(len, groups))
+            rows += [row for group in groups for row in group[:each]]
+        # The first words of long reviews: a budget is that of the average text.
+        texts = [" ".join(text.split()[:60]) for text in table.column("text").take(rows).to_pylist()]
+        return Problem(self.name, self.file, self.columns, texts, [classes[row] for row in rows], is_train[rows])
+
+    @property
+    def average_words(self) -> float:
+        """Words of the average text, rounded: by it ε becomes a budget."""
+        return float(round(np.mean([len(text.split()) for text in self.texts])))
+
+    def scores(self, texts: Sequence[str]) -> dict[str, float]:
+        """Macro F1 of each prediction on the held-out texts, learnt from the others."""
+        train, test = (np.flatnonzero(some).tolist() for some in (self.is_train, ~self.is_train))
+        found = {}
+        for place, what in enumerate(self.columns):
+            known = [str(row[place]) for row in self.classes]
+            model = Linear(SEED).fit([texts[row] for row in train], [known[row] for row in train])
+            predicted = model.predict([texts[row] for row in test])
+            found[what] = score([known[row] for row in test], predicted).macro_f1
+        return found
+
+
+PROBLEMS = [
+    Problem("SST-2", "sst2", {"utility": "label"}),
+    Problem("Trustpilot", "trustpilot", {"attack": "attribute"}),
+    Problem("Movie authors", "movie_authors", {"utility": "label", "attack": "attribute"}),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Rewritten texts and what a reader gets back: share of the perturbed content words named, and unchanged."""
+
+    texts: list[str]
+    recovered: float
+    unchanged: float
+
+
+class Rewriting:
+    """One mechanism and strategy over one model."""
+
+    def __init__(self, model: Model, mechanism: str, strategy: str) -> None:
+        self.mechanism, self.strategy = mechanism, strategy
+        chosen = model.params.policy
+        policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+        self.settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False, average_words="data")
+        self.engine = Engine(self.settings, model)
+        self.words = PublicWords.of(model, mechanism, strategy, policy)
+        self.range = RANGES.get(mechanism, RANGE)
+        # Texts have other lengths, so tokens have other budgets than the base; none gets more than twice of it.
+        self.reader = self.words.adversary((self.range[0] / 16, self.range[1] * 2))
+
+    def run(self, texts: Sequence[str], epsilon: float, average_words: float) -> Run:
+        """Rewrite texts at a base epsilon, which ``average_words`` make a budget of."""
+        budget = DocumentBudget.of(epsilon, None, average_words, None)
+        work = ChunkRewriter(self.settings, self.engine.rewriter("1"), ("text",), (("text",),), budget)
+        batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
+        done = work.rewrite(FlatTexts.of(batch.rows), batch)
+        number = self.words.prepared.vocabulary.number
+        at = np.flatnonzero(done.action == Action.PERTURBED.value)
+        source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.epsilon[at]
+        content = self.words.bands[source] > 0
+        source, output, budgets = source[content], output[content], budgets[content]
+        guess = self.reader.guess(output, budgets)
+        return Run(done.texts, float((guess == source).mean()), float((output == source).mean()))
+
+    def epsilon_for(self, texts: Sequence[str], level: float, average_words: float) -> float:
+        """The base epsilon at which the reader names this share of the content words."""
+        low, high = self.range
+        if self.run(texts, high, average_words).recovered < level:
+            raise LexveilError("not reached")
+        for _ in range(STEPS):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self.run(texts, middle, average_words).recovered < level else (low, middle)
+        return math.sqrt(low * high)
+
+
+def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[dict[str, Any]]:
+    """One row for each level."""
+    n_words = sum(len(text.split()) for text in problem.texts)
+    few = problem.texts[:: max(1, n_words // TRIED)]
+    for level in levels:
+        row: dict[str, Any] = {"level": level, "mechanism": rewriting.mechanism, "strategy": rewriting.strategy}
+        try:
+            epsilon = rewriting.epsilon_for(few, level, problem.average_words)
+        except LexveilError as error:
+            yield row | {"note": str(error)}
+            continue
+        done = rewriting.run(problem.texts, epsilon, problem.average_words)
+        row |= {"epsilon": epsilon, "recovered": done.recovered, "unchanged": done.unchanged}
+        yield row | problem.scores(done.texts)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Compare, and print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.equal_recovery", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--model", default="en", metavar="NAME|LABEL=FOLDER")
+    names = ("tem", "madlib", "mahalanobis", "vickrey", "diffractor_geometric", "diffractor_tem")
+    parser.add_argument("--mechanism", nargs="+", default=names)
+    parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
+    parser.add_argument("--level", type=float, nargs="+", default=[0.05, 0.2, 0.5], help="shares of content words")
+    parser.add_argument("--only", nargs="+", default=[problem.file for problem in PROBLEMS])
+    parser.add_argument("--train", type=int, default=2000, help="texts to learn from")
+    parser.add_argument("--test", type=int, default=600, help="texts to predict")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args(arguments)
+    _, model = of_spec(options.model)
+    problems = [
+        known.drawn(options.data, options.train, options.test) for known in PROBLEMS if known.file in options.only
+    ]
+    rows: dict[str, list[dict[str, Any]]] = {
+        one.name: [{"mechanism": "clean texts", **one.scores(one.texts)}] for one in problems
+    }
+    for mechanism in options.mechanism:
+        for strategy in options.strategy:
+            rewriting = Rewriting(model, mechanism, strategy)
+            for problem in problems:
+                for row in compared(problem, rewriting, options.level):
+                    rows[problem.name].append(row)
+                    print(f"  {problem.name}: {row}", file=sys.stderr, flush=True)
+            if options.json:
+                write_json(rows, options.json)
+    for problem in problems:
+        found = sorted(rows[problem.name], key=lambda row: row.get("level", 2.0))
+        n_test = int((~problem.is_train).sum())
+        print(
+            f"\n{problem.name}: {int(problem.is_train.sum()):,} texts to learn from, {n_test:,} to predict "
+            f"(±{half_width(n_test):.3f}); macro F1; the average text has {problem.average_words:g} words\n"
+        )
+        print(markdown(COLUMNS, found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
