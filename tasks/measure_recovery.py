@@ -9,6 +9,8 @@ The shares are functions of source texts: of evaluation data, for whoever may se
 
 from __future__ import annotations
 
+import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ LENGTHS = 32  # groups of words by the length of their vectors
 EVIDENCE = 1.0  # expected outputs that the length of a word's vector counts for, beside those that came out
 NORMALIZE = 256  # words over which the ratio of a word is averaged
 OUTPUTS = 128  # whose distances to all words are held at a time
+BLOCK = 16  # of them where much else is held
 
 
 class _Rung(NamedTuple):
@@ -191,15 +193,23 @@ class EstimatedAdversary:
 
     def _log_mean_ratio(self, slopes: Floats, outputs: Ids) -> Floats:
         """The ln N(w) of all words, (V,): of the mean of r over some outputs that are not w."""
-        from lexveil.embeddings.exact_search import pair_distances
-
-        total, words = np.zeros(len(self.vectors)), np.arange(len(self.vectors))
-        for output in outputs.tolist():
-            there = np.full(len(words), output)
-            distances = np.clip(pair_distances(self.vectors, words, there), self._closest, self._farthest)
-            ratio = np.exp(np.minimum(self._features(words, there, distances) @ (slopes / self._units), 80.0))
-            ratio[output] = 0
-            total += ratio
+        linear, square, log, *shares = (slopes / self._units).tolist()
+        total = np.zeros(len(self.vectors))
+        for start in range(0, len(outputs), BLOCK):
+            some = outputs[start : start + BLOCK]
+            product = self.vectors @ self.vectors[some].T
+            squares = self._squares[:, None] + self._squares[some] - 2 * product
+            d = np.clip(np.sqrt(np.maximum(squares, 0)), np.float32(self._closest), np.float32(self._farthest))
+            x = d / np.float32(self._scale)
+            log_ratio = np.float32(linear) * x + np.float32(square) * x * x + np.float32(log) * np.log(d)
+            sides = (near[:, None] for near in self._near), (near[some] for near in self._near)
+            for number, near in enumerate(chain(*sides)):
+                share = np.minimum(near / d, 1)
+                fourth = np.square(np.square(share))
+                log_ratio += np.float32(shares[2 * number]) * share + np.float32(shares[2 * number + 1]) * fourth
+            ratio = np.exp(np.minimum(log_ratio, 80.0), dtype=np.float64)
+            ratio[some, np.arange(len(some))] = 0
+            total += ratio.sum(axis=1)
         mean: Floats = np.log(np.maximum(total, max(SMALLEST * float(np.median(total)), 1e-300)) / len(outputs))
         return mean
 
