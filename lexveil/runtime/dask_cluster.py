@@ -257,6 +257,8 @@ def _local_cluster(machine: MachineParams) -> Iterator[Any]:
                 silence_logs=logging.CRITICAL,  # errors are raised here, once
             )
         logging.getLogger("distributed.nanny").setLevel(logging.WARNING)  # reports that a worker is replaced
+        # What a worker still had to say when Ctrl-C closed the connection: nobody hears it, and it is no error.
+        logging.getLogger("distributed.batched").setLevel(logging.CRITICAL)
         with cluster:
             try:
                 yield cluster
