@@ -69,7 +69,7 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
 def test_release(listed: Path, tmp_path: Path, mechanism: str) -> None:
     source = tmp_path / "in.jsonl"
     text = "the government said the fire services in new south wales were there"
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for _ in range(4)))
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for _ in range(200)))
     how: dict[str, Any] = {"mechanism": mechanism, "strategy": "S3", "epsilon": 2.0}
     record = privatize_file(source, tmp_path / "a.jsonl", **how).record
     privatize_file(source, tmp_path / "b.jsonl", **how)
