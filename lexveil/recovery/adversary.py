@@ -6,12 +6,15 @@ and guesses the likeliest: no guess by the word is right more often (Bayes). Equ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from lexveil.mechanisms.base import ClosedForm
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, Rows
+
+OUTPUTS = 128  # whose distances to all words are held at a time
 
 
 class Candidates(NamedTuple):
@@ -25,6 +28,11 @@ class Candidates(NamedTuple):
     ids: Ids
     log_joint: Floats
 
+    @classmethod
+    def unknown(cls, n: int, k: int) -> Candidates:
+        """None yet, to be filled by a kernel."""
+        return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
+
 
 class Adversary(Protocol):
     """Decodes outputs of one mechanism over one vocabulary."""
@@ -34,6 +42,20 @@ class Adversary(Protocol):
 
     def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
         """The k likeliest words behind each of n outputs."""
+
+
+def by_output(outputs: Ids) -> Iterator[tuple[Ids, Rows, Rows]]:
+    """Blocks of different outputs, each decoded for all of its tokens at once, since it has the same distances.
+
+    Yields:
+        At most ``OUTPUTS`` outputs (m,); where the tokens of each begin (m + 1,); the tokens of all outputs (n,).
+    """
+    tokens = np.argsort(outputs, kind="stable").astype(np.int64)
+    distinct, starts = np.unique(outputs[tokens], return_index=True)
+    starts = np.append(starts, len(outputs)).astype(np.int64)
+    for start in range(0, len(distinct), OUTPUTS):
+        some = distinct[start : start + OUTPUTS]
+        yield some, starts[start : start + len(some) + 1], tokens
 
 
 class TableAdversary:

@@ -11,7 +11,7 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.adversary import Candidates, by_output
 from lexveil.recovery.ladder import Ladder
 from lexveil.types import Flags, Floats, Ids, Vectors
 
@@ -30,8 +30,7 @@ NEWTON = 50  # steps at most; it takes about ten
 LENGTHS = 32  # groups of words by the length of their vectors
 EVIDENCE = 1.0  # expected outputs that the length of a word's vector counts for, beside those that came out
 NORMALIZE = 256  # words over which the ratio of a word is averaged
-OUTPUTS = 128  # whose distances to all words are held at a time
-BLOCK = 16  # of them where much else is held
+BLOCK = 16  # outputs whose ratios to all words are held at a time
 
 
 class _Rung(NamedTuple):
@@ -107,18 +106,14 @@ class EstimatedAdversary:
         from lexveil.recovery.kernels.estimate import decode
 
         k = min(k, len(self.vectors))
-        found = Candidates(np.full((len(outputs), k), -1, dtype=np.int64), np.full((len(outputs), k), -np.inf))
+        found = Candidates.unknown(len(outputs), k)
         first, weights = self.ladder.weights(epsilon)
-        tokens = np.argsort(outputs, kind="stable").astype(np.int64)
-        distinct, starts = np.unique(outputs[tokens], return_index=True)
-        starts = np.append(starts, len(outputs)).astype(np.int64)
-        for start in range(0, len(distinct), OUTPUTS):
-            some = distinct[start : start + OUTPUTS]
+        for some, starts, tokens in by_output(outputs):
             decode(
                 self.vectors[some] @ self.vectors.T,
                 self._squares,
                 some,
-                starts[start : start + len(some) + 1],
+                starts,
                 tokens,
                 self._others,
                 self._own,

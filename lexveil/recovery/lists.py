@@ -44,9 +44,8 @@ class ListsAdversary:
         from lexveil.recovery.kernels.lists import decode_geometric, decode_tem
 
         check_epsilon(epsilon)
-        lists, n = self.mechanism, len(outputs)
-        k = min(k, lists.size)
-        found = Candidates(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
+        lists = self.mechanism
+        found = Candidates.unknown(len(outputs), min(k, lists.size))
         if isinstance(lists, DiffractorTem):
             limit = float(truncation(np.array([2.0]), lists.beta, lists.size)[0])  # ε·γ/2 is the same for all ε
             decode_tem(lists.orders, lists.places, self._log_prior, limit, outputs, epsilon, *found)

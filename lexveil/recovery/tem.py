@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from lexveil.mechanisms.tem import Tem
-from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.adversary import Candidates, by_output
 from lexveil.recovery.ladder import Ladder
 from lexveil.types import Floats, Ids, Vectors
 
 RATIO = 2**0.25  # of two rungs at most
 SMALL = 2048  # words up to which all distances are float64
 BLOCK = 1024  # words on each side of a block of distances
-OUTPUTS = 128  # outputs whose distances to all words are held at a time
 LN2 = float(np.log(2))
 
 
@@ -60,20 +59,16 @@ class TemAdversary:
         from lexveil.recovery.kernels.tem import decode
 
         k = min(k, len(self.vectors))
-        found = Candidates(np.full((len(outputs), k), -1, dtype=np.int64), np.full((len(outputs), k), -np.inf))
+        found = Candidates.unknown(len(outputs), k)
         first, weights = self.ladder.weights(epsilon)
-        tokens = np.argsort(outputs, kind="stable").astype(np.int64)
-        distinct, starts = np.unique(outputs[tokens], return_index=True)
-        starts = np.append(starts, len(outputs)).astype(np.int64)
-        for start in range(0, len(distinct), OUTPUTS):
-            some = distinct[start : start + OUTPUTS]
+        for some, starts, tokens in by_output(outputs):
             decode(
                 self.vectors,
                 self.vectors[some] @ self.vectors.T,
                 self._squares,
                 self._slack[some],
                 some,
-                starts[start : start + len(some) + 1],
+                starts,
                 tokens,
                 epsilon,
                 self.limit,
