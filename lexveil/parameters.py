@@ -19,6 +19,7 @@ S = TypeVar("S", bound="Section")
 T = TypeVar("T", bound=Hashable)
 
 MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
+LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
 # What was written so in earlier versions.
 RENAMED = {
@@ -63,6 +64,18 @@ class OneOf:
 def refused(message: str) -> PydanticCustomError:
     """The error of a field's own validator: shown after "KEY is VALUE; "."""
     return PydanticCustomError("refused", "{message}", {"message": message})
+
+
+def _hashed(name: str) -> str:
+    if not re.fullmatch(LIST, name):
+        raise refused(
+            "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that a change "
+            "of its content is seen"
+        )
+    return name
+
+
+ListFile = Annotated[str, AfterValidator(_hashed)]  # a public list of the user, FILE@HASH
 
 
 def _distinct(items: list[T]) -> list[T]:

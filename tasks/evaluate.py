@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -29,7 +28,7 @@ from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
 from lexveil.evaluation.utility import LeftOut
 from lexveil.runtime.pool import ordered_map
-from lexveil.runtime.stage import stage_main
+from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
 
 STAGE = "evaluate"
@@ -122,14 +121,9 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
 
 def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
-    usage = f"usage: python -m tasks.{STAGE} MECHANISM STRATEGY EPSILON, or none none 0.0"
-    if len(sys.argv) != 4:
-        raise RequestError(usage)
-    mechanism, strategy = sys.argv[1:3]
-    try:
-        epsilon = float(sys.argv[3])
-    except ValueError:
-        raise RequestError(usage) from None
+    mechanism, strategy, epsilon = named_run(
+        f"usage: python -m tasks.{STAGE} MECHANISM STRATEGY EPSILON, or none none 0.0"
+    )
     record = run(mechanism, strategy, epsilon, load_params(), paths.evaluation(mechanism, strategy, epsilon))
     for dataset, entries in record["datasets"].items():
         for name, entry in entries.items():

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from lexveil.accounting.budgets import STRATEGIES, Action, Policy
 from lexveil.artifacts.language_models import load_language_model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
+from lexveil.artifacts.word_list import load_words
 from lexveil.config import CLEAN, Params, load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.language_model import NgramModel
@@ -39,10 +39,10 @@ from lexveil.privatization.public_recovery import NEVER, PublicWords
 from lexveil.recovery.context import CANDIDATES, NOT_CERTAIN, WEIGHT, ContextReader, Tokens
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.stage import stage_main
+from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, require, write_json
 from lexveil.text.encode import Encoded, encode
-from lexveil.text.tokenize import normal_form
+from lexveil.text.listed import is_listed
 from lexveil.types import Flags, Floats, Ids
 
 STAGE = "measure_recovery"
@@ -113,24 +113,16 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
     return Aligned(encoded, action, log.column("epsilon").to_numpy(), source, output)
 
 
-def listed_words(file: str | None, tokens: list[str]) -> Flags | None:
-    """Whether each token is a word of the user's list, or a collocation with one; None without a list.
+def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
+    """Whether each token is a word of the user's list FILE@HASH, or a collocation with one; None without a list.
 
     Raises:
-        ParameterError: if the file is not there, is no text in UTF-8, or holds no word.
+        ParameterError: if the file is not there, has another content, is no text in UTF-8, or holds no word.
     """
-    if file is None:
+    if named is None:
         return None
-    try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise ParameterError(f"evaluation.sensitive: there is no file {file}; name one with a word a line") from None
-    except (UnicodeDecodeError, OSError):
-        raise ParameterError(f"evaluation.sensitive: {file} is no text file in UTF-8, one word a line") from None
-    words = {normal_form(line.strip()) for line in lines if line.strip()}
-    if not words:
-        raise ParameterError(f"evaluation.sensitive: {file} holds no word; write one a line, or null for no list")
-    return np.array([not words.isdisjoint(token.split("_")) for token in tokens], dtype=np.bool_)
+    words = load_words(named, "params.yaml: evaluation.sensitive")
+    return np.fromiter((is_listed(token, words) for token in tokens), dtype=np.bool_, count=len(tokens))
 
 
 def datasets(
@@ -185,7 +177,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
         "weight": None if language_model is None else WEIGHT,
         "candidates": CANDIDATES,
         "left_out": left_out,
-        "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive)),
+        "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
         "datasets": shares,
     }
@@ -220,13 +212,9 @@ def decode(
 def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
     usage = f"usage: python -m tasks.{STAGE} {'|'.join(MECHANISMS)} STRATEGY EPSILON"
-    if len(sys.argv) != 4 or sys.argv[1] not in MECHANISMS or sys.argv[2] not in STRATEGIES:
+    mechanism, strategy, epsilon = named_run(usage)
+    if mechanism not in MECHANISMS or strategy not in STRATEGIES:
         raise RequestError(usage)
-    mechanism, strategy = sys.argv[1:3]
-    try:
-        epsilon = float(sys.argv[3])
-    except ValueError:
-        raise RequestError(usage) from None
     record = run(mechanism, strategy, epsilon, load_params(), paths.recovery(mechanism, strategy, epsilon))
     for band, entry in record["all"].items():
         shares = ", ".join(

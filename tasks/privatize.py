@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.stage_adapter import privatize_documents
-from lexveil.runtime.stage import stage_main
+from lexveil.runtime.stage import named_run, stage_main
 
 
 def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
     usage = "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, or none none 0.0"
-    if len(sys.argv) != 4:
-        raise RequestError(usage)
-    mechanism, strategy = sys.argv[1:3]
+    mechanism, strategy, epsilon = named_run(usage)
     known = mechanism in MECHANISMS and strategy in STRATEGIES
-    try:
-        epsilon = float(sys.argv[3])
-    except ValueError:
-        raise RequestError(usage) from None
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
         raise RequestError(usage)
     counts = privatize_documents(mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon))

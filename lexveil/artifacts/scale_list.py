@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from pathlib import Path
 
-from lexveil.artifacts.external_embeddings import DIGITS
+from lexveil.artifacts.word_list import listed_file
 from lexveil.errors import ParameterError
-from lexveil.runtime.hashes import sha256
-from lexveil.text.tokenize import normal_form
+from lexveil.text.listed import token_of
 
 KEY = "params.yaml: embeddings.scale_list"
 COLUMNS = ["word", "factor"]
@@ -22,12 +20,8 @@ def load_factors(named: str) -> dict[str, float]:
         ParameterError: naming the line, if the file is not there, has another content than HASH says, is no CSV with
             columns word and factor, a factor is below 0 or no number, or a word stands there twice.
     """
-    name, _, wanted = named.rpartition("@")
-    file = Path(name)
-    if not file.is_file():
-        raise ParameterError(f"{KEY}: there is no file {name}; paths are relative to the project's folder")
-    if (found := sha256(file)[:DIGITS]) != wanted:
-        raise ParameterError(f"{KEY} is {named}, but the file is {name}@{found}; write that if its change is meant")
+    file = listed_file(named, KEY)
+    name = str(file)
     factors: dict[str, float] = {}
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
@@ -49,7 +43,7 @@ def load_factors(named: str) -> dict[str, float]:
 
 def _entry(row: list[str], where: str) -> tuple[str, float]:
     try:
-        word, factor = "_".join(map(normal_form, row[0].split())), float(row[1])
+        word, factor = token_of(row[0]), float(row[1])
     except (IndexError, ValueError):
         word, factor = "", math.nan
     if len(row) != len(COLUMNS) or not word or not 0 <= factor < math.inf:

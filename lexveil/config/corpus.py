@@ -10,14 +10,13 @@ from pydantic import AfterValidator, Field, create_model, field_validator, model
 from lexveil.association import MEASURES
 from lexveil.association.measure import AssociationMeasure
 from lexveil.association.pmi import PMI
-from lexveil.parameters import MODEL_NAME, OneOf, Section, Several, refused
+from lexveil.parameters import MODEL_NAME, ListFile, OneOf, Section, Several, refused
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
 # A packaged model that ships may be named without its hash: every stage that reads it depends on its card.
 BASE = rf"{MODEL_NAME}(@[0-9a-f]{{12}})?"
 NO_BASE = "none"
-LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
 Weight = Annotated[float, Field(ge=0, le=1e9)]
 Measure = Annotated[str, OneOf(lambda: [measure.name for measure in MEASURES])]
@@ -136,7 +135,7 @@ class EmbeddingParams(Section):
         description="lengths of vectors: as trained, all 1, or the shorter the rarer a word, which hides rare words "
         "among each other; the unit of every epsilon changes with it",
     )
-    scale_list: str | None = Field(
+    scale_list: ListFile | None = Field(
         None,
         description="public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by these; "
         "0: always taken for each other; null: none",
@@ -146,16 +145,6 @@ class EmbeddingParams(Section):
     @classmethod
     def _known(cls, name: str) -> str:
         return _check_model(name, "own")
-
-    @field_validator("scale_list")
-    @classmethod
-    def _hashed(cls, name: str | None) -> str | None:
-        if name is not None and not re.fullmatch(LIST, name):
-            raise refused(
-                "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that DVC "
-                "sees when it changes"
-            )
-        return name
 
     @field_validator("base")
     @classmethod

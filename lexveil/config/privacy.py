@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model,
 from pydantic_core import CoreSchema
 
 from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import OneOf, Section, Several, refused
+from lexveil.parameters import ListFile, OneOf, Section, Several, refused
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
@@ -137,8 +137,10 @@ class EvaluationParams(Section):
     language_model_tokens: int = Field(
         5_000_000, ge=1, le=10**9, description="of the corpus that the language model is trained on, at most"
     )
-    sensitive: str | None = Field(
-        None, description="file with a word a line, whose recovery is measured beside that of all words; null: none"
+    sensitive: ListFile | None = Field(
+        None,
+        description="file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words; null: "
+        "none",
     )
 
     @model_validator(mode="after")

@@ -75,13 +75,29 @@ class Reader:
         """Bytes to read, compressed as they are."""
         return self.source.path.stat().st_size if self.descriptor is None else os.fstat(self.descriptor).st_size
 
-    def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
-        """All rows, from the first; ``for_writing`` with what else is in them."""
+    def check(self) -> None:
+        """See that the columns are there, by the beginning of the file.
+
+        Raises:
+            RequestError: if the file cannot be read.
+            NoColumn: naming the first that is not there.
+        """
+        with self._opened():
+            pass
+
+    @contextmanager
+    def _opened(self) -> Iterator[TableRequest]:
+        """Begin to read, from the first row."""
         request = TableRequest(self.text_columns, self.subject_column, keeps_blanks=True)
         stream = self.reopen() if self.reopen else None
         with open_bytes(self.source.path, self.source.compression, stream) as content:
             self.table = self.source.format.table(content, self.source, request)
             request.check(self.table)
+            yield request
+
+    def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
+        """All rows, from the first; ``for_writing`` with what else is in them."""
+        with self._opened() as request:
             chunks = self.source.format.chunks(self.table, request, for_writing)
             first = next(chunks, None)
             if first is None:

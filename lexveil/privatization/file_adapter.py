@@ -246,6 +246,8 @@ def _rewrite(
     request: Request, run: TwoPassRun, terms: ReleaseParams, outputs: Outputs, adds: Archiving
 ) -> PrivatizedFiles:
     about = {**adds.about, **run.about()}
+    for job in request.jobs:
+        job.reader.check()  # a wrong column is no request that the ledger keeps
     with paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment:
         run.count(payment, adds.gate.counted)
         adds.gate.reserved(payment.costs())

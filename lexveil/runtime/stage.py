@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from lexveil.errors import LexveilError
+from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import ProgressEvent, send, send_error
 
@@ -26,6 +26,19 @@ def stage_main(main: Callable[[], None]) -> None:
     except Exception as error:  # a bug: let the traceback through
         send_error(error)
         raise
+
+
+def named_run(usage: str) -> tuple[str, str, float]:
+    """Mechanism, strategy and base epsilon of a run, as the command line names it.
+
+    Raises:
+        RequestError: with ``usage``, if there are other than three words, or the last is no number.
+    """
+    try:
+        mechanism, strategy, epsilon = sys.argv[1:]
+        return mechanism, strategy, float(epsilon)
+    except ValueError:
+        raise RequestError(usage) from None
 
 
 class Progress:

@@ -14,6 +14,8 @@ import pytest
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.errors import LexveilError, RequestError
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.statement import summary
 from lexveil.privatization.count import count_tokens
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.model import Model
@@ -316,3 +318,20 @@ def test_no_artifacts_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(LexveilError, match="lexveil run") as caught:
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", project=Model.load(Path(), "own"), **HOW)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("wrong", [{"text_column": "body"}, {"subject_column": "who"}])
+def test_a_wrong_column_leaves_no_entry_in_the_ledger(built: Path, tmp_path: Path, wrong: dict[str, str]) -> None:
+    before = n_releases(built)
+    with pytest.raises(RequestError, match="there is no column"):
+        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW, **wrong)
+    assert n_releases(built) == before
+
+
+def n_releases(project: Path) -> int:
+    """How many releases the ledger knows, of whatever state."""
+    folder = Model.load(project).path(".lexveil/ledger")
+    if not folder.is_dir():
+        return 0
+    with Ledger.open(folder, None, make=False) as ledger:
+        return len(summary(ledger, None).releases)

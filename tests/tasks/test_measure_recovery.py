@@ -12,6 +12,7 @@ import yaml
 from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
+from lexveil.runtime.hashes import sha256
 from tasks import measure_recovery as stage
 from tests.conftest import run_stage
 
@@ -48,9 +49,10 @@ def record() -> dict:
     return json.loads(paths.recovery(*RUN).read_text(encoding="utf-8"))
 
 
-def sensitive(file: Path | str) -> dict:
+def sensitive(file: Path) -> dict:
     params = load_params()
-    params = params.model_copy(update={"evaluation": params.evaluation.model_copy(update={"sensitive": str(file)})})
+    named = f"{file}@{sha256(file)[:12] if file.is_file() else '0' * 12}"
+    params = params.model_copy(update={"evaluation": params.evaluation.model_copy(update={"sensitive": named})})
     return stage.run(*RUN, params, Path("again.json"))
 
 
