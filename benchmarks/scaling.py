@@ -1,9 +1,10 @@
 """What public lengths of vectors do to recovery and utility: the figures behind docs/decisions/0013.
 
-    uv run python -m benchmarks.scaling FILE.parquet... [--texts N] [--words N] [--json FILE]
+    uv run python -m benchmarks.scaling FILE.parquet... [--mechanism madlib] [--texts N] [--words N] [--json FILE]
 
-For each rule of lengths and each target, TEM's ε is the one at which the best reader by the word recovers that share of
-the content words: exactly, by the whole channel Pr[M(w)=y] over the most frequent words of the model `en`. At this ε
+For each rule of lengths and each target, ε is the one at which the best reader by the word recovers that share of the
+content words: of TEM exactly, by the whole channel Pr[M(w)=y] over the most frequent words of the model `en`; of MADLIB
+by the estimate that the library has for noisy searches. At this ε
 the texts are rewritten (S1: stop words and punctuation are kept, unknown words drawn uniformly; the same ε for every
 perturbed token), and a classifier is trained and evaluated on them. A FILE has columns text, label, split; others of
 the files' columns that hold what is predicted are named as FILE:COLUMN.
@@ -32,9 +33,15 @@ from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.ngrams import CountedTexts
 from lexveil.evaluation.utility import LeftOut, Problem, problem_of, shuffles_of, utility
+from lexveil.mechanisms.base import Mechanism
+from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem, truncation
 from lexveil.recovery.bands import BANDS, bands_of, prior_of
+from lexveil.recovery.by_word import build_adversary
+from lexveil.recovery.calibration import Curve, without_output
+from lexveil.recovery.calibration import epsilon_for as calibrated
+from lexveil.recovery.shares import Expected, Sample, expected
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.tokenize import is_punctuation
@@ -49,6 +56,7 @@ RULES: dict[str, tuple[str, float]] = {  # lengths before the factor, and its ex
 }
 BETA = 0.001
 BLOCK = 1000  # words measured at a time
+NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
 STEPS = 10  # of the search for ε, each halving the range in ln ε: to 1%
 LEAST, MOST = 0.25, 4096.0
 SHUFFLES = 3
@@ -116,6 +124,38 @@ class Channel:
 
 
 @dataclass(frozen=True)
+class NoisyChannel:
+    """MADLIB over W words, with how likely each is to be meant; see ``Channel``."""
+
+    mechanism: Madlib
+    prior: Floats
+    bands: Bytes
+
+    def expected(self, epsilon: float) -> Expected:
+        """What the estimated reader names of words that are as frequent as the prior says."""
+        prior = np.maximum(self.prior, NEVER)
+        adversary = build_adversary(self.mechanism, prior, (epsilon, epsilon))
+        sample = Sample.draw(self.prior, self.bands, stream(1, "words"))
+        return expected(self.mechanism, adversary, sample, epsilon, stream(1, "noise"))
+
+    def recovery(self, epsilon: float) -> dict[str, Any]:
+        """Shares of occurrences that the reader recovers, and that come out unchanged, by band and overall."""
+        found = self.expected(epsilon)
+        there = [band for band in BANDS if found.mass[band] > 0]
+        return {
+            "recovered": {band: round(found.recovered[band].share, 4) for band in there},
+            "unchanged": {band: round(found.unchanged[band].share, 4) for band in there},
+            "overall": round(found.overall(found.recovered), 4),
+            "overall_unchanged": round(found.overall(found.unchanged), 4),
+        }
+
+    def epsilon_for(self, target: float) -> float:
+        """The ε at which the overall recovery is the target."""
+        curve = Curve(self.expected, without_output(self.prior, self.bands))
+        return calibrated(curve, target, start=10.0).epsilon
+
+
+@dataclass(frozen=True)
 class Task:
     """Labelled texts, and what is predicted."""
 
@@ -131,6 +171,8 @@ def main() -> None:
     parser.add_argument("files", nargs="+", help="FILE or FILE:COLUMN")
     parser.add_argument("--texts", type=int, default=3000, help="of each file at most")
     parser.add_argument("--words", type=int, default=10_000, help="the most frequent of the model `en`")
+    parser.add_argument("--mechanism", choices=["tem", "madlib"], default="tem")
+    parser.add_argument("--targets", type=float, nargs="*", default=list(TARGETS))
     parser.add_argument("--rules", nargs="*", default=list(RULES), choices=list(RULES))
     parser.add_argument("--json", type=Path, help="write the figures here, too, after each cell")
     options = parser.parse_args()
@@ -151,8 +193,14 @@ def main() -> None:
         lengths, exponent = RULES[rule]
         vectors = unit_vectors(space.vectors) if lengths == "unit" else space.vectors
         vectors = (vectors * frequency_factors(space.counts, exponent)[:, None]).astype(np.float32)
-        channel, mechanism = Channel(vectors, prior, bands), Tem(vectors, beta=BETA)
-        for target in TARGETS:
+        channel: Channel | NoisyChannel
+        mechanism: Mechanism
+        if options.mechanism == "tem":
+            channel, mechanism = Channel(vectors, prior, bands), Tem(vectors, beta=BETA)
+        else:
+            mechanism = Madlib(vectors)
+            channel = NoisyChannel(mechanism, prior, bands)
+        for target in options.targets:
             began = time.process_time()
             epsilon = channel.epsilon_for(target)
             cell = {"rule": rule, "target": target, "epsilon": round(epsilon, 3), **channel.recovery(epsilon)}
@@ -194,7 +242,7 @@ def perturbed(encoded: Encoded) -> Any:
     return (encoded.kind == TokenClass.WORD.value) & (encoded.rows >= 0)
 
 
-def rewritten(task: Task, tokens: Sequence[str], mechanism: Tem, epsilon: float) -> list[str]:
+def rewritten(task: Task, tokens: Sequence[str], mechanism: Mechanism, epsilon: float) -> list[str]:
     """The texts of a task, rewritten."""
     encoded, rng = task.encoded, stream(1, task.name)
     at, unknown = perturbed(encoded), encoded.kind == TokenClass.OOV.value

@@ -86,7 +86,8 @@ def _make_built(root: Path) -> None:
     write_default_corpus(root / "data" / "corpus")
     write_default_documents(root / "data" / "documents")
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    params["embeddings"] |= {"base": "none", "dimensions": 16, "epochs": 2, "min_count": 3}
+    # Lengths as trained: of so few words, the rare ones of the default would hardly differ.
+    params["embeddings"] |= {"base": "none", "dimensions": 16, "epochs": 2, "min_count": 3, "scale": "none"}
     params["grid"]["epsilons"] = [1.0, 20.0]
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:

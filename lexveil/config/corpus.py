@@ -131,9 +131,9 @@ class EmbeddingParams(Section):
         "own", description="of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"
     )
     scale: Literal["none", "unit", "frequency"] = Field(
-        "none",
-        description="lengths of vectors: as trained, all 1, or the shorter the rarer a word, which hides rare words "
-        "among each other; the unit of every epsilon changes with it",
+        "frequency",
+        description="lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which hides "
+        "rare words among each other; the unit of every epsilon changes with it",
     )
     scale_list: ListFile | None = Field(
         None,

@@ -26,7 +26,17 @@ def test_lengths_by_hand() -> None:
     )
     assert unit.tokens == TOKENS and unit.counts.tolist() == [1023, 31, 15, 0]
     by_frequency = np.linalg.norm(scaled(space(), "frequency").vectors, axis=1)
-    assert by_frequency == pytest.approx([1, 0, (15.5 / 1023.5) ** EXPONENT, (0.5 / 1023.5) ** EXPONENT], rel=1e-6)
+    factors = np.array([1, 0, (15.5 / 1023.5) ** EXPONENT, (0.5 / 1023.5) ** EXPONENT])
+    assert by_frequency / by_frequency[0] == pytest.approx(factors, rel=1e-6)
+
+
+def test_the_mean_length_of_an_occurrence_stays() -> None:
+    """So that an epsilon is of the same order; by hand: 1,023 × 5 + 15 × 1e-30."""
+    counts = space().counts
+    after = counts @ np.linalg.norm(scaled(space(), "frequency").vectors.astype(np.float64), axis=1)
+    assert after == pytest.approx(1023 * 5, rel=1e-6)
+    empty = WordSpace(TOKENS, space().vectors, np.zeros(4, dtype=np.int64))
+    assert np.linalg.norm(scaled(empty, "frequency").vectors, axis=1) == pytest.approx([1, 0, 1, 1])
 
 
 def test_scaling_by_frequency_twice_is_scaling_once() -> None:
