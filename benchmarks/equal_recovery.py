@@ -6,8 +6,9 @@
 Of each data set equally many texts of either class are drawn, and rewritten by every mechanism and strategy at the base
 epsilon, found by bisection, at which the reader by the word names the wanted share of the perturbed content words,
 which are no function words. A linear classifier learns from rewritten texts to predict the class of other rewritten
-texts: what is utility where the class is what the texts are for, and an attack where it is who wrote them. The folder
-has sst2.parquet, trustpilot.parquet and movie_authors.parquet. Noise is seeded: this protects nothing. Markdown.
+texts: what is utility where the class is what the texts are for, and an attack where it is who wrote them. Each score
+stands with its 95% interval over the documents that are predicted (percentiles of 1,000 bootstrap draws of them). The
+folder has sst2.parquet, trustpilot.parquet and movie_authors.parquet. Noise is seeded: this protects nothing. Markdown.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
 from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
-from lexveil.errors import LexveilError
 from lexveil.evaluation.classifier import Linear
-from lexveil.evaluation.scores import half_width, score
 from lexveil.privatization.batches import Batch, FlatTexts
 from lexveil.privatization.engine import ChunkRewriter, Engine
 from lexveil.privatization.model import Model
 from lexveil.privatization.public_recovery import PublicWords
 from lexveil.privatization.settings import Settings
+from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 
 STEPS = 7  # of a bisection on ln ε
-TRIED = 6_000  # words by which ε is found
+TRIED = 3_000  # words by which ε is found
+RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
 RANGE = (0.5, 200.0)  # of the others, in 1 / units of the embedding
 COLUMNS = {
@@ -52,6 +53,29 @@ COLUMNS = {
 }
 
 
+class Score(NamedTuple):
+    """A score with its 95% interval."""
+
+    score: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, truth: Sequence[str], predicted: Sequence[str]) -> Score:
+        """Macro F1 over the classes that are true, by percentiles of the bootstrap over documents."""
+        n, classes = len(truth), sorted(set(truth))
+        true = np.array([[one == name for one in truth] for name in classes])
+        guessed = np.array([[one == name for one in predicted] for name in classes])
+        draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
+        weights = np.vstack([np.ones(n, dtype=draws.dtype), draws])
+        right, either = weights @ (true & guessed).T, weights @ true.T + weights @ guessed.T
+        f1 = (2 * right / np.maximum(either, 1)).mean(axis=1)
+        return cls(float(f1[0]), *map(float, np.percentile(f1[1:], (2.5, 97.5))))
+
+    def __str__(self) -> str:
+        return f"{self.score:.2f} ({self.low:.2f}–{self.high:.2f})"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Texts, and what is predicted of them: by column, "utility" or "attack"."""
@@ -63,8 +87,8 @@ class Problem:
     classes: Sequence[tuple[str, ...]] = ()
     is_train: Any = None
 
-    def drawn(self, folder: Path, n_train: int, n_test: int) -> Problem:
-        """Its texts: equally many of each class of the last column."""
+    def drawn(self, folder: Path, n_train: int, n_test: int, n_words: int) -> Problem:
+        """Its texts, of each the first words: equally many of each class of the last column."""
         table = pq.read_table(folder / f"{self.file}.parquet")
         columns = [table.column(name).to_pylist() for name in self.columns.values()]
         classes, rng = list(zip(*columns, strict=True)), np.random.default_rng(SEED)
@@ -76,8 +100,8 @@ class Problem:
             groups = [[row for row in chosen if classes[row][-1] == one] for one in sorted(set(columns[-1]) - {None})]
             each = min(n // len(groups), *map(len, groups))
             rows += [row for group in groups for row in group[:each]]
-        # The first words of long reviews: a budget is that of the average text.
-        texts = [" ".join(text.split()[:60]) for text in table.column("text").take(rows).to_pylist()]
+        # The first words, where some are long: a budget is that of the average text.
+        texts = [" ".join(text.split()[:n_words]) for text in table.column("text").take(rows).to_pylist()]
         return Problem(self.name, self.file, self.columns, texts, [classes[row] for row in rows], is_train[rows])
 
     @property
@@ -85,7 +109,7 @@ class Problem:
         """Words of the average text, rounded: by it ε becomes a budget."""
         return float(round(np.mean([len(text.split()) for text in self.texts])))
 
-    def scores(self, texts: Sequence[str]) -> dict[str, float]:
+    def scores(self, texts: Sequence[str]) -> dict[str, Score]:
         """Macro F1 of each prediction on the held-out texts, learnt from the others."""
         train, test = (np.flatnonzero(some).tolist() for some in (self.is_train, ~self.is_train))
         found = {}
@@ -93,7 +117,7 @@ class Problem:
             known = [str(row[place]) for row in self.classes]
             model = Linear(SEED).fit([texts[row] for row in train], [known[row] for row in train])
             predicted = model.predict([texts[row] for row in test])
-            found[what] = score([known[row] for row in test], predicted).macro_f1
+            found[what] = Score.of([known[row] for row in test], predicted)
         return found
 
 
@@ -109,8 +133,8 @@ class Run:
     """Rewritten texts and what a reader gets back: share of the perturbed content words named, and unchanged."""
 
     texts: list[str]
-    recovered: float
-    unchanged: float
+    recovered: Share
+    unchanged: Share
 
 
 class Rewriting:
@@ -139,33 +163,43 @@ class Rewriting:
         content = self.words.bands[source] > 0
         source, output, budgets = source[content], output[content], budgets[content]
         guess = self.reader.guess(output, budgets)
-        return Run(done.texts, float((guess == source).mean()), float((output == source).mean()))
+        named, same = int((guess == source).sum()), int((output == source).sum())
+        return Run(done.texts, Share.of(named, len(source)), Share.of(same, len(source)))
 
-    def epsilon_for(self, texts: Sequence[str], level: float, average_words: float) -> float:
-        """The base epsilon at which the reader names this share of the content words."""
-        low, high = self.range
-        if self.run(texts, high, average_words).recovered < level:
-            raise LexveilError("not reached")
-        for _ in range(STEPS):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self.run(texts, middle, average_words).recovered < level else (low, middle)
-        return math.sqrt(low * high)
+    def epsilons_for(
+        self, texts: Sequence[str], levels: Sequence[float], average_words: float
+    ) -> Iterator[tuple[float, float | None]]:
+        """Each level, and the base epsilon at which the reader names this share; None where it is out of reach."""
+        seen: dict[float, float] = {}
+
+        def at(epsilon: float) -> float:
+            if epsilon not in seen:
+                seen[epsilon] = self.run(texts, epsilon, average_words).recovered.share
+            return seen[epsilon]
+
+        for level in levels:
+            low, high = self.range
+            if at(high) < level:
+                yield level, None
+                continue
+            for _ in range(STEPS):
+                middle = math.sqrt(low * high)
+                low, high = (middle, high) if at(middle) < level else (low, middle)
+            yield level, math.sqrt(low * high)
 
 
 def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[dict[str, Any]]:
     """One row for each level."""
     n_words = sum(len(text.split()) for text in problem.texts)
     few = problem.texts[:: max(1, n_words // TRIED)]
-    for level in levels:
+    for level, epsilon in rewriting.epsilons_for(few, levels, problem.average_words):
         row: dict[str, Any] = {"level": level, "mechanism": rewriting.mechanism, "strategy": rewriting.strategy}
-        try:
-            epsilon = rewriting.epsilon_for(few, level, problem.average_words)
-        except LexveilError as error:
-            yield row | {"note": str(error)}
+        if epsilon is None:
+            yield row | {"note": "not reached"}
             continue
         done = rewriting.run(problem.texts, epsilon, problem.average_words)
-        row |= {"epsilon": epsilon, "recovered": done.recovered, "unchanged": done.unchanged}
-        yield row | problem.scores(done.texts)
+        shares = {"recovered": done.recovered.share, "unchanged": done.unchanged.share}
+        yield row | {"epsilon": epsilon} | shares | problem.scores(done.texts)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -181,12 +215,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", default=[problem.file for problem in PROBLEMS])
     parser.add_argument("--train", type=int, default=2000, help="texts to learn from")
     parser.add_argument("--test", type=int, default=600, help="texts to predict")
+    parser.add_argument("--words", type=int, default=60, help="of each text, its first ones")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(arguments)
     _, model = of_spec(options.model)
-    problems = [
-        known.drawn(options.data, options.train, options.test) for known in PROBLEMS if known.file in options.only
-    ]
+    sizes = options.train, options.test, options.words
+    problems = [known.drawn(options.data, *sizes) for known in PROBLEMS if known.file in options.only]
     rows: dict[str, list[dict[str, Any]]] = {
         one.name: [{"mechanism": "clean texts", **one.scores(one.texts)}] for one in problems
     }
@@ -201,10 +235,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 write_json(rows, options.json)
     for problem in problems:
         found = sorted(rows[problem.name], key=lambda row: row.get("level", 2.0))
-        n_test = int((~problem.is_train).sum())
+        n_train = int(problem.is_train.sum())
         print(
-            f"\n{problem.name}: {int(problem.is_train.sum()):,} texts to learn from, {n_test:,} to predict "
-            f"(±{half_width(n_test):.3f}); macro F1; the average text has {problem.average_words:g} words\n"
+            f"\n{problem.name}: {n_train:,} texts to learn from, {len(problem.texts) - n_train:,} to predict; "
+            f"macro F1 (95%); the average text has {problem.average_words:g} words\n"
         )
         print(markdown(COLUMNS, found), flush=True)
 

@@ -45,6 +45,7 @@ STYLES = [
 _PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}
 _LEVELS = ("-", ":")  # of lines across, by place
 
+LEGEND = 48  # letters that the names of a line of the legend have room for, beside their marks
 MARGIN = 1.25  # factor left free at both ends of an axis of epsilons
 
 
@@ -110,7 +111,7 @@ def over_epsilon(
         axes.set_ylim(*y_limits)
         if percent:
             axes.yaxis.set_major_formatter(FuncFormatter(percent_tick))
-        add_legend(axes, len(series), first=len(series))
+        add_legend(axes, len(series), [len(series)])
         return to_svg(figure, name, title, description)
 
 
@@ -164,6 +165,55 @@ def tradeoff(
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         add_legend(axes, len(series) + 1)
+        return to_svg(figure, name, title, description)
+
+
+def at_levels(
+    name: str,
+    title: str,
+    x_label: str,
+    y_label: str,
+    series: Sequence[Series],
+    *,
+    levels: Sequence[float],
+    anchors: Mapping[str, float],
+) -> Markup:
+    """One line per series over a few levels, which stand at equal distances; points stand side by side with their bars.
+
+    Args:
+        series: x are some of ``levels``.
+        levels: rising shares, shown in percent.
+        anchors: at most two values to compare with, by name, drawn as lines across.
+    """
+    description = f"{y_label} where {x_label.partition(' (')[0]} is the same. " + " ".join(
+        f"{line.label}: " + ", ".join(f"{y:.3f} at {x:.0%}" for x, y in zip(line.x, line.y, strict=True)) + "."
+        for line in series
+    )
+    description += "".join(f" {label.capitalize()}: {y:.3f}." for label, y in anchors.items())
+    columns = max(1, min(3, LEGEND // max(len(line.label) for line in series)))
+    lines = -(-len(series) // columns)
+    extra = 18 * (lines - 1 + bool(anchors))  # pixels of further lines of the legend
+    with drawing(name) as figure:
+        figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
+        axes = new_panel(figure, x_label, y_label, top=40 + extra)
+        step = 0.6 / max(len(series) - 1, 1)
+        for place, line in enumerate(series):
+            colour, marker, dashes = STYLES[place % len(STYLES)]
+            shift = min(step, 0.12) * (place - (len(series) - 1) / 2)
+            x = [levels.index(level) + shift for level in line.x]
+            draw_bars(axes, x, line, colour)
+            axes.plot(
+                x, line.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.2, markersize=7,
+                markeredgecolor=PAPER, markeredgewidth=0.8, label=line.label, clip_on=False, zorder=3,
+            )  # fmt: skip
+        for dashes, (label, y) in zip(_LEVELS, anchors.items(), strict=False):
+            axes.axhline(y, color=DIM, linestyle=dashes, linewidth=1.4, label=label, zorder=1)
+        axes.set_xlim(-0.5, len(levels) - 0.5)
+        axes.xaxis.set_major_locator(FixedLocator(list(range(len(levels)))))
+        axes.xaxis.set_major_formatter(FixedFormatter([f"{100 * level:g}" for level in levels]))
+        axes.grid(visible=False, axis="x")
+        axes.set_ylim(0, 1)
+        add_legend(axes, columns, [*range(columns, len(series), columns), len(series)])
         return to_svg(figure, name, title, description)
 
 
@@ -242,18 +292,19 @@ def epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def add_legend(axes: Axes, columns: int, first: int | None = None) -> None:
+def add_legend(axes: Axes, columns: int, breaks: Sequence[int] = ()) -> None:
     """Name above the axes what is drawn.
 
     Args:
         columns: entries side by side.
-        first: how many of them come first; the others get a line of their own below. None: they are all alike.
+        breaks: places of the entries with which a further line begins, below the others.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
     height = figure.get_size_inches()[1] * 72
     handles, _ = axes.get_legend_handles_labels()
-    lines = [some for some in (handles[:first], handles[first:] if first is not None else []) if some]
+    ends = [0, *breaks, len(handles)]
+    lines = [some for start, end in itertools.pairwise(ends) if (some := handles[start:end])]
     for line, some in enumerate(lines):
         if line:  # a further legend would take the place of the one before
             legend = axes.get_legend()

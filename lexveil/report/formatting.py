@@ -29,7 +29,7 @@ class MeanSd:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A share with its 95% interval. As raw text it is the share."""
+    """A share, or a score, with its 95% interval. As raw text it is the share."""
 
     share: float
     low: float
@@ -72,6 +72,11 @@ def interval(value: Interval | None) -> str:
     return f"{share(value.share)} ({100 * value.low:.1f}–{100 * value.high:.1f})"
 
 
+def bounded(value: Interval | None) -> str:
+    """0.61 (0.57–0.65): a score with its interval."""
+    return MISSING if value is None else f"{two(value.share)} ({two(value.low)}–{two(value.high)})"
+
+
 def one(value: float | None) -> str:
     """One decimal: 1,342.1."""
     return MISSING if value is None else f"{value:,.1f}"
@@ -104,6 +109,11 @@ def mean_sd_one(value: MeanSd | None) -> str:
 def epsilon(value: float | None) -> str:
     """A base epsilon, as short as it can be: 0.5, 1, 50; none for the clean baseline."""
     return MISSING if not value else f"{value:g}"
+
+
+def epsilon_found(value: float | None) -> str:
+    """A base epsilon that was found and not chosen, with three digits."""
+    return MISSING if value is None else f"{value:.3g}"
 
 
 def factor(log_value: float | None) -> str:

@@ -355,6 +355,7 @@ def test_sections_stand_in_the_order_a_reader_needs(page):
     assert page.headings == [
         "What this is, and what it promises",
         "What to read first",
+        "What is kept where equally much is given away",
         "Results per run",
         "What a best-informed reader gets back",
         "Samples: what becomes of a text",

@@ -10,6 +10,7 @@ from lexveil.report.sections import (
     corpus,
     coverage,
     deniability,
+    equal_recovery,
     evaluation,
     glance,
     guarantee,
@@ -23,6 +24,7 @@ from lexveil.report.sections import (
 SECTIONS: tuple[Section, ...] = (
     guarantee.SECTION,
     glance.SECTION,
+    equal_recovery.SECTION,
     results.SECTION,
     recovery.SECTION,
     samples.SECTION,

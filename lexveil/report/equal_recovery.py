@@ -1,0 +1,125 @@
+"""Runs compared where a reader gets back equally much: between the rungs of each, never beyond them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.measured import ALL
+from lexveil.recovery.shares import Share
+from lexveil.report.evaluation_values import Key, Values
+from lexveil.report.formatting import Interval, MeanSd
+from lexveil.report.records import RunRecovery
+
+NORMAL = 1.96  # half of a 95% interval, in standard errors
+CONTENT = "content"  # all bands but that of the function words, which S1 keeps and the others replace
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One run of a mechanism and strategy on one data set.
+
+    Attributes:
+        recovered: share of replaced words that the reader gets back, with its 95% interval.
+        scores: mean and standard error by score.
+    """
+
+    key: Key
+    recovered: Interval
+    scores: Mapping[str, MeanSd]
+
+
+@dataclass(frozen=True, slots=True)
+class AtLevel:
+    """What a mechanism and strategy give where so much is recovered.
+
+    Attributes:
+        level: the share of replaced words that is recovered.
+        epsilon: base epsilon; None if no two rungs lie around the level.
+        scores: with 95% intervals, by score; empty if there is no epsilon.
+    """
+
+    mechanism: str
+    strategy: str
+    level: float
+    epsilon: float | None
+    scores: Mapping[str, Interval]
+
+
+def recovered(run: RunRecovery, dataset: str, band: str = CONTENT) -> Interval | None:
+    """The share of the replaced words of a band that the reader gets back; None where none was replaced."""
+    if band in (ALL, *BANDS):
+        return run.share(band, dataset=dataset)
+    shares = [(run.n_words(one, dataset), run.share(one, dataset=dataset)) for one in BANDS if one != "function"]
+    n = sum(words for words, found in shares if found is not None)
+    found = Share.of(round(sum(words * found.share for words, found in shares if found is not None)), n)
+    return Interval(found.share, found.low, found.high) if n else None
+
+
+def rungs(
+    of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
+) -> dict[tuple[str, str], list[Rung]]:
+    """The runs of each mechanism and strategy by rising epsilon.
+
+    Args:
+        of: means of this data set.
+        names: scores to take.
+    """
+    found: dict[tuple[str, str], list[Rung]] = {}
+    for run in sorted(runs, key=lambda run: run.key[2]):
+        share = recovered(run, dataset, band)
+        scores = {name: of[name, run.key] for name in names if (name, run.key) in of}
+        if share is not None and scores:
+            found.setdefault(run.key[:2], []).append(Rung(run.key, share, scores))
+    order = list(dict.fromkeys(run.key[:2] for run in runs))
+    return {which: found[which] for which in order if which in found}
+
+
+def at_level(own: Sequence[Rung], level: float) -> AtLevel:
+    """What is between the first two neighbouring rungs around a level, by straight lines; of ε, of its logarithm.
+
+    The rungs are of the same documents, so their errors may go together: the error in between is at most the mean of
+    both, weighted as they are. The error of the recoveries adds what the line makes of it.
+
+    Args:
+        own: rungs of one mechanism and strategy by rising epsilon, at least one.
+    """
+    mechanism, strategy, _ = own[0].key
+    for low, high in _around(own, level):
+        rise = high.recovered.share - low.recovered.share
+        part = (level - low.recovered.share) / rise if rise else 0.0
+        epsilon = math.exp((1 - part) * math.log(low.key[2]) + part * math.log(high.key[2]))
+        scores = {}
+        for name in low.scores.keys() & high.scores.keys():
+            below, above = low.scores[name], high.scores[name]
+            mean = (1 - part) * below.mean + part * above.mean
+            slope = (above.mean - below.mean) / rise if rise else 0.0
+            width = (1 - part) * _width(low.recovered) + part * _width(high.recovered)
+            error = math.hypot((1 - part) * (below.error or 0.0) + part * (above.error or 0.0), slope * width)
+            scores[name] = interval(MeanSd(mean, None, error))
+        return AtLevel(mechanism, strategy, level, epsilon, scores)
+    return AtLevel(mechanism, strategy, level, None, {})
+
+
+def interval(value: MeanSd) -> Interval:
+    """A mean of what is at most 1 with its 95% interval."""
+    half = NORMAL * (value.error or 0.0)
+    return Interval(value.mean, max(-1.0, value.mean - half), min(1.0, value.mean + half))
+
+
+def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
+    """Neighbouring rungs between which a level lies; a rung that has it exactly, twice."""
+    for rung in own:
+        if rung.recovered.share == level:
+            yield rung, rung
+    for low, high in itertools.pairwise(own):
+        if min(low.recovered.share, high.recovered.share) < level < max(low.recovered.share, high.recovered.share):
+            yield low, high
+
+
+def _width(share: Interval) -> float:
+    """The standard error of a share."""
+    return (share.high - share.low) / (2 * NORMAL)
