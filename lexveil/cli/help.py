@@ -37,7 +37,13 @@ def text_of(app: App, chain: Sequence[str], defaults: Parameter | None) -> str:
         rows = [(name, _summary(app[name])) for name in app if not name.startswith("-")]
         blocks = [f"{usage} {word} …", about, _table(f"{word.lower()}s", rows)]
         if not chain:
-            blocks += [_table("options", [("--version", "print the version and exit"), HELP]), END]
+            blocks += [
+                _table(
+                    "options",
+                    [("--version [-v]", "print the version and exit; with -v also what it uses of this machine"), HELP],
+                ),
+                END,
+            ]
         return "\n\n".join(blocks)
     arguments = [each for each in app.assemble_argument_collection(default_parameter=defaults) if each.show]
     places = [each for each in arguments if not each.name.startswith("-")]

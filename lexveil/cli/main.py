@@ -92,6 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answer(argv: list[str]) -> int:
     if argv[:1] == ["--version"]:
         print(f"lexveil {_version()}")
+        if argv[1:] in (["-v"], ["--verbose"]):
+            from lexveil.embeddings.exact_search import search_way
+
+            print(f"search of noisy vectors: {search_way()}")
         return 0
     options = argv[: argv.index("--")] if "--" in argv else argv
     if "--help" in options or "-h" in options:

@@ -1,16 +1,22 @@
-"""Exact nearest neighbours by blocked float32 matrix products, near ties decided in float64.
+"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers, near ties decided in float64.
 
-The result is that of a float64 scan: wherever float32 rounding could have changed an answer, the candidates within
-the rounding bound are measured again in float64. So it depends neither on block sizes nor on the number of threads.
+The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates within the rounding
+bound are measured again in float64. So it depends neither on block sizes nor on the number of threads, nor on which
+products there were: 8-bit ones for few neighbours of many queries, where the processor has an instruction for them.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.compiled import worth_kernels
 from lexveil.types import Rows, Vectors
+
+if TYPE_CHECKING:
+    from lexveil.embeddings.screen import Screen
 
 Queries = npt.NDArray[np.float64]
 Distances = npt.NDArray[np.float64]
@@ -25,19 +31,27 @@ ROWS = 256  # because fewer are not worth what a matrix product does before it s
 CUT_ROWS = 8
 # Seconds that it takes without kernels to measure the words that a product left of a query, and a coordinate of a pair.
 QUERY, PAIR = 1e-3, 5e-9
+# Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so many multiplications.
+SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
+FARTHEST = 1e15  # beyond, float32 has no room for a score
 
 
 class ExactSearch:
     """Nearest rows of a fixed set of vectors, Euclidean.
 
     Maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does. Rows that are equally near are
-    ordered by row number. Peak memory beside the vectors: about V/16 x 1024 float32 and 50 MB.
+    ordered by row number. Peak memory beside the vectors: about V/16 x 1024 float32 and 50 MB, and V·p bytes for
+    products of 8 bits.
     """
 
     def __init__(self, vectors: Vectors) -> None:
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        self.half_norms = (np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2).astype(np.float32)
-        self._longest = float(np.sqrt(2 * self.half_norms.max(initial=0.0)))
+        halves = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2
+        with np.errstate(over="ignore"):  # of words beyond FARTHEST, which are searched in float64
+            self.half_norms = halves.astype(np.float32)
+        self._longest = float(np.sqrt(2 * halves.max(initial=0.0)))
+        self._asked = 0
+        self._screen: Screen | None = None
 
     def nearest(self, queries: Queries) -> Rows:
         """The nearest row of each query.
@@ -65,7 +79,7 @@ class ExactSearch:
         if k <= FEW:
             for start in range(0, len(queries) if k else 0, QUERY_BLOCK):
                 block = slice(start, start + QUERY_BLOCK)
-                ids[block], squares[block] = self._few(np.ascontiguousarray(queries[block], dtype=np.float64), k)
+                ids[block], squares[block] = self._nearest(np.ascontiguousarray(queries[block], dtype=np.float64), k)
         else:
             at_once = min(max(ROWS, ROW_VALUES // len(self.vectors)), len(queries))
             scores = np.empty((at_once, len(self.vectors)), dtype=np.float32)  # once: fresh memory is slow
@@ -74,6 +88,41 @@ class ExactSearch:
                 some = np.ascontiguousarray(queries[block], dtype=np.float64)
                 ids[block], squares[block] = self._many(some, k, scores[: len(some)])
         return ids, np.sqrt(squares)
+
+    def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
+        """The k nearest rows of a block of queries, and the squares of their distances, by what is fastest."""
+        lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
+        screen = self._screen_of(len(queries))
+        if screen is not None:
+            ids, squares, answered = screen.nearest_k(queries, k)
+        else:
+            ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
+            answered = np.zeros(len(queries), dtype=np.bool_)
+        far = ~answered & ~(lengths + self._longest < FARTHEST)
+        for query in np.flatnonzero(far):
+            ids[query], squares[query] = _nearest_of(self.vectors, queries[query], np.arange(len(self.vectors)), k)
+        left = ~answered & ~far
+        if left.all():
+            return self._few(queries, k)
+        if left.any():
+            ids[left], squares[left] = self._few(queries[left], k)
+        return ids, squares
+
+    def _screen_of(self, n: int) -> Screen | None:
+        """Words rounded to 8 bits, if n more searches make them worth it and the processor multiplies such numbers."""
+        if self._screen is None and self._asked >= 0:
+            self._asked += n
+            if self._asked < SCREEN_QUERIES or self._asked * self.vectors.size < SCREEN_WORK or not worth_kernels(0.0):
+                return None
+            from lexveil.embeddings.kernels.dot import processor_kind
+            from lexveil.embeddings.kernels.screen import LONGEST
+            from lexveil.embeddings.screen import WIDEST, Screen
+
+            kind = processor_kind()
+            if kind >= 0 and self.vectors.shape[1] <= WIDEST and self._longest < LONGEST:
+                self._screen = Screen(self.vectors, kind)
+            self._asked = -1
+        return self._screen
 
     def _few(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
         n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
@@ -163,6 +212,16 @@ class ExactSearch:
             own[~own.any(axis=1), -1] = True
             ids[block], distances[block] = near[~own].reshape(-1, k), far[~own].reshape(-1, k)
         return ids, distances
+
+
+def search_way() -> str:
+    """By what products large searches are done on this machine, in words."""
+    from lexveil.embeddings.kernels.dot import KINDS, processor_kind
+
+    kind = processor_kind()
+    if kind < 0:
+        return f"float32 products: this processor has none of {', '.join(each.name for each in KINDS)}"
+    return f"8-bit products by {KINDS[kind].name}, decided in float64"
 
 
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:

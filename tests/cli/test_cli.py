@@ -162,6 +162,14 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("lexveil ")
 
 
+def test_version_and_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--version", "-v") == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("lexveil ")
+    assert rest[0].startswith("search of noisy vectors: ")
+    assert "products" in rest[0]
+
+
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [

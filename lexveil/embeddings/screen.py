@@ -1,0 +1,114 @@
+"""Exact nearest neighbours by products of 8-bit numbers: they screen, float64 decides.
+
+Words and queries are rounded to whole numbers of a step of their own. What rounding can have done to a score is bounded
+(docs/proofs/screen.md), so that a word is left out only if another one is certainly nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.embeddings.kernels.dot import KINDS, QUERIES, VECTORS
+from lexveil.embeddings.kernels.screen import (
+    LONGEST,
+    MORE,
+    NOTHING,
+    ROUNDING,
+    SHORTEST_QUERY,
+    decide,
+    pack_queries,
+    pack_words,
+    screen_by,
+)  # fmt: skip
+from lexveil.types import Floats, Rows, Vectors
+
+ROOM = 256  # words that may be found of a query
+DEPTH = 15  # steps of four coordinates that 16 bits add up
+# The longest share of a 16-bit sum. The product of both bounds every sum, by Cauchy and Schwarz.
+QUERY_LANE, WORD_LANE = 150.0, 218.0
+WIDEST = 2**16  # coordinates that 32-bit sums have room for
+
+
+class Screen:
+    """The words of an exact search, rounded to 8 bits. About V·p bytes.
+
+    Args:
+        vectors: (V, p) float32, V > 0, p up to ``WIDEST``, each shorter than ``LONGEST``.
+        kind: the instruction, by its index in ``KINDS``.
+    """
+
+    def __init__(self, vectors: Vectors, kind: int) -> None:
+        self.vectors, self.kind, self.chosen = vectors, kind, KINDS[kind]
+        n_words, p = vectors.shape
+        # A vector that all words share moves no word nearer; without it they are shorter, and so are the errors.
+        self.centre = vectors.mean(axis=0, dtype=np.float64)
+        lengths = np.empty(n_words)
+        for first in range(0, n_words, 4096):
+            moved = vectors[first : first + 4096] - self.centre
+            lengths[first : first + 4096] = np.sqrt(np.einsum("vp,vp->v", moved, moved))
+        self.longest = float(lengths.max())
+        self.order = np.argsort(-lengths, kind="stable")
+        steps = -(-p // 4)
+        self.n_chunks = -(-steps // DEPTH) if self.chosen.sums else 1
+        self.depth = -(-steps // self.n_chunks)
+        lanes, width = self.chosen.lanes, VECTORS * self.chosen.lanes
+        n_tiles = -(-n_words // width)
+        self.words = np.zeros((n_tiles, self.n_chunks, self.depth, VECTORS, lanes, 4), dtype=np.int8)
+        self.scales = np.zeros((n_tiles, VECTORS, lanes), dtype=np.float32)
+        self.halves = np.full((n_tiles, VECTORS, lanes), np.inf, dtype=np.float32)
+        sizes, lacks = np.zeros(n_tiles * width), np.zeros(n_tiles * width)
+        word_lane = WORD_LANE if self.chosen.sums else 0.0
+        pack_words(vectors, self.order, self.centre, 127, word_lane, self.words, self.scales, self.halves, sizes, lacks)
+        self.start = self._start()
+        starts = np.arange(0, n_words, width)
+        lengths = lengths[self.order]
+        self.ends = np.stack(
+            [lengths[starts] * (1 + 1e-9), lengths[np.minimum(starts + width, n_words) - 1] * (1 - 1e-9)], axis=1
+        )
+        self.errors = np.empty((n_tiles, 3), dtype=np.float32)
+        self.errors[:, 0] = sizes.reshape(n_tiles, width).max(axis=1) * MORE
+        self.errors[:, 1] = lacks.reshape(n_tiles, width).max(axis=1) * MORE + NOTHING
+        self.errors[:, 2] = self.ends[:, 0] ** 2 / 2 * ROUNDING * MORE + NOTHING
+
+    def _start(self) -> npt.NDArray[np.int16] | npt.NDArray[np.int32]:
+        """What sums begin with, so that the offset of the queries drops out: in 16 bits it wraps around."""
+        n_tiles, n_chunks, depth, n_vectors, lanes, _ = self.words.shape
+        of_sum = 2 if self.chosen.sums else 4
+        kind = np.int16 if self.chosen.sums else np.int32
+        by_sum = self.words.reshape(n_tiles, n_chunks, depth, n_vectors, lanes * (4 // of_sum), of_sum)
+        start = np.empty((n_tiles, n_chunks, n_vectors, lanes * (4 // of_sum)), dtype=kind)
+        for first in range(0, n_tiles, 64):
+            some = by_sum[first : first + 64].sum(axis=(2, 5), dtype=np.int32)
+            start[first : first + 64] = (-self.chosen.offset * some).astype(kind)
+        return start
+
+    def nearest_k(self, queries: Floats, k: int) -> tuple[Rows, Floats, npt.NDArray[np.bool_]]:
+        """The k nearest rows of each query, with the squares of their distances.
+
+        Args:
+            queries: (n, p) float64, finite and contiguous; about a thousand, so that they stay in the cache.
+            k: at most V.
+
+        Returns:
+            (n, k) int64, (n, k) float64, and (n,) whether the query was answered: one with more than ``ROOM`` words
+            too near to tell apart was not, nor one of a length that single precision does not hold.
+        """
+        n, tiles = len(queries), -(-len(queries) // QUERIES)
+        packed = np.empty((tiles, self.n_chunks, self.depth, QUERIES, 4), dtype=np.uint8)
+        of_queries, lengths = np.empty((tiles, 4, QUERIES), dtype=np.float32), np.empty(n)
+        query_lane = QUERY_LANE if self.chosen.sums else 0.0
+        offset = self.chosen.offset
+        pack_queries(queries, self.centre, offset - 1, query_lane, offset, packed, of_queries, lengths)
+        # What float64 may lose of squared distances, of queries and words less the centre, and of the decision.
+        slacks = (queries.shape[1] + 16) * 2.0**-50 * (lengths + self.longest) ** 2
+        lows = np.full((n, k), -np.inf)
+        found, highs = np.empty((n, ROOM), dtype=np.int64), np.empty((n, ROOM))
+        counts = np.where((lengths > SHORTEST_QUERY) & (lengths < LONGEST), 0, -1)
+        screen_by(self.kind)(
+            self.words, self.start, self.scales, self.halves, self.errors, self.ends, len(self.vectors),
+            packed, of_queries, lengths, slacks, lows, found, highs, counts,
+        )  # fmt: skip
+        ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
+        decide(self.vectors, self.order, queries, lengths, slacks, lows, found, highs, counts, ids, squares)
+        return ids, squares, counts >= 0
