@@ -17,7 +17,11 @@ from lexveil.formats.messages import name, no_documents
 from lexveil.formats.registry import register
 from lexveil.formats.values import type_name
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+# Of an object that is known to be valid: a key and its colon; a string or another value that holds no other; what
+# follows a value.
+_KEY = re.compile(r'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+_PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
+_END = re.compile(r"[ \t\n\r]*([,}])")
 _DECODER = json.JSONDecoder()
 
 
@@ -83,13 +87,12 @@ def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) ->
     pieces, order = list[str](), list[int]()
     done = 0
     position = line.index("{") + 1
-    while True:
-        position = _skip(line, position)
-        if line[position] == "}":
-            break
-        key, position = scanstring(line, position + 1)
-        position = _skip(line, _skip(line, position) + 1)  # the colon
-        _, end = _DECODER.raw_decode(line, position)
+    while (member := _KEY.match(line, position)) is not None:
+        position, key = member.end(), member[1]
+        if "\\" in key:
+            key, _ = scanstring(line, member.start(1))
+        plain = _PLAIN.match(line, position)
+        end = plain.end() if plain is not None else _DECODER.raw_decode(line, position)[1]
         if key in columns:
             number = columns.index(key)
             if number in order:
@@ -98,15 +101,11 @@ def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) ->
             pieces.append(line[done:position])
             order.append(number)
             done = end
-        position = _skip(line, end)
-        if line[position] == ",":
-            position += 1
+        position = _END.match(line, end).end()  # type: ignore[union-attr]
+        if line[position - 1] == "}":
+            break
     pieces.append(line[done:])
     return pieces, order
-
-
-def _skip(line: str, position: int) -> int:
-    return _SPACE.match(line, position).end()  # type: ignore[union-attr]
 
 
 def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:

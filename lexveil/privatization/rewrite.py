@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from lexveil.privatization.count import Plan, plan_tokens
 from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render, render_in_layout
-from lexveil.types import Floats, Ids
+from lexveil.types import Flags, Floats, Ids
 
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
 # what a seed means: another value gives other experiments.
@@ -77,15 +78,15 @@ def rewrite(
     texts: Sequence[str],
     epsilon: Floats,
     components: Components,
-    generator: Callable[[int], np.random.Generator],
+    generator: np.random.Generator | Callable[[int], np.random.Generator],
     planned: tuple[Encoded, Plan] | None = None,
 ) -> Rewritten:
     """Rewrite a batch of texts.
 
     Args:
         epsilon: (n_texts,) for each token of the text that pays, from its plan.
-        generator: gives the generator of text i of the batch. In an experiment it belongs to that text alone, so
-            that batches change no result.
+        generator: of all texts, in release mode; or gives that of text i of the batch. In an experiment it belongs to
+            that text alone, so that batches change no result.
         planned: the texts' tokens and what is to happen to each, where that was worked out before.
     """
     lexicon, vocabulary, mechanism = components.lexicon, components.vocabulary, components.mechanism
@@ -107,17 +108,16 @@ def rewrite(
             numbers[pending] = mechanism.replace(known[pending], spent[pending], noise)
             waiting.clear()
 
-    size = 0
-    for i in range(len(texts)):
-        text = slice(offsets[i], offsets[i + 1])
-        to_perturb = offsets[i] + np.flatnonzero(pays[text])
-        to_sample = offsets[i] + np.flatnonzero(sampled[text])
+    size, shared = 0, isinstance(generator, np.random.Generator)
+    for i, (start, stop) in enumerate([(0, len(action))] if shared else pairwise(offsets.tolist())):
+        to_perturb = start + np.flatnonzero(pays[start:stop])
+        to_sample = start + np.flatnonzero(sampled[start:stop])
         if not len(to_perturb) and not len(to_sample):
             continue
-        rng = generator(i)
+        rng = generator if isinstance(generator, np.random.Generator) else generator(i)
         numbers[to_sample] = rng.integers(len(vocabulary.rows), size=len(to_sample))
-        for start in range(0, len(to_perturb), DRAW):
-            drawn_for = to_perturb[start : start + DRAW]
+        for first in range(0, len(to_perturb), DRAW):
+            drawn_for = to_perturb[first : first + DRAW]
             waiting.append((drawn_for, mechanism.noise(spent[drawn_for], rng)))
             size += waiting[-1][1].nbytes
             if size >= MOST_NOISE:
@@ -129,29 +129,42 @@ def rewrite(
 
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
     new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
-    # Only single words are kept: every collocation has a vector.
-    words = [encoded.words[first] for first in encoded.first_word[kept].tolist()]
     out_words = np.zeros(len(action), dtype=np.int8)
     out_words[new] = lexicon.n_words[rows[new]]
-    out_words[kept] = 1
+    out_words[kept] = 1  # only single words are kept: every collocation has a vector
     if components.keep_layout:
         tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
-        for token, word in zip(kept.tolist(), words, strict=True):
-            tokens[token] = word
+        for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
+            tokens[token] = encoded.words[first]
         rewritten = render_in_layout(tokens, encoded, texts)
     else:
-        pieces = Pieces.of(words)
-        written, spacing = np.empty(len(action), dtype=object), np.zeros(len(action), dtype=np.int8)
-        out = rows[new]
-        if len(out) * FEW > len(lexicon.tokens):
-            written[new], spacing[new] = lexicon.pieces.written[out], lexicon.pieces.place[out]
-        else:
-            drawn = Pieces.of([lexicon.tokens[row] for row in out.tolist()])
-            written[new], spacing[new] = drawn.written, drawn.place
-        written[kept], spacing[kept] = pieces.written, pieces.place
-        stay = action != Action.DROPPED.value
-        rewritten = render(Pieces(written[stay], spacing[stay]), encoded.text_of[stay], len(texts))
+        rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value)
     return Rewritten(encoded, rewritten, action, spent, rows, out_words)
+
+
+def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags) -> list[str]:
+    """The texts of output tokens, in ordinary spacing.
+
+    Args:
+        rows: (n,) row of each output token in the embedding, -1 where the source's token is kept.
+        kept: those.
+        stays: (n,) whether there is an output token.
+    """
+    form = encoded.word[encoded.first_word[kept]]
+    is_kept = np.zeros(len(encoded.forms), dtype=bool)
+    is_kept[form] = True
+    forms = Pieces.of([encoded.forms[number] for number in np.flatnonzero(is_kept).tolist()])
+    if (len(rows) - len(kept)) * FEW > len(lexicon.tokens):
+        pieces, token = lexicon.pieces, rows.astype(np.int32)
+    else:
+        drawn, number = np.unique(rows, return_inverse=True)
+        token = number.astype(np.int32)
+        pieces = Pieces.of([lexicon.tokens[row] if row >= 0 else "" for row in drawn.tolist()])
+    token[kept] = len(pieces.place) + (np.cumsum(is_kept, dtype=np.int32) - 1)[form]
+    text_of = encoded.text_of
+    if not stays.all():
+        token, text_of = token[stays], text_of[stays]
+    return render(Pieces.joined(pieces, forms), token, text_of, encoded.n_texts)
 
 
 def count_actions(kind: npt.NDArray[np.int8], action: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:

@@ -46,12 +46,11 @@ class Rewriter(Components):
         Args:
             planned: the texts' tokens and what is to happen to each, where that was worked out before.
         """
-        release = release_generator() if self.seed is None else None
+        seed = self.seed
+        if seed is None:
+            return rewrite(batch.texts, batch.epsilon, self, release_generator(), planned)
 
         def generator(i: int) -> np.random.Generator:
-            if release is not None:
-                return release
-            assert self.seed is not None
-            return stream(self.seed, *self.names, *batch.keys[i])
+            return stream(seed, *self.names, *batch.keys[i])
 
         return rewrite(batch.texts, batch.epsilon, self, generator, planned)

@@ -69,6 +69,23 @@ class Lexicon:
         joined = np.fromiter(map(str.count, self.tokens, repeat("_")), dtype=np.int8, count=len(self.tokens))
         return joined + np.int8(1)
 
+    @cached_property
+    def _kinds(self) -> npt.NDArray[np.int8]:
+        """(V,) ``TokenClass`` of the tokens that have occurred, -1 of others."""
+        return np.full(len(self.tokens), -1, dtype=np.int8)
+
+    def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+        """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone."""
+        rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
+        known = rows >= 0
+        kinds = np.full(len(forms), -1, dtype=np.int8)
+        kinds[known] = self._kinds[rows[known]]
+        new = np.flatnonzero(kinds < 0)
+        kinds[new] = [_WORD_KINDS[forms[number]] for number in new.tolist()]
+        new = new[known[new]]
+        self._kinds[rows[new]] = kinds[new]
+        return rows, kinds
+
     @classmethod
     def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
         """Make a lexicon. A collocation without a vector would only turn known words into an unknown token,
@@ -94,7 +111,7 @@ def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
     )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Encoded:
     """The n tokens of a batch of texts, in text order. It holds source text and must not leave the process.
 
@@ -105,7 +122,8 @@ class Encoded:
         kind: (n,) int8, a ``TokenClass``.
         n_words: (n,) int8, words in the token, 1 to 3.
         first_word: (n,) int64, index into ``words`` of the token's first word.
-        words: normal forms of all words, in text order.
+        forms: the distinct normal forms.
+        word: (m,) int32, the form of each word, in text order.
         spans: (m, 2) int32, character span of each word in its text.
     """
 
@@ -115,8 +133,15 @@ class Encoded:
     kind: npt.NDArray[np.int8]
     n_words: npt.NDArray[np.int8]
     first_word: npt.NDArray[np.int64]
-    words: Sequence[str]
+    forms: Sequence[str]
+    word: npt.NDArray[np.int32]
     spans: npt.NDArray[np.int32]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The normal forms of all words, in text order; a batch is rewritten without a string for each."""
+        words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
+        return words
 
     def offsets(self) -> npt.NDArray[np.int64]:
         """(n_texts + 1,) where each text's tokens start."""
@@ -187,32 +212,35 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
     sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
     text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))
-    words = np.array(forms, dtype=object)[word].tolist()
 
     if lexicon.collocations is None:
-        lengths = np.ones(len(words), dtype=np.int8)
+        lengths = np.ones(len(word), dtype=np.int8)
+        first, form_of, text_of = np.arange(len(word)), word, text_of_word
     else:
         scores = lexicon.collocations.scores(lexicon.collocations.ids(forms)[word], sentence_offsets)
         lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
+        first = np.flatnonzero(lengths)
+        form_of, text_of = word[first], text_of_word[first]
 
-    first = np.flatnonzero(lengths)
     n_words = lengths[first]
-    get = lexicon.rows.get
-    rows = np.fromiter(map(get, forms, repeat(-1)), dtype=np.int64, count=len(forms))[word[first]]
-    kind = np.fromiter(map(_WORD_KINDS.__getitem__, forms), dtype=np.int8, count=len(forms))[word[first]]
+    row_of_form, kind_of_form = lexicon.look_up(forms)
+    rows, kind = row_of_form[form_of], kind_of_form[form_of]
     joined = np.flatnonzero(n_words > 1)
-    ends = (first[joined] + n_words[joined]).tolist()
-    tokens = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
-    rows[joined] = np.fromiter(map(get, tokens, repeat(-1)), dtype=np.int64, count=len(joined))
-    kind[joined] = TokenClass.WORD
+    if len(joined):
+        words = np.array(forms, dtype=object)[word].tolist()
+        ends = (first[joined] + n_words[joined]).tolist()
+        tokens = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
+        rows[joined] = np.fromiter(map(lexicon.rows.get, tokens, repeat(-1)), dtype=np.int64, count=len(joined))
+        kind[joined] = TokenClass.WORD
     kind[(kind == TokenClass.WORD.value) & (rows < 0)] = TokenClass.OOV
     return Encoded(
         n_texts=len(texts),
-        text_of=text_of_word[first],
+        text_of=text_of,
         rows=rows,
         kind=kind,
         n_words=n_words,
         first_word=first,
-        words=words,
+        forms=forms,
+        word=word,
         spans=spans,
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from lexveil.types import Bytes
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -60,7 +63,7 @@ class _Places(Bounded[str, int]):
 _WRITTEN, _PLACES = _Written(), _Places()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pieces:
     """What n tokens look like in a text.
 
@@ -78,3 +81,21 @@ class Pieces:
         written = np.empty(len(tokens), dtype=object)
         written[:] = list(map(_WRITTEN.__getitem__, tokens))
         return cls(written, np.fromiter(map(_PLACES.__getitem__, tokens), dtype=np.int8, count=len(tokens)))
+
+    @classmethod
+    def joined(cls, first: Pieces, second: Pieces) -> Pieces:
+        """Some tokens and then others, without writing them again."""
+        both = cls(np.concatenate([first.written, second.written]), np.concatenate([first.place, second.place]))
+        (one, starts), (other, ends) = first.letters, second.letters
+        vars(both)["letters"] = np.concatenate([one, other]), np.concatenate([starts, starts[-1] + ends[1:]])
+        return both
+
+    @cached_property
+    def letters(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
+        """What is written as UTF-8, one after the other, and the (n + 1,) bytes where each starts.
+
+        Half of a surrogate pair is written as if it were a character.
+        """
+        encoded = [written.encode("utf-8", "surrogatepass") for written in self.written.tolist()]
+        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        return np.frombuffer(b"".join(encoded), np.uint8), ends

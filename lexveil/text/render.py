@@ -8,23 +8,29 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import worth_kernels
 from lexveil.text.encode import Encoded
 from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
+from lexveil.types import Ids
+
+TOKEN = 4e-7  # seconds that it takes to write a token without kernels
 
 
-def render(pieces: Pieces, text_of: npt.NDArray[np.int32], n_texts: int) -> list[str]:
+def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> list[str]:
     """Write the tokens of a batch of texts, each text on its own.
 
     Args:
-        pieces: n output tokens, in text order.
+        token: (n,) number of each output token among the pieces, in text order.
         text_of: (n,) the text each belongs to, ascending.
 
     Returns:
         ``n_texts`` strings.
     """
-    place = pieces.place
-    n = len(place)
     bounds = np.searchsorted(text_of, np.arange(n_texts + 1))
+    if worth_kernels(len(token) * TOKEN):
+        return _render_compiled(pieces, token, bounds)
+    written, place = pieces.written[token], pieces.place[token]
+    n = len(place)
     quote = place == QUOTE
     # The k-th quotation mark of its text opens if k is odd and closes if it is even.
     seen = np.concatenate([[0], np.cumsum(quote)])
@@ -38,9 +44,20 @@ def render(pieces: Pieces, text_of: npt.NDArray[np.int32], n_texts: int) -> list
     space[bounds[:-1][bounds[:-1] < n]] = False  # nothing before the first token of a text
     parts = np.empty(2 * n, dtype=object)
     parts[0::2] = np.array(["", " "], dtype=object)[space.view(np.int8)]
-    parts[1::2] = pieces.written
+    parts[1::2] = written
     listed, ends = parts.tolist(), (2 * bounds).tolist()
     return ["".join(listed[start:end]) for start, end in itertools.pairwise(ends)]
+
+
+def _render_compiled(pieces: Pieces, token: npt.NDArray[np.int32], bounds: Ids) -> list[str]:
+    from lexveil.text.kernels.rendering import write
+
+    letters, starts = pieces.letters
+    out = np.empty(int(np.diff(starts)[token].sum()) + len(token), dtype=np.uint8)
+    ends = np.zeros(len(bounds), dtype=np.int64)
+    write(token, bounds, pieces.place, letters, starts, out, ends)
+    data = out[: ends[-1]].tobytes()
+    return [data[start:end].decode("utf-8", "surrogatepass") for start, end in itertools.pairwise(ends.tolist())]
 
 
 def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lexveil.text import render as module
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render, render_in_layout
@@ -14,7 +15,23 @@ LEXICON = Lexicon.build("word", [], None)
 
 
 def spaced(tokens: list[str]) -> str:
-    return render(Pieces.of(tokens), np.zeros(len(tokens), dtype=np.int32), 1)[0]
+    return rendered(tokens, np.zeros(len(tokens), dtype=np.int32), 1)[0]
+
+
+def rendered(tokens: list[str], text_of: np.ndarray, n_texts: int) -> list[str]:
+    """Written by Python and by compiled code, which must agree."""
+    number, both = np.arange(len(tokens), dtype=np.int32), []
+    for compiled in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "worth_kernels", lambda _, compiled=compiled: compiled)
+            # Pieces that were joined are the same as those written together.
+            half = len(tokens) // 2
+            pieces = (
+                Pieces.joined(Pieces.of(tokens[:half]), Pieces.of(tokens[half:])) if compiled else Pieces.of(tokens)
+            )
+            both.append(render(pieces, number, text_of, n_texts))
+    assert both[0] == both[1]
+    return both[1]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +44,7 @@ def spaced(tokens: list[str]) -> str:
         (["new_york", "is", "big"], "new york is big"),
         (["a＿b@x.org"], "a_b@x.org"),
         (["yes", "--", "no"], "yes -- no"),
+        (["\ud83d", "é", "\udc00", "🎉"], "\ud83d é \udc00 🎉"),
         ([], ""),
     ],
 )
@@ -37,10 +55,10 @@ def test_spacing(tokens: list[str], expected: str) -> None:
 def test_texts_of_a_batch_do_not_touch() -> None:
     """An open quotation mark of one text must not turn the next one's."""
     tokens = ['"', "a", '"', "b", '"', ","]
-    assert render(Pieces.of(tokens), np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == ['"a', "", '"b"', ","]
+    assert rendered(tokens, np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == ['"a', "", '"b"', ","]
 
 
-@given(st.lists(st.sampled_from(["a", "bc", ",", ".", "!", "(", ")", '"', "$", "/", "5"]), max_size=20))
+@given(st.lists(st.sampled_from(["a", "bc", ",", ".", "!", "(", ")", '"', "$", "/", "5", "é"]), max_size=20))
 def test_no_space_at_the_ends_and_never_two(tokens: list[str]) -> None:
     text = spaced(tokens)
     assert text == " ".join(text.split())

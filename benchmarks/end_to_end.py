@@ -1,0 +1,287 @@
+"""JSON lines to JSON lines by `lexveil privatize`, as users run it: release mode, ledger, record, token log.
+
+    uv run python -m benchmarks.end_to_end [--corpus FOLDER] [--mechanisms tem madlib] [--against CHECKOUT] [--profile]
+
+A packaged model of V words is made in a data folder of its own: the most frequent words of the text, vectors in
+clusters (benchmarks/material.py). Every run is a process of its own with its workers; its processor time is that of all
+of them, imports and start included. --against names another checkout of Lexveil with its environment: its runs
+alternate with ours, and an experiment with a known seed must give the same bytes in both. --profile says where the
+time of one process goes, by the function of ours that is at work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.corpus import corpus_texts
+from benchmarks.limits import sgemm
+from benchmarks.material import made_vectors, zipf_tokens
+from benchmarks.table import print_table
+from lexveil.artifacts.packaged_model import write_packaged
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.runtime.tables import write_json
+from lexveil.text.encode import Lexicon, encode
+
+ROOT = Path(__file__).resolve().parents[1]
+DIMENSIONS = 300
+MEGABYTES = {"tem": 40.0, "diffractor_geometric": 80.0, "diffractor_tem": 80.0}  # of text; else SLOW
+SLOW = 1.0
+AVERAGE_WORDS = 200.0  # of a document, by which ε becomes a budget
+SAMPLE = 0.002  # seconds of processor time between two looks at what is at work
+COLUMNS = {
+    "mechanism": "mechanism",
+    "code": "code",
+    "tokens": "tokens",
+    "perturbed": "perturbed",
+    "cpu_s": "CPU s",
+    "per_cpu_s": "tokens/CPU-s",
+    "wall_s": "wall s",
+    "per_s": "tokens/s",
+    "load": "load",
+    "resident_mb": "MB, largest process",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A checkout of Lexveil and the Python that runs it."""
+
+    name: str
+    folder: Path
+    python: str
+
+
+def made_texts(n_words: int, seed: int = 5) -> Iterator[str]:
+    """Texts of invented words whose frequencies fall as 1/rank, with a full stop after every twelve."""
+    letters = np.random.default_rng(seed).integers(97, 123, size=(n_words, 7), dtype=np.uint8)
+    words = [row.tobytes().decode() for row in letters]
+    for part in itertools.count():
+        ids = zipf_tokens(24_000, n_words, seed + part).reshape(-1, 240).tolist()
+        for text in ids:
+            yield " ".join(
+                " ".join(words[word] for word in text[start : start + 12]).capitalize() + "."
+                for start in range(0, len(text), 12)
+            )
+
+
+def write_model(folder: Path, texts: Sequence[str], n_words: int) -> None:
+    """A packaged model of the most frequent words of some texts."""
+    found: Counter[str] = Counter()
+    for start in range(0, len(texts), 2000):
+        found.update(encode(texts[start : start + 2000], Lexicon.build("word", [], None)).words)
+    kept = [(word, count) for word, count in found.most_common() if word.isalpha()][:n_words]
+    if len(kept) < n_words:
+        raise SystemExit(f"benchmarks.end_to_end: the text has {len(kept):,} words only; give a larger --corpus")
+    vectors = made_vectors(n_words, DIMENSIONS)
+    card = {"name": folder.name, "version": "1.0", "language": "en", "license": "CC0-1.0", "built": "2026-01-01"}
+    lists: dict[str, Any] = {"sources": [], "cleaning": [], "known_faults": []}
+    tables: dict[str, Any] = {"dropped": {}, "parameters": {}, "made_with": {}, "quality": {}}
+    orders = np.stack([np.random.default_rng(seed).permutation(n_words) for seed in (1, 2)]).astype(np.int32)
+    write_packaged(
+        folder,
+        {**card, **lists, **tables, "description": "of a benchmark", "average_words": AVERAGE_WORDS},
+        WordSpace([word for word, _ in kept], vectors, np.array([count for _, count in kept])),
+        np.zeros(n_words),
+        {"word": orders, "all": orders},
+        {},
+        "Made by a benchmark.\n",
+    )
+
+
+def write_texts(file: Path, texts: Sequence[str], megabytes: float) -> None:
+    """JSON lines with the text and what else a row may have."""
+    size = 0
+    with file.open("w", encoding="utf-8") as lines:
+        for number, text in enumerate(texts):
+            if size > megabytes * 1e6:
+                break
+            row = {"id": number, "text": text, "source": "benchmark", "stars": number % 5}
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+            size += len(text.encode())
+
+
+def arguments_of(source: Path, out: Path, mechanism: str, epsilon: float, workers: int, *more: str) -> list[str]:
+    """The arguments of `lexveil`; stop words are perturbed, so that nearly all tokens are."""
+    fixed = ["--strategy", "S1", "--stopwords", "perturb", "--model", "benchmark"]
+    given = ["--mechanism", mechanism, "--epsilon", str(epsilon), "--workers", str(workers)]
+    return ["privatize", str(source), "-o", str(out), *fixed, *given, *more]
+
+
+def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, float]:
+    """One run in a process of its own; its seconds and the memory of its largest process."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LEXVEIL")}
+    environment |= {"LEXVEIL_HOME": str(folder / "home"), "PYTHONPATH": str(code.folder), "PWD": str(folder)}
+    script = f"import os, sys; os.chdir({str(folder)!r}); from lexveil.cli.main import main; sys.exit(main())"
+    before, begin = os.times(), time.perf_counter()
+    log = folder / "log"
+    process = os.posix_spawn(
+        code.python,
+        [code.python, "-c", script, *arguments],
+        environment,
+        file_actions=[(os.POSIX_SPAWN_OPEN, one, str(log), os.O_WRONLY | os.O_CREAT, 0o600) for one in (1, 2)],
+    )
+    _, status, usage = os.wait4(process, 0)
+    if status:
+        raise SystemExit(f"benchmarks.end_to_end: {' '.join(arguments)}: {log.read_text(encoding='utf-8')[-2000:]}")
+    wall, after = time.perf_counter() - begin, os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"wall_s": wall, "cpu_s": cpu, "load": os.getloadavg()[0], "resident_mb": usage.ru_maxrss / 1024}
+
+
+def measure(
+    codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Medians of alternating runs of all checkouts on the same text; the first of each compiles and does not count."""
+    source = folder / f"{mechanism}.jsonl"
+    found: dict[str, list[dict[str, float]]] = {code.name: [] for code in codes}
+    rows, out = [], folder / "out.jsonl"
+    for number in range(options.runs + 1):
+        for code in codes:
+            for file in folder.glob("out.jsonl*"):
+                file.unlink()
+            shutil.rmtree(folder / "home" / "ledger", ignore_errors=True)
+            (folder / "home" / "ledger-anchor.json").unlink(missing_ok=True)
+            small = folder / "small.jsonl"
+            arguments = arguments_of(source if number else small, out, mechanism, options.epsilon, options.workers)
+            result = run(code, folder, arguments)
+            if number:
+                found[code.name].append(result)
+    counts = json.loads(out.with_name("out.jsonl.operator.json").read_text(encoding="utf-8"))["counts"]
+    assert pq.ParquetFile(out.with_name("out.jsonl.tokens.parquet")).metadata.num_rows == counts["n_tokens_in"]
+    for code in codes:
+        row: dict[str, Any] = {"mechanism": mechanism, "code": code.name, "tokens": counts["n_tokens_in"]}
+        row["perturbed"] = counts["n_perturbed"]
+        row |= {key: statistics.median(one[key] for one in found[code.name]) for key in found[code.name][0]}
+        row |= {"per_cpu_s": row["tokens"] / row["cpu_s"], "per_s": row["tokens"] / row["wall_s"]}
+        rows.append(row)
+    return rows
+
+
+def check_same(codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace) -> None:
+    """See that an experiment gives the same texts, token log and counts from all checkouts."""
+    hashes = set()
+    for code in codes:
+        for file in folder.glob("seeded.jsonl*"):
+            file.unlink()
+        out = folder / "seeded.jsonl"
+        source = folder / "small.jsonl"
+        run(code, folder, arguments_of(source, out, mechanism, options.epsilon, options.workers, "--seed", "7"))
+        tokens = pq.read_table(f"{out}.tokens.parquet").to_pylist()
+        counts = json.loads(Path(f"{out}.operator.json").read_text(encoding="utf-8"))["counts"]
+        hashes.add(hashlib.sha256(out.read_bytes() + json.dumps([tokens, counts]).encode()).hexdigest())
+    if len(hashes) != 1:
+        raise SystemExit(f"benchmarks.end_to_end: {mechanism}: another checkout gives other bytes")
+    print(f"{mechanism}: the same bytes from {len(codes)} checkouts", flush=True)
+
+
+def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
+    """Print where the processor time of a run in this process goes."""
+    from lexveil.cli.main import main as lexveil
+
+    seen: Counter[tuple[str, str]] = Counter()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        del number
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith("lexveil"):
+                seen[module, frame.f_code.co_qualname] += 1
+                return
+            frame = frame.f_back
+        seen["other", ""] += 1
+
+    for file in folder.glob("out.jsonl*"):
+        file.unlink()
+    os.environ["LEXVEIL_HOME"] = str(folder / "home")
+    os.chdir(folder)
+    sys.argv = [
+        "lexveil",
+        *arguments_of(folder / f"{mechanism}.jsonl", folder / "out.jsonl", mechanism, options.epsilon, 1),
+    ]
+    signal.signal(signal.SIGPROF, look)
+    signal.setitimer(signal.ITIMER_PROF, SAMPLE, SAMPLE)
+    try:
+        lexveil()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    total = sum(seen.values())
+    modules: Counter[str] = Counter()
+    for (module, _), count in seen.items():
+        modules[module] += count
+    print(f"{mechanism}: {total * SAMPLE:.1f} CPU-s sampled in one process")
+    for module, count in modules.most_common(18):
+        inside = [f"{name} {n / total:.1%}" for (one, name), n in seen.most_common() if one == module][:4]
+        print(f"  {count / total:6.1%}  {module}: {', '.join(inside)}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, help="folder of shards in C4's form; else texts of invented words")
+    parser.add_argument("--mechanisms", nargs="+", default=["diffractor_geometric", "tem", "madlib"], metavar="NAME")
+    parser.add_argument("--words", type=int, default=50_000, help="of the vocabulary")
+    parser.add_argument("--epsilon", type=float, default=10.0)
+    parser.add_argument("--megabytes", type=float, help="of text; else what suits the mechanism")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--against", type=Path, help="another checkout, with a .venv")
+    parser.add_argument("--profile", action="store_true", help="only say where the time goes")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args(arguments)
+    codes = [Checkout("this", ROOT, sys.executable)]
+    if options.against:
+        folder = options.against.resolve()
+        codes.insert(0, Checkout("other", folder, str(folder / ".venv" / "bin" / "python")))
+    sizes = {name: options.megabytes or MEGABYTES.get(name, SLOW) for name in options.mechanisms}
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="lexveil-benchmark-") as name:
+        folder = Path(name)
+        source = corpus_texts(options.corpus) if options.corpus else made_texts(options.words)
+        texts, size = list[str](), 0
+        for text in source:
+            texts.append(text)
+            size += len(text)
+            if size > max(*sizes.values(), 20.0) * 1e6:
+                break
+        write_model(folder / "home" / "models" / "benchmark", texts, options.words)
+        write_texts(folder / "small.jsonl", texts, 0.2)
+        for mechanism, megabytes in sizes.items():
+            write_texts(folder / f"{mechanism}.jsonl", texts, megabytes)
+            if options.profile:
+                profile(folder, mechanism, options)
+                continue
+            if len(codes) > 1:
+                check_same(codes, folder, mechanism, options)
+            rows += measure(codes, folder, mechanism, options)
+            print_table(COLUMNS, rows)
+    if rows:
+        limit = sgemm(DIMENSIONS) / 1e9
+        print(f"float32 matrix product: {limit:,.0f} GFLOP/s per core, {os.cpu_count()} cores")
+    if options.json and rows:
+        write_json({"sgemm_gflops": limit, "rows": rows}, options.json)
+
+
+if __name__ == "__main__":
+    main()

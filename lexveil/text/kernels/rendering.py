@@ -1,0 +1,50 @@
+"""Tokens to UTF-8, spaced as in ordinary English."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT
+from lexveil.types import Bytes, Ids
+
+
+@numba.njit(cache=True)
+def write(
+    token: npt.NDArray[np.int32],
+    bounds: Ids,
+    place: npt.NDArray[np.int8],
+    letters: Bytes,
+    starts: Ids,
+    out: Bytes,
+    ends: Ids,
+) -> None:  # pragma: no cover - compiled
+    """Write the tokens of texts, each text on its own.
+
+    Args:
+        token: (n,) number of each output token among the pieces.
+        bounds: (n_texts + 1,) where each text's tokens start.
+        place: (P,) how each piece stands beside its neighbours.
+        letters, starts: what each piece is, as in ``Pieces.letters``.
+        out: room for all pieces and a space before each.
+        ends: (n_texts + 1,) 0, and where each text ends in ``out``; written.
+    """
+    at = np.int64(0)
+    for text in range(len(bounds) - 1):
+        is_first, is_tight, is_open = True, False, False
+        for number in range(bounds[text], bounds[text + 1]):
+            piece = token[number]
+            kind = place[piece]
+            opens, closes = kind == OPENING, kind == CLOSING
+            if kind == QUOTE:  # it opens and closes in turn
+                is_open = not is_open
+                opens, closes = is_open, not is_open
+            if not (is_first or is_tight or closes or kind == TIGHT):
+                out[at] = 32
+                at += 1
+            for letter in range(starts[piece], starts[piece + 1]):
+                out[at] = letters[letter]
+                at += 1
+            is_first, is_tight = False, opens or kind == TIGHT
+        ends[text + 1] = at
