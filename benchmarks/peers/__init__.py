@@ -1,0 +1,1 @@
+"""Lexveil beside the public implementations of the same mechanisms, each in an environment of its own."""

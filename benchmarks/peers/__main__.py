@@ -1,0 +1,274 @@
+"""Lexveil and the public implementations of the same mechanisms, in one run on the same words, vectors, ε and thread.
+
+    uv run python -m benchmarks.peers [--env DIR] [--peers mldp-text dp-diffractor] [--json FILE]
+
+pip installs the peers from the package index into an environment of their own, which stays for the next run. Each
+mechanism runs in a process of its own. Unknown words are 3 % of the text. The audit is of the peer as a black box:
+draws of a few words of a small vocabulary, and a search for a privacy loss above what is claimed. It proves
+violations; that none was seen says no more than that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from benchmarks.material import made_vectors, zipf_tokens
+from benchmarks.peers.adapters import FAILED
+from benchmarks.peers.judge import black_box, distances_of, shares, verdict
+from benchmarks.table import print_table
+from lexveil.runtime.executor import ONE_THREAD
+from lexveil.runtime.hashes import version
+from lexveil.runtime.tables import write_json
+from lexveil.text.function_words import STOP_WORDS
+from lexveil.types import Vectors
+
+ROOT = Path(__file__).resolve().parents[2]
+# What pip installs for each peer: the newest releases when this was written.
+PINS = {
+    "mldp-text": "mldp-text==0.1.2",
+    "dp-diffractor": "dp-diffractor==0.2.1",
+    "pypantera": "pypantera==1.0.2",
+    "presidio-anonymizer": "presidio-anonymizer==2.2.366",
+}
+VECTORS, LISTS = ("madlib", "mahalanobis", "vickrey", "tem"), ("diffractor_geometric", "diffractor_tem")
+MECHANISMS: dict[str, tuple[str, ...]] = {
+    "mldp-text": (*VECTORS, "truncated_gumbel"),
+    "dp-diffractor": LISTS,
+    "pypantera": ("madlib", "mahalanobis", "tem"),
+    "clmldp": ("madlib", "gst", "mst"),
+    "presidio-anonymizer": ("replace",),
+    "lexveil": (*VECTORS, "truncated_gumbel", *LISTS),
+}
+SETTINGS = {"truncated_gumbel": {"calibration": "paper"}}  # the theorem covers none of these ε
+NOT_AUDITED = ("gst", "mst", "replace")  # the first two cut a text before MADLIB; the last claims nothing
+SENTENCE, SENTENCES, UNKNOWN = 20, 500, 0.03  # words; how many; the share of words without a vector
+SMALL, PLACES, NEAR = 150, 5, 0.2  # words of the audit, their dimensions, the distance of the nearest two
+INPUTS = 4
+AUDITED = {"vectors": (2.0, 12.0), "lists": (0.3, 1.5)}  # ε
+AGAIN = 0.5  # ε at which two processes are compared
+MINUTES = 8  # that a process may take
+COLUMNS = {
+    "peer": "peer",
+    "mechanism": "mechanism",
+    "rate": "tokens/CPU-s",
+    "ratio": "Lexveil's, times",
+    "peak_mb": "MB",
+    "clear": "unknown words in clear",
+    "unchanged": "known words unchanged",
+    "lost": "words lost",
+    "added": "words added",
+    "bound": "claimed bound",
+}
+
+
+def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
+    """Make the environment and install what is not there yet; its Python, and why peers are not there."""
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    missing: dict[str, str] = {}
+    wanted = [peer for peer in peers if peer in PINS]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*pip, *(PINS[peer] for peer in wanted)], capture_output=True, check=False).returncode:
+        for peer in wanted:  # one that cannot be installed leaves the others out of nothing
+            done = subprocess.run([*pip, PINS[peer]], capture_output=True, text=True, check=False)
+            if done.returncode:
+                missing[peer] = why(done.stderr)
+    return python, missing
+
+
+def why(errors: str) -> str:
+    """The last line of what pip says that is an error, without addresses."""
+    lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()[-1:] or ["?"]
+    if any("No matching distribution" in line for line in lines):
+        return "not on the package index, or not for this Python"
+    return " ".join(word for word in lines[-1].removeprefix("ERROR:").split() if "://" not in word)
+
+
+def made_words(n: int) -> list[str]:
+    """Words of letters, all different, none a stop word: the letters of their numbers."""
+    return ["w" + "".join("abcdefghij"[int(digit)] for digit in str(number)) for number in range(n)]
+
+
+def small_vectors() -> Vectors:
+    """Words of the audit: (SMALL, PLACES), of which the first two are near each other."""
+    points = np.random.default_rng(3).standard_normal((SMALL, PLACES)).astype(np.float32)
+    points[1] = points[0]
+    points[1, 0] += np.float32(NEAR)
+    return points
+
+
+def write_vectors(words: Sequence[str], vectors: Vectors, stem: Path) -> dict[str, str]:
+    """Vectors as text, with and without a header, which the peers read."""
+    rows = [f"{word} {' '.join(f'{x:.7g}' for x in row)}\n" for word, row in zip(words, vectors.tolist(), strict=True)]
+    files = {"with_header": stem.with_suffix(".w2v"), "without_header": stem.with_suffix(".txt")}
+    files["without_header"].write_text("".join(rows), encoding="utf-8")
+    head = f"{len(words)} {vectors.shape[1]}\n"
+    files["with_header"].write_text(head + "".join(rows), encoding="utf-8")
+    return {name: str(file) for name, file in files.items()}
+
+
+def made_sentences(words: Sequence[str]) -> list[list[str]]:
+    """Sentences of words whose frequencies fall as 1/rank, with some that have no vector."""
+    ids, rng = zipf_tokens(SENTENCE * SENTENCES, len(words)), np.random.default_rng(4)
+    text = [
+        f"zq{words[word]}" if unknown else words[word]
+        for word, unknown in zip(ids.tolist(), rng.random(len(ids)) < UNKNOWN, strict=True)
+    ]
+    return [text[start : start + SENTENCE] for start in range(0, len(text), SENTENCE)]
+
+
+def collocations(sentences: Sequence[Sequence[str]]) -> dict[str, list[tuple[tuple[str, ...], float]]]:
+    """Pairs and triples that occur more than once, with a score that grows with it."""
+    pairs = Counter(pair for words in sentences for pair in pairwise(words))
+    triples = Counter(triple for words in sentences for triple in zip(words, words[1:], words[2:], strict=False))
+    return {
+        name: [(gram, float(count)) for gram, count in found.items() if count > 1]
+        for name, found in (("bigrams", pairs), ("trigrams", triples))
+    }
+
+
+def data_of_nltk(folder: Path) -> None:
+    """What the peers look for in NLTK's data, which no package holds: our stop words, and a folder that is empty."""
+    (folder / "corpora" / "wordnet").mkdir(parents=True)
+    (folder / "corpora" / "stopwords").mkdir()
+    (folder / "corpora" / "stopwords" / "english").write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
+
+
+def in_process(python: Path, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What ``adapters.py`` finds in a process of its own with one thread; ``{"why": …}`` if it fails."""
+    files = folder / "spec.json", folder / "found.json"
+    files[0].write_text(json.dumps(spec), encoding="utf-8")
+    files[1].unlink(missing_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "NUMBA_CACHE_DIR")}
+    own = {"HOME": str(folder), "NLTK_DATA": str(folder / "nltk"), "NUMBA_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    lexveil = {"PYTHONPATH": str(ROOT)} if spec["peer"] == "lexveil" else {}
+    command = [str(python), str(ROOT / "benchmarks" / "peers" / "adapters.py"), *map(str, files)]
+    try:
+        done = subprocess.run(
+            command,
+            env=kept | ONE_THREAD | own | lexveil,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60 * MINUTES,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"why": f"took longer than {MINUTES} minutes"}
+    if done.returncode:
+        return {"why": (done.stderr.strip().splitlines() or ["?"])[-1][:200]}
+    found: dict[str, Any] = json.loads(files[1].read_text(encoding="utf-8"))
+    return found
+
+
+def measure(
+    peer: str, mechanism: str, python: Path, material: Mapping[str, Any], options: argparse.Namespace, folder: Path
+) -> dict[str, Any]:
+    """The row of one mechanism of one peer."""
+    on_list = mechanism in LISTS
+    small = {**material["small"], "inputs": material["small_words"][:INPUTS], "n": INPUTS, "samples": options.samples}
+    small["on_list"] = SMALL // 2 if on_list else 0  # inputs from the middle of the list
+    epsilons = () if mechanism in NOT_AUDITED else AUDITED["lists" if on_list else "vectors"]
+    spec = {
+        **material["large"],
+        "peer": peer,
+        "mechanism": mechanism,
+        "settings": {mechanism: SETTINGS.get(mechanism, {})},
+        "epsilon": options.epsilon,
+        "sentences": material["sentences"],
+        "seconds": options.seconds,
+        "wall": 10 * options.seconds,
+        "audits": [small | {"epsilon": epsilon} for epsilon in epsilons],
+        "again": {"epsilon": AGAIN},
+        **collocations(material["sentences"]),
+    }
+    row: dict[str, Any] = {"peer": peer, "mechanism": mechanism}
+    found = in_process(python, spec, folder)
+    if "why" in found:
+        return row | {"bound": f"not run: {found['why']}"}
+    sentences = material["sentences"][: len(found["out"])]
+    row |= {"rate": sum(map(len, sentences)) / found["cpu_s"], "peak_mb": found["peak_mb"]}
+    said = shares(sentences, found["out"], set(material["words"]))
+    row |= {"clear": said.clear, "unchanged": said.unchanged, "lost": said.lost, "added": said.added}
+    if not epsilons:
+        return row | {"clear": None, "unchanged": None, "bound": "nothing claimed" if mechanism == "replace" else "–"}
+    again = in_process(python, spec | {"seconds": 0}, folder)
+    words, results = material["small_words"], []
+    for epsilon, audit in zip(epsilons, found["audits"], strict=True):
+        distances = distances_of(mechanism, words, material["small_vectors"], audit["order"])
+        results.append(black_box(audit["drawn"], words, distances, epsilon))
+    row["failed"] = sum(word == FAILED for one in found["audits"] for out in one["drawn"].values() for word in out)
+    bound = verdict(results, options.samples, again.get("again") == found["again"])
+    return row | {"bound": bound + (f"; {row['failed']:,} errors" if row["failed"] else "")}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Install, measure, print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--env", type=Path, default=user_cache_path("lexveil") / "peers", help="of the peers")
+    parser.add_argument("--peers", nargs="+", default=list(MECHANISMS), choices=list(MECHANISMS), metavar="PEER")
+    parser.add_argument("--mechanisms", nargs="+", metavar="NAME", help="only these")
+    parser.add_argument("--words", type=int, default=5_000, help="of the vocabulary")
+    parser.add_argument("--dimensions", type=int, default=100)
+    parser.add_argument("--epsilon", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of the processor, for each throughput")
+    parser.add_argument("--samples", type=int, default=4_000, help="of each word of an audit")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args(arguments)
+    python, missing = install(options.env.resolve(), options.peers)
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="lexveil-benchmark-") as name:
+        folder = Path(name)
+        data_of_nltk(folder / "nltk")
+        words, small_words, few = made_words(options.words), made_words(SMALL), small_vectors()
+        large = made_vectors(options.words, options.dimensions)
+        material = {
+            "words": words,
+            "sentences": made_sentences(words),
+            "large": write_vectors(words, large, folder / "large"),
+            "small_words": small_words,
+            "small_vectors": few,
+            "small": write_vectors(small_words, few, folder / "small"),
+        }
+        for peer in options.peers:
+            for mechanism in MECHANISMS[peer]:
+                if options.mechanisms and mechanism not in options.mechanisms:
+                    continue
+                if peer in missing:
+                    rows.append({"peer": peer, "mechanism": mechanism, "bound": f"not installed: {missing[peer]}"})
+                    continue
+                one = Path(sys.executable) if peer == "lexveil" else python
+                rows.append(measure(peer, mechanism, one, material, options, folder))
+                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    ours = {row["mechanism"]: row["rate"] for row in rows if row["peer"] == "lexveil" and "rate" in row}
+    for row in rows:
+        if row["peer"] != "lexveil" and "rate" in row and row["mechanism"] in ours:
+            row["ratio"] = ours[row["mechanism"]] / row["rate"]
+    print_table(COLUMNS, rows)
+    versions = [*(pin for peer, pin in PINS.items() if peer not in missing), f"lexveil {version()}"]
+    print(f"{', '.join(versions)}; {datetime.date.today()}; V = {options.words:,} x {options.dimensions}, "
+          f"ε = {options.epsilon:g}, one thread, load {os.getloadavg()[0]:.0f}")  # fmt: skip
+    if options.json:
+        write_json({"versions": versions, "rows": rows}, options.json)
+
+
+if __name__ == "__main__":
+    main()

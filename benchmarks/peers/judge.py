@@ -1,0 +1,93 @@
+"""What is said of a peer's output, from its words alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexveil.auditing.distances import Distances, euclidean, mahalanobis, on_lists
+from lexveil.auditing.sampled import SampledResult, sampled_audit
+from lexveil.types import Floats, Ids, Vectors
+
+Sentences = Sequence[Sequence[str]]
+CONFIDENCE = 0.999  # of each audit
+STAGES = ("order", "choose", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What became of words; None where that cannot be told.
+
+    Attributes:
+        clear: of the words outside the vocabulary, those that came out as they were.
+        unchanged: of the others.
+        lost, added: words fewer or more than went in, of all.
+    """
+
+    clear: float | None
+    unchanged: float | None
+    lost: float
+    added: float
+
+
+def shares(sentences: Sentences, out: Sentences, vocabulary: Collection[str]) -> Shares:
+    """Compare sentences with what came out of them, word by word where they are equally long."""
+    known, same = [0, 0], [0, 0]
+    n = lost = added = 0
+    for before, after in zip(sentences, out, strict=True):
+        n += len(before)
+        lost += max(0, len(before) - len(after))
+        added += max(0, len(after) - len(before))
+        if len(before) == len(after):
+            for word, new in zip(before, after, strict=True):
+                known[word in vocabulary] += 1
+                same[word in vocabulary] += word == new
+    clear, unchanged = (same[kind] / known[kind] if known[kind] else None for kind in (False, True))
+    aligned = not (lost or added)
+    return Shares(clear if aligned else None, unchanged if aligned else None, lost / max(n, 1), added / max(n, 1))
+
+
+def distances_of(
+    mechanism: str, words: Sequence[str], vectors: Vectors, order: Sequence[str] | None
+) -> Callable[[Ids, Ids], Floats]:
+    """The metric of a mechanism's claim, as the audit measures it."""
+    if mechanism.startswith("diffractor"):
+        assert order is not None
+        row = {word: number for number, word in enumerate(words)}
+        found: Distances = on_lists(np.array([[row[word] for word in order]], dtype=np.int32))
+        return found
+    return mahalanobis(vectors, 0.2) if mechanism == "mahalanobis" else euclidean(vectors)
+
+
+def black_box(
+    drawn: Mapping[str, Sequence[str]], words: Sequence[str], distances: Callable[[Ids, Ids], Floats], epsilon: float
+) -> SampledResult:
+    """Look for a loss above ε·d between the words of which there are draws; equally many of each.
+
+    What came out and is none of the words, an error say, is an output like any other.
+    """
+    row = {word: number for number, word in enumerate(words)}
+    code = dict(row)
+    codes = [np.array([code.setdefault(word, len(code)) for word in out]) for out in drawn.values()]
+    ids = np.array([row[word] for word in drawn], dtype=np.int64)
+    n = min(map(len, codes))
+    starts = dict(zip(STAGES, (0, n // 4, 2 * (n // 4)), strict=True))
+
+    def sample(number: int, size: int, stage: str) -> Ids:
+        return codes[number][starts[stage] : starts[stage] + size]
+
+    return sampled_audit(sample, epsilon * distances(ids, ids), epsilon, n, CONFIDENCE)
+
+
+def verdict(results: Sequence[SampledResult], samples: int, repeats: bool) -> str:
+    """Whether the claim was seen to be broken."""
+    if repeats:
+        return "no noise: every process draws the same"
+    broken = [one for one in results if one.violation]
+    if not broken:
+        tried = ", ".join(f"{one.claimed:g}" for one in results)
+        return f"no violation seen at {samples:,} samples of a word (ε = {tried})"
+    worst = max(broken, key=lambda one: one.audited / one.claimed)
+    return f"VIOLATED: loss above {worst.audited:.3g}·d at ε = {worst.claimed:g}"
