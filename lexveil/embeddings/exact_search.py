@@ -2,7 +2,8 @@
 
 The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates within the rounding
 bound are measured again in float64. So it depends neither on block sizes nor on the number of threads, nor on which
-products there were: 8-bit ones for few neighbours of many queries, where the processor has an instruction for them.
+products there were: for few neighbours of many queries those of a graphics processor, where PyTorch sees one, or 8-bit
+ones, where the processor has an instruction for them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lexveil.compiled import worth_kernels
 from lexveil.types import Rows, Vectors
 
 if TYPE_CHECKING:
+    from lexveil.embeddings.device_screen import DeviceScreen
     from lexveil.embeddings.screen import Screen
 
 Queries = npt.NDArray[np.float64]
@@ -33,6 +35,7 @@ CUT_ROWS = 8
 QUERY, PAIR = 1e-3, 5e-9
 # Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so many multiplications.
 SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
+DEVICE_WORK, DEVICE_BLOCK = 5e11, 1 << 16  # loading PyTorch as so many; queries handed to a device at a time
 FARTHEST = 1e15  # beyond, float32 has no room for a score
 
 
@@ -42,16 +45,22 @@ class ExactSearch:
     Maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does. Rows that are equally near are
     ordered by row number. Peak memory beside the vectors: about V/16 x 1024 float32 and 50 MB, and V·p bytes for
     products of 8 bits.
+
+    Args:
+        vectors: (V, p), taken as float32.
+        screens: whether many searches may be done by other products than this processor's of float32: it decides on
+            time and memory, never on results.
     """
 
-    def __init__(self, vectors: Vectors) -> None:
+    def __init__(self, vectors: Vectors, screens: bool = True) -> None:
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         halves = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2
         with np.errstate(over="ignore"):  # of words beyond FARTHEST, which are searched in float64
             self.half_norms = halves.astype(np.float32)
         self._longest = float(np.sqrt(2 * halves.max(initial=0.0)))
-        self._asked = 0
+        self._asked = 0 if screens else -1
         self._screen: Screen | None = None
+        self._on_device: DeviceScreen | None = None
 
     def nearest(self, queries: Queries) -> Rows:
         """The nearest row of each query.
@@ -77,8 +86,11 @@ class ExactSearch:
         k = min(k, len(self.vectors))
         ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
         if k <= FEW:
-            for start in range(0, len(queries) if k else 0, QUERY_BLOCK):
-                block = slice(start, start + QUERY_BLOCK)
+            n = len(queries) if k else 0
+            self._prepare(n)
+            at_once = DEVICE_BLOCK if self._on_device else QUERY_BLOCK
+            for start in range(0, n, at_once):
+                block = slice(start, start + at_once)
                 ids[block], squares[block] = self._nearest(np.ascontiguousarray(queries[block], dtype=np.float64), k)
         else:
             at_once = min(max(ROWS, ROW_VALUES // len(self.vectors)), len(queries))
@@ -92,28 +104,40 @@ class ExactSearch:
     def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
         """The k nearest rows of a block of queries, and the squares of their distances, by what is fastest."""
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
-        screen = self._screen_of(len(queries))
-        if screen is not None:
-            ids, squares, answered = screen.nearest_k(queries, k)
+        far = ~(lengths + self._longest < FARTHEST)
+        if self._on_device is not None:
+            slack = np.where(far, np.inf, self._slack(queries))
+            ids, squares, answered = self._on_device.nearest_k(queries, k, slack)
+        elif self._screen is not None:
+            ids, squares, answered = self._screen.nearest_k(queries, k)
         else:
             ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
             answered = np.zeros(len(queries), dtype=np.bool_)
-        far = ~answered & ~(lengths + self._longest < FARTHEST)
-        for query in np.flatnonzero(far):
+        for query in np.flatnonzero(far & ~answered):
             ids[query], squares[query] = _nearest_of(self.vectors, queries[query], np.arange(len(self.vectors)), k)
-        left = ~answered & ~far
-        if left.all():
+        left = np.flatnonzero(~answered & ~far)
+        if len(left) == len(queries) <= QUERY_BLOCK:
             return self._few(queries, k)
-        if left.any():
-            ids[left], squares[left] = self._few(queries[left], k)
+        for start in range(0, len(left), QUERY_BLOCK):
+            some = left[start : start + QUERY_BLOCK]
+            ids[some], squares[some] = self._few(queries[some], k)
         return ids, squares
 
-    def _screen_of(self, n: int) -> Screen | None:
-        """Words rounded to 8 bits, if n more searches make them worth it and the processor multiplies such numbers."""
-        if self._screen is None and self._asked >= 0:
-            self._asked += n
-            if self._asked < SCREEN_QUERIES or self._asked * self.vectors.size < SCREEN_WORK or not worth_kernels(0.0):
-                return None
+    def _prepare(self, n: int) -> None:
+        """Round the words to 8 bits, or bring them to a device, once n more searches make up for it."""
+        if self._asked < 0 or not worth_kernels(0.0):
+            return
+        before, self._asked = self._asked * self.vectors.size, self._asked + n
+        work = self._asked * self.vectors.size
+        if before < DEVICE_WORK <= work and self._longest < FARTHEST:
+            from lexveil.embeddings.device_screen import DeviceScreen, graphics_device
+
+            device = graphics_device()
+            if device is not None:
+                self._on_device, self._screen = DeviceScreen(self.vectors, self.half_norms, device), None
+        if self._on_device is not None or self._screen is not None:
+            return
+        if self._asked >= SCREEN_QUERIES and work >= SCREEN_WORK:
             from lexveil.embeddings.kernels.dot import processor_kind
             from lexveil.embeddings.kernels.screen import LONGEST
             from lexveil.embeddings.screen import WIDEST, Screen
@@ -121,8 +145,6 @@ class ExactSearch:
             kind = processor_kind()
             if kind >= 0 and self.vectors.shape[1] <= WIDEST and self._longest < LONGEST:
                 self._screen = Screen(self.vectors, kind)
-            self._asked = -1
-        return self._screen
 
     def _few(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
         n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
@@ -216,9 +238,12 @@ class ExactSearch:
 
 def search_way() -> str:
     """By what products large searches are done on this machine, in words."""
+    from lexveil.embeddings.device_screen import graphics_device
     from lexveil.embeddings.kernels.dot import KINDS, processor_kind
 
-    kind = processor_kind()
+    device, kind = graphics_device(), processor_kind()
+    if device is not None:
+        return f"float32 products on {device}, by PyTorch, decided in float64"
     if kind < 0:
         return f"float32 products: this processor has none of {', '.join(each.name for each in KINDS)}"
     return f"8-bit products by {KINDS[kind].name}, decided in float64"
