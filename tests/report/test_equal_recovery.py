@@ -83,9 +83,10 @@ def test_the_section_compares_all_mechanisms_at_each_level() -> None:
     }
     found = section.compared(rungs(of, runs, "alpha", section.NAMES), section.LEVELS)
     table = section.table(1, "alpha", of, found)
-    assert [(row[0], row[2], row[3] is None) for row in table.rows] == [
-        ("madlib", 0.05, False), ("tem", 0.05, False), ("madlib", 0.2, False), ("tem", 0.2, False),
-        ("tem", 0.5, False), ("madlib", 0.5, True), ("clean texts", None, True), ("majority, no text read", None, True),
+    assert [(row[0], row[1], row[-1] is None) for row in table.rows] == [
+        ("madlib S1", 0.05, False), ("tem S1", 0.05, False), ("madlib S1", 0.2, False), ("tem S1", 0.2, False),
+        ("tem S1", 0.5, False), ("madlib S1", 0.5, True),
+        ("clean texts", None, True), ("majority, no text read", None, True),
     ]  # fmt: skip
     (panel,) = section.panels(1, "alpha", of, found, section.LEVELS)
     assert "madlib S1" in panel.svg

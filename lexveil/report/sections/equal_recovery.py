@@ -47,21 +47,20 @@ def table(place: int, dataset: str, of: Values, found: Sequence[AtLevel]) -> Tab
     """
     shown = [score for score in MEASURES if any(score.name in one.scores for one in found)]
     rows: list[tuple[Any, ...]] = [
-        (one.mechanism, one.strategy, one.level, one.epsilon, *(one.scores.get(score.name) for score in shown))
+        (f"{one.mechanism} {one.strategy}", one.level, *(one.scores.get(score.name) for score in shown), one.epsilon)
         for one in found
     ]
     for which, key in (("clean texts", CLEAN), ("majority, no text read", MAJORITY)):
         ends = [of.get((score.name, key)) for score in shown]
-        rows.append((which, None, None, None, *(None if end is None else interval(end) for end in ends)))
+        rows.append((which, None, *(None if end is None else interval(end) for end in ends), None))
     return Table(
         f"equal-recovery-{place}",
         f"{dataset}: utility, attack and cosine where equally many words are recovered",
         [
-            Column("mechanism", "Mechanism"),
-            Column("strategy", "Strategy"),
+            Column("which", "Which"),
             Column("recovered", "Recovered", formatting.share),
-            Column("epsilon", "Base ε", formatting.epsilon_found),
             *(Column(score.name, MEASURES[score][0], formatting.bounded) for score in shown),
+            Column("epsilon", "Base ε", formatting.epsilon_found),
         ],
         rows,
         "In brackets 95% intervals. A dash: no two runs of this mechanism and strategy lie around the level; more values in "
