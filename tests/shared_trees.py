@@ -62,13 +62,15 @@ def stand_beside(shared: Path, root: Path, patch: pytest.MonkeyPatch) -> Path:
 
 def _fingerprint(root: Path) -> Fingerprint:
     found: Fingerprint = {}
-    folders = [root]
-    while folders:
+    begin = len(str(root)) + 1
+    folders = [str(root)]
+    while folders:  # plain strings: this runs after every test
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(Path(entry.path))
                 stat = entry.stat(follow_symlinks=False)
-                size = 0 if entry.is_dir(follow_symlinks=False) else stat.st_size
-                found[os.path.relpath(entry.path, root)] = (size, stat.st_mtime_ns)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                    found[entry.path[begin:]] = (0, stat.st_mtime_ns)
+                else:
+                    found[entry.path[begin:]] = (stat.st_size, stat.st_mtime_ns)
     return found

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from lexveil.accounting.budgets import Policy
-from lexveil.auditing.audit import AuditRequest, AuditResult, audit
+from lexveil.auditing.audit import AuditRequest, AuditResult, _Audit, audit
 from lexveil.auditing.toy_project import make
-from lexveil.config import parse_params
+from lexveil.config import LOADER, parse_params
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.vickrey import Vickrey
 from tests.mutations.planting import test_named
@@ -27,7 +28,7 @@ USUAL: dict[str, Any] = {"samples": 400, "workers": 1, "words": 20, "confidence"
 
 def audited(mechanism: str, epsilon: float, strategy: str = "S1", own: Any = None, **how: Any) -> AuditResult:
     """Audit a mechanism with a toy project in the place of a user's; nothing has to be built."""
-    given = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    given = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"), Loader=LOADER)
     for name, values in (own or {}).items():
         given["mechanisms"][name] |= values
     params = parse_params(given)
@@ -45,6 +46,26 @@ def complaints(**how: Any) -> list[str]:
         return why(audited(**how))
     except LexveilError as error:
         return [f"refused by the product itself: {error}"]
+
+
+def caught_by_audit(**how: Any) -> bool:
+    """Whether there are complaints; the audit ends at the first finding of mechanism and noise, before its releases."""
+
+    class Enough(Exception):
+        pass
+
+    def found(self: Any, place: str, *evidence: Any) -> None:
+        everything(self, place, *evidence)
+        if any(finding.violation for finding in self.findings):
+            raise Enough
+
+    everything = _Audit.found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Audit, "found", found)
+        try:
+            return bool(complaints(**how))
+        except Enough:
+            return True
 
 
 def why(result: AuditResult) -> list[str]:
