@@ -123,6 +123,7 @@ def _run(build: Build) -> State[Any]:
         with _signals(build):
             schedule(build, load_params().machine.workers)
     finally:
+        build.forks.close()
         with open_repo() as repo:
             settle_lock(repo, build.graph)
             provenance.settle()

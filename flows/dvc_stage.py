@@ -1,24 +1,37 @@
 """`dvc repro --single-item STAGE` whose cost does not grow with the stages of the project.
 
-    python -m flows.dvc_stage STAGE
+    python -m flows.dvc_stage    for the stages that are asked for on standard input, see dvc_forks.py
 
 DVC itself reads the whole of dvc.lock before a stage and writes the whole of it again afterwards. This reads and
 replaces only the entry of its stage, under the same lock and with the same bytes, and by rename, so that no other
-reader meets a half-written file. dvc.lock in another form than DVC's is left to DVC's own code.
+reader meets a half-written file. dvc.lock in another form than DVC's is left to DVC's own code. A file of parameters is
+parsed once, and not for each of the stage's dependencies on one of them and each question about it.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
-import sys
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import dvc.dependency.param
 import dvc.dvcfile
 from dvc.stage.serialize import to_lockfile
-from dvc.utils.serialize import dumps_yaml, loads_yaml
+from dvc.utils.serialize import dumps_yaml, load_path, loads_yaml
 
+from flows.dvc_forks import serve
 from lexveil.lineage.lock_text import HEAD, cut, joined
+
+AHEAD = (
+    *("dvc.cachemgr", "dvc.data_cloud", "dvc.parsing", "dvc.repo", "dvc.repo.artifacts", "dvc.repo.datasets"),
+    *("dvc.repo.metrics", "dvc.repo.open_repo", "dvc.repo.params", "dvc.repo.plots", "dvc.repo.reproduce"),
+    *("dvc.repo.stage", "dvc.rwlock", "dvc.scm", "dvc.stage.cache", "dvc.stage.loader", "dvc.stage.run"),
+    *("dvc.utils.strictyaml", "dvc_data.hashfile.build", "dvc_data.hashfile.checkout", "dvc_data.hashfile.db.local"),
+    *("dvc_data.hashfile.status", "dvc_data.hashfile.transfer", "psutil", "pyparsing", "ruamel.yaml", "sqlite3"),
+)
 
 
 def one_entry(stage_name: str) -> type[dvc.dvcfile.Lockfile]:
@@ -55,14 +68,41 @@ def one_entry(stage_name: str) -> type[dvc.dvcfile.Lockfile]:
     return OneEntry
 
 
+def parsed_once(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Return DVC's reader of parameters, but that a file is only read again once it has changed."""
+    kept: dict[tuple[str, int, int, int], Any] = {}
+
+    def load_once(path: str, fs: Any = None, **kwargs: Any) -> Any:
+        if kwargs or getattr(fs, "protocol", None) != "local":
+            return load(path, fs, **kwargs)
+        about = Path(path).stat()
+        key = (path, about.st_ino, about.st_size, about.st_mtime_ns)
+        if key not in kept:
+            kept[key] = load(path, fs)
+        return deepcopy(kept[key])
+
+    return load_once
+
+
 def main(stage_name: str) -> int:
     """Bring one stage up to date, and return DVC's exit code."""
     from dvc.cli import main as dvc_main
 
     dvc.dvcfile.Lockfile = one_entry(stage_name)
+    dvc.dependency.param.load_path = parsed_once(load_path)
     # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
     return int(dvc_main(["--wait-for-lock", "repro", "--single-item", stage_name]))
 
 
+def import_ahead() -> None:
+    """Import what bringing a stage up to date takes, most of which DVC imports only where it is used."""
+    from dvc.cli import parse_args
+
+    parse_args(["repro"])
+    for name in AHEAD:
+        importlib.import_module(name)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    import_ahead()
+    serve(main)

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
+from flows.dvc_forks import Forked
 from lexveil.runtime.events import PIPE, Event, EventPipe
 from lexveil.runtime.project import SCRATCH
 
@@ -28,20 +29,31 @@ class Command:
         argv: the command.
         env: its environment.
         output: where both of its streams go, if not to ``messages``.
+        start: makes the process in another way, with pipes as its streams.
     """
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], output: int | IO[Any] = subprocess.PIPE) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        output: int | IO[Any] = subprocess.PIPE,
+        start: Callable[[Mapping[str, str]], Forked] | None = None,
+    ) -> None:
         environment = {name: value for name, value in env.items() if name != PIPE}
         self.events: EventPipe | None = None
         if output is subprocess.PIPE:
             SCRATCH.mkdir(parents=True, exist_ok=True)
             self.events = EventPipe(SCRATCH)
             environment[PIPE] = str(self.events.path)
+        self.process: subprocess.Popen[bytes] | Forked
+        if start is not None:
+            self.process = start(environment)
+            return
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(GUARD), *argv],
             stdin=subprocess.PIPE,
             stdout=output,
-            stderr=output if output is not subprocess.PIPE else subprocess.PIPE,
+            stderr=output,
             env=environment,
             start_new_session=True,  # its own group: a Ctrl-C in the terminal reaches us first, and we decide
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import sys
 import threading
 import time
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from prefect.futures import PrefectFuture
 from prefect.states import Cancelled, Completed, Failed
 
 from flows.display import duration
+from flows.dvc_forks import DvcForks
 from flows.dvc_output import DvcOutputParser
 from flows.process import Command, stop_stages
 from flows.recovery import forget_damaged
@@ -49,6 +49,7 @@ class Build:
     seconds: float = 0.0
     until: str | None = None  # the stage that is wanted; None for all
     api_url: str | None = None  # of the server of `lexveil run`
+    forks: DvcForks = field(default_factory=DvcForks)
     settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run
 
     @property
@@ -112,11 +113,12 @@ class Build:
         parser = DvcOutputParser(stage.name)
         parser.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        argv = [sys.executable, "-m", "flows.dvc_stage", stage.name]
         with self.lock:
             if self.stopped_by is not None:
                 return StageResult(stage.name, "stopped")
-            command = self.commands[stage.name] = Command(argv, stage_environment())
+            command = self.commands[stage.name] = Command(
+                [], stage_environment(), start=partial(self.forks.start, stage.name)
+            )
         self.watcher.start(stage.name)
         with parser.log.open("w", encoding="utf-8") as log:
 

@@ -1,17 +1,36 @@
 """One stage's entry in dvc.lock is read and written as DVC itself would."""
 
-import subprocess
-import sys
+import signal
+from collections.abc import Iterator
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from dvc.utils.serialize import dumps_yaml, loads_yaml
 
+from flows.dvc_forks import DvcForks
+from flows.process import Command
 from lexveil.lineage.lock_text import HEAD, cut, joined
+from lexveil.runtime.project import stage_environment
 from tests.flows.scratch_project import Project
 
 LOCK = Path(__file__).parents[2] / "dvc.lock"
+
+
+@pytest.fixture
+def forks() -> Iterator[DvcForks]:
+    made = DvcForks()
+    yield made
+    made.close()
+
+
+def run(forks: DvcForks, stage: str) -> int:
+    """Bring a stage up to date in a fork, and return the exit code."""
+    command = Command([], stage_environment(), start=partial(forks.start, stage))
+    list(command.messages())
+    return command.wait()
 
 
 def test_the_entries_are_the_bytes_that_dvc_writes() -> None:
@@ -50,7 +69,7 @@ def test_an_empty_file_has_no_entries() -> None:
 
 
 @pytest.mark.parametrize("head", ["", "# kept by DVC's own writer\n"])
-def test_a_stage_leaves_the_lock_that_dvc_leaves(built: Project, head: str) -> None:
+def test_a_stage_leaves_the_lock_that_dvc_leaves(built: Project, forks: DvcForks, head: str) -> None:
     lock = built.root / "dvc.lock"
     lock.write_text(head + lock.read_text())
     before = lock.read_text()
@@ -61,6 +80,29 @@ def test_a_stage_leaves_the_lock_that_dvc_leaves(built: Project, head: str) -> N
     assert wanted != before
     lock.write_text(before)
     built.dvc("checkout", "--force")
-    done = subprocess.run([sys.executable, "-m", "flows.dvc_stage", "first"], cwd=built.root, check=True, text=True)
-    assert (done.returncode, lock.read_text()) == (0, wanted)
+    assert run(forks, "first") == 0
+    assert lock.read_text() == wanted
     assert not list(built.root.glob(".dvc.lock.*"))
+
+
+def test_a_fork_ends_as_a_process_does(built: Project, forks: DvcForks) -> None:
+    assert run(forks, "first") == 0
+    assert run(forks, "nowhere") == 255  # DVC's own code, after what ran before in the same process
+    built.behave("first wait 60")
+    (built.root / "src.txt").write_text("other words\n")
+    command = Command([], stage_environment(), start=partial(forks.start, "first"))
+    while not command.inner():
+        assert command.process.poll() is None
+    left = command.inner()
+    command.signal(signal.SIGKILL)
+    assert command.wait() == 128 + signal.SIGKILL
+    psutil.wait_procs(left, timeout=30)
+    assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in left)
+
+
+def test_forks_are_made_again_after_their_maker_was_killed(built: Project, forks: DvcForks) -> None:
+    assert run(forks, "first") == 0
+    [maker] = [child for child in psutil.Process().children() if "flows.dvc_stage" in child.cmdline()]
+    maker.kill()
+    psutil.wait_procs([maker], timeout=30)
+    assert run(forks, "first") == 0
