@@ -14,6 +14,7 @@ import argparse
 import datetime
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ from platformdirs import user_cache_path
 from benchmarks.material import made_vectors, zipf_tokens
 from benchmarks.peers.adapters import FAILED
 from benchmarks.peers.judge import black_box, distances_of, shares, verdict
-from benchmarks.table import print_table
+from benchmarks.table import print_table, show
 from lexveil.runtime.executor import ONE_THREAD
 from lexveil.runtime.hashes import version
 from lexveil.runtime.tables import write_json
@@ -57,11 +58,10 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
 SETTINGS = {"truncated_gumbel": {"calibration": "paper"}}  # the theorem covers none of these ε
 NOT_AUDITED = ("gst", "mst", "replace")  # the first two cut a text before MADLIB; the last claims nothing
 SENTENCE, SENTENCES, UNKNOWN = 20, 500, 0.03  # words; how many; the share of words without a vector
-SMALL, PLACES, NEAR = 150, 5, 0.2  # words of the audit, their dimensions, the distance of the nearest two
+SMALL, PLACES, NEAR = 150, 5, 0.005  # words of the audit, their dimensions, the distance of the nearest two
 INPUTS = 4
-AUDITED = {"vectors": (2.0, 12.0), "lists": (0.3, 1.5)}  # ε
+AUDITED = {"vectors": (2.0, 60.0), "lists": (0.3, 1.5)}  # ε
 AGAIN = 0.5  # ε at which two processes are compared
-MINUTES = 8  # that a process may take
 COLUMNS = {
     "peer": "peer",
     "mechanism": "mechanism",
@@ -106,8 +106,12 @@ def made_words(n: int) -> list[str]:
 
 
 def small_vectors() -> Vectors:
-    """Words of the audit: (SMALL, PLACES), of which the first two are near each other."""
+    """Words of the audit: (SMALL, PLACES), of which the first two are near each other and far from all others.
+
+    Of these two next to no loss is allowed, so that it shows at once if what comes out depends on which one went in.
+    """
     points = np.random.default_rng(3).standard_normal((SMALL, PLACES)).astype(np.float32)
+    points[0] *= 2
     points[1] = points[0]
     points[1, 0] += np.float32(NEAR)
     return points
@@ -150,42 +154,38 @@ def data_of_nltk(folder: Path) -> None:
     (folder / "corpora" / "stopwords" / "english").write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
 
 
-def in_process(python: Path, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What ``adapters.py`` finds in a process of its own with one thread; ``{"why": …}`` if it fails."""
-    files = folder / "spec.json", folder / "found.json"
-    files[0].write_text(json.dumps(spec), encoding="utf-8")
-    files[1].unlink(missing_ok=True)
+def in_process(
+    python: Path, peer: str, tasks: Sequence[Mapping[str, Any]], minutes: int, folder: Path
+) -> list[dict[str, Any]]:
+    """What ``adapters.py`` finds in a process of its own with one thread; ``{"why": …}`` where it fails."""
+    spec, out = folder / "spec.json", folder / "found"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    spec.write_text(json.dumps({"peer": peer, "tasks": tasks, "minutes": minutes}), encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "NUMBA_CACHE_DIR")}
     own = {"HOME": str(folder), "NLTK_DATA": str(folder / "nltk"), "NUMBA_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    lexveil = {"PYTHONPATH": str(ROOT)} if spec["peer"] == "lexveil" else {}
-    command = [str(python), str(ROOT / "benchmarks" / "peers" / "adapters.py"), *map(str, files)]
-    try:
-        done = subprocess.run(
-            command,
-            env=kept | ONE_THREAD | own | lexveil,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=60 * MINUTES,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {"why": f"took longer than {MINUTES} minutes"}
+    lexveil = {"PYTHONPATH": str(ROOT)} if peer == "lexveil" else {}
+    done = subprocess.run(
+        [str(python), str(ROOT / "benchmarks" / "peers" / "adapters.py"), str(spec), str(out)],
+        env=kept | ONE_THREAD | own | lexveil,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
-        return {"why": (done.stderr.strip().splitlines() or ["?"])[-1][:200]}
-    found: dict[str, Any] = json.loads(files[1].read_text(encoding="utf-8"))
-    return found
+        return [{"why": (done.stderr.strip().splitlines() or ["?"])[-1][:200]}] * len(tasks)
+    files = [out / f"{number}.json" for number in range(len(tasks))]
+    late = {"why": f"ended without a result, or took longer than {minutes} minutes"}
+    return [json.loads(file.read_text(encoding="utf-8")) if file.exists() else late for file in files]
 
 
-def measure(
-    peer: str, mechanism: str, python: Path, material: Mapping[str, Any], options: argparse.Namespace, folder: Path
-) -> dict[str, Any]:
-    """The row of one mechanism of one peer."""
+def task_of(peer: str, mechanism: str, material: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """What is to be done with one mechanism of a peer."""
     on_list = mechanism in LISTS
     small = {**material["small"], "inputs": material["small_words"][:INPUTS], "n": INPUTS, "samples": options.samples}
     small["on_list"] = SMALL // 2 if on_list else 0  # inputs from the middle of the list
-    epsilons = () if mechanism in NOT_AUDITED else AUDITED["lists" if on_list else "vectors"]
-    spec = {
+    return {
         **material["large"],
         "peer": peer,
         "mechanism": mechanism,
@@ -194,28 +194,58 @@ def measure(
         "sentences": material["sentences"],
         "seconds": options.seconds,
         "wall": 10 * options.seconds,
-        "audits": [small | {"epsilon": epsilon} for epsilon in epsilons],
-        "again": {"epsilon": AGAIN},
+        "audits": [small | {"epsilon": epsilon} for epsilon in audited(mechanism)],
+        "again": {**material["small"], "epsilon": AGAIN},
         **collocations(material["sentences"]),
     }
-    row: dict[str, Any] = {"peer": peer, "mechanism": mechanism}
-    found = in_process(python, spec, folder)
+
+
+def audited(mechanism: str) -> tuple[float, ...]:
+    """The ε at which a mechanism is audited."""
+    return () if mechanism in NOT_AUDITED else AUDITED["lists" if mechanism in LISTS else "vectors"]
+
+
+def measure(
+    peer: str,
+    mechanisms: Sequence[str],
+    python: Path,
+    material: Mapping[str, Any],
+    options: argparse.Namespace,
+    folder: Path,
+) -> list[dict[str, Any]]:
+    """The rows of a peer."""
+    tasks = [task_of(peer, mechanism, material, options) for mechanism in mechanisms]
+    found = in_process(python, peer, tasks, options.minutes, folder)
+    again = in_process(python, peer, [task | {"seconds": 0} for task in tasks], options.minutes, folder)
+    pairs = zip(mechanisms, found, again, strict=True)
+    return [{"peer": peer, **row_of(mechanism, one, other, material, options)} for mechanism, one, other in pairs]
+
+
+def row_of(
+    mechanism: str,
+    found: Mapping[str, Any],
+    again: Mapping[str, Any],
+    material: Mapping[str, Any],
+    options: argparse.Namespace,
+) -> dict[str, Any]:
+    """What is said of a mechanism by what one process found, and another again."""
+    row: dict[str, Any] = {"mechanism": mechanism}
     if "why" in found:
         return row | {"bound": f"not run: {found['why']}"}
     sentences = material["sentences"][: len(found["out"])]
     row |= {"rate": sum(map(len, sentences)) / found["cpu_s"], "peak_mb": found["peak_mb"]}
     said = shares(sentences, found["out"], set(material["words"]))
-    row |= {"clear": said.clear, "unchanged": said.unchanged, "lost": said.lost, "added": said.added}
-    if not epsilons:
-        return row | {"clear": None, "unchanged": None, "bound": "nothing claimed" if mechanism == "replace" else "–"}
-    again = in_process(python, spec | {"seconds": 0}, folder)
+    row |= {"lost": said.lost, "added": said.added}
+    if mechanism in NOT_AUDITED:
+        return row | {"bound": "claims nothing" if mechanism == "replace" else "that of madlib, for what is left"}
     words, results = material["small_words"], []
-    for epsilon, audit in zip(epsilons, found["audits"], strict=True):
+    for epsilon, audit in zip(audited(mechanism), found["audits"], strict=True):
         distances = distances_of(mechanism, words, material["small_vectors"], audit["order"])
         results.append(black_box(audit["drawn"], words, distances, epsilon))
-    row["failed"] = sum(word == FAILED for one in found["audits"] for out in one["drawn"].values() for word in out)
+    failed = sum(word == FAILED for one in found["audits"] for out in one["drawn"].values() for word in out)
     bound = verdict(results, options.samples, again.get("again") == found["again"])
-    return row | {"bound": bound + (f"; {row['failed']:,} errors" if row["failed"] else "")}
+    row |= {"clear": said.clear, "unchanged": said.unchanged, "failed": failed}
+    return row | {"bound": bound + (f"; {failed:,} errors" if failed else "")}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -231,6 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--epsilon", type=float, default=10.0)
     parser.add_argument("--seconds", type=float, default=3.0, help="of the processor, for each throughput")
     parser.add_argument("--samples", type=int, default=4_000, help="of each word of an audit")
+    parser.add_argument("--minutes", type=int, default=10, help="that a mechanism may take")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(arguments)
     python, missing = install(options.env.resolve(), options.peers)
@@ -249,15 +280,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "small": write_vectors(small_words, few, folder / "small"),
         }
         for peer in options.peers:
-            for mechanism in MECHANISMS[peer]:
-                if options.mechanisms and mechanism not in options.mechanisms:
-                    continue
-                if peer in missing:
-                    rows.append({"peer": peer, "mechanism": mechanism, "bound": f"not installed: {missing[peer]}"})
-                    continue
-                one = Path(sys.executable) if peer == "lexveil" else python
-                rows.append(measure(peer, mechanism, one, material, options, folder))
-                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            mechanisms = [one for one in MECHANISMS[peer] if one in (options.mechanisms or MECHANISMS[peer])]
+            if peer in missing:
+                bound = f"not installed: {missing[peer]}"
+                rows += [{"peer": peer, "mechanism": mechanism, "bound": bound} for mechanism in mechanisms]
+                continue
+            one = Path(sys.executable) if peer == "lexveil" else python
+            for row in measure(peer, mechanisms, one, material, options, folder):
+                rows.append(row)
+                print(", ".join(f"{key} {show(value)}" for key, value in row.items()), file=sys.stderr, flush=True)
     ours = {row["mechanism"]: row["rate"] for row in rows if row["peer"] == "lexveil" and "rate" in row}
     for row in rows:
         if row["peer"] != "lexveil" and "rate" in row and row["mechanism"] in ours:

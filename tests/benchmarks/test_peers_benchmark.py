@@ -15,6 +15,7 @@ from benchmarks.peers.restated import Gram, Madlib, gst, mst
 WORDS = peers.made_words(peers.SMALL)
 VECTORS = peers.small_vectors()
 DRAWS = 4_000
+RNG = np.random.default_rng(2)
 
 
 def drawn(keeps: float) -> dict[str, list[str]]:
@@ -24,6 +25,21 @@ def drawn(keeps: float) -> dict[str, list[str]]:
     return {
         word: [word if rng.random() < keeps else replace(word) for _ in range(DRAWS)] for word in WORDS[: peers.INPUTS]
     }
+
+
+def excluded(word: str) -> str:
+    """The nearest word that is not the input: the slip that the audit's two near words are there for."""
+    place = VECTORS[WORDS.index(word)]
+    noise = RNG.standard_normal(peers.PLACES)
+    noise *= RNG.gamma(peers.PLACES, 1 / 60.0) / np.linalg.norm(noise)
+    distance = np.linalg.norm(VECTORS - (place + noise), axis=1)
+    distance[WORDS.index(word)] = np.inf
+    return WORDS[int(distance.argmin())]
+
+
+def test_a_peer_that_never_gives_the_input_back_is_found_out() -> None:
+    some = {word: [excluded(word) for _ in range(400)] for word in WORDS[: peers.INPUTS]}
+    assert black_box(some, WORDS, distances_of("vickrey", WORDS, VECTORS, None), 60.0).violation
 
 
 @pytest.mark.parametrize(("keeps", "violates"), [(0.0, False), (0.9, True)])
@@ -79,10 +95,12 @@ def test_a_peer_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     files = peers.write_vectors(WORDS, VECTORS, tmp_path / "small")
     material = {"words": WORDS, "sentences": sentences, "large": files, "small_words": WORDS}
     material |= {"small_vectors": VECTORS, "small": files}
-    options = argparse.Namespace(epsilon=10.0, seconds=0.05, samples=200)
-    row = peers.measure("clmldp", "madlib", Path(sys.executable), material, options, tmp_path)
-    assert row["rate"] > 0
-    assert (row["clear"], row["lost"], row["added"]) == (1.0, 0.0, 0.0)
-    assert row["bound"].startswith("no violation seen at 200 samples")
-    missing = peers.measure("mldp-text", "madlib", Path(sys.executable), material, options, tmp_path)
-    assert missing["bound"].startswith("not run: ModuleNotFoundError")
+    options = argparse.Namespace(epsilon=10.0, seconds=0.05, samples=200, minutes=1)
+    rows = peers.measure("clmldp", ["madlib", "gst"], Path(sys.executable), material, options, tmp_path)
+    assert [row["mechanism"] for row in rows] == ["madlib", "gst"]
+    assert all(row["rate"] > 0 for row in rows)
+    assert (rows[0]["clear"], rows[0]["lost"], rows[0]["added"]) == (1.0, 0.0, 0.0)
+    assert rows[0]["bound"].startswith("no violation seen at 200 samples")
+    assert rows[1]["lost"] > 0.1
+    missing = peers.measure("mldp-text", ["madlib"], Path(sys.executable), material, options, tmp_path)
+    assert missing[0]["bound"].startswith("not run: ModuleNotFoundError")
