@@ -27,3 +27,42 @@ class RecoveryAt(Result):
 
     epsilon: Number
     bands: dict[str, BandRecovery]
+
+
+class Factor(Result):
+    """How many times likelier an output is at most under the true word than under another, as its natural logarithm.
+
+    Rounded to four digits. The largest ones are beyond what floating point numbers hold, so that logarithms stand here.
+    """
+
+    median: Number
+    """Of the words of the vocabulary."""
+    worst: Number
+    """The largest found."""
+
+
+class Bound(Result):
+    """What the guarantee bounds: the logarithm of Pr[output | true word] / Pr[output | other word]."""
+
+    nearest: Factor
+    """The other word is the nearest one."""
+    middle: Factor
+    """A middling one: half of all words are nearer."""
+    random: Factor
+    """Drawn at random."""
+
+
+class MeaningAt(RecoveryAt):
+    """What one epsilon of a token means."""
+
+    bound: Bound | None
+    """By the mechanism's privacy map; null where no bound is proven."""
+
+
+class Meaning(Result):
+    """What epsilon means for the tokens of an output: a function of public things and epsilon, never of a source."""
+
+    at: list[MeaningAt]
+    """At the smallest epsilon of a token, or the next larger one of a fixed lattice, and at the largest; or at one."""
+    sentences: list[str]
+    """The same for people, of the largest epsilon."""

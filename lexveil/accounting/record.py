@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, NonNegativeInt, WithJsonSchema
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.mechanisms.registry import MECHANISMS
@@ -155,6 +156,8 @@ class PrivacyRecord(Result):
     mode: Literal["release", "experiment", "none"]
     """experiment: the seed is known, so nothing is private."""
     guarantee: Guarantee
+    meaning: Meaning | None = None
+    """What epsilon means; null where nothing was perturbed. Experiments of the graph measure it instead."""
     without_guarantee: bool | None = None
     """It was released although no guarantee can be given of it."""
     counts: Counts

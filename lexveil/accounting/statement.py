@@ -45,6 +45,8 @@ def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> 
             f"CAUTION: {counts.n_formula_cells:,} rewritten fields, the first in row {counts.first_formula_row:,}, "
             "begin like a formula, which spreadsheets compute; --formulas quote puts an apostrophe before such texts"
         )
+    if record.meaning is not None:
+        lines += record.meaning.sentences
     if record.release:
         lines.append(f"ledger: paid as {record.release.id}")
     return [*lines, PRIVATE, *(f"  {line}" for line in _private(operator))] if operator else lines

@@ -75,6 +75,9 @@ class Kernel(Mechanism, Protocol):
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The guarantee's distance of n pairs of ids, shape (n,)."""
 
+    def distances_of(self, ids: Ids) -> Floats:
+        """About the same distance of n words to all W words, (n, W): for surveys, never for a guarantee."""
+
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats, shape (n,).
 
@@ -141,6 +144,11 @@ class BaseMechanism:
         """See ``Kernel``."""
         raise NotImplementedError
 
+    def distances_of(self, ids: Ids) -> Floats:
+        """See ``Kernel``."""
+        every = np.arange(self.size)
+        return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
+
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """See ``Kernel``. A class declares it for its own code: a derived class that does not claims nothing."""
         raise NotImplementedError
@@ -175,6 +183,18 @@ class EuclideanMechanism(BaseMechanism):
         from lexveil.embeddings.exact_search import pair_distances
 
         return pair_distances(self.vectors, first, second)
+
+    def distances_of(self, ids: Ids) -> Floats:
+        """See ``Kernel``; right to about 1e-3 of the length of the vectors, as float32 products cancel."""
+        return product_distances(self.vectors, ids)
+
+
+def product_distances(vectors: Vectors, ids: Ids) -> Floats:
+    """Euclidean distances of n rows of the vectors to all V of them by float32 products, (n, V)."""
+    squares = np.einsum("vp,vp->v", vectors, vectors)
+    found = squares[ids, None] + squares - 2 * (vectors[ids] @ vectors.T)
+    distances: Floats = np.sqrt(np.maximum(found, 0), dtype=np.float64)
+    return distances
 
 
 REGISTERED: dict[str, type[BaseMechanism]] = {}

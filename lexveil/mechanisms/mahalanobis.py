@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from lexveil.mechanisms.base import register
+from lexveil.mechanisms.base import product_distances, register
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
@@ -55,6 +55,7 @@ class Mahalanobis(Madlib):
         values, axes = np.linalg.eigh(spread)
         self.root: Floats = (axes * np.sqrt(values)) @ axes.T
         self._inverse_root: Floats = (axes / np.sqrt(values)) @ axes.T
+        self._whitened: Vectors | None = None
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """ε·d: see the class."""
@@ -78,6 +79,12 @@ class Mahalanobis(Madlib):
             difference = difference @ self._inverse_root
         lengths: Floats = np.sqrt(np.einsum("np,np->n", difference, difference))
         return lengths
+
+    def distances_of(self, ids: Ids) -> Floats:
+        """See ``Kernel``: Euclidean distances once the vectors are multiplied by A^{-1}."""
+        if self._whitened is None:
+            self._whitened = self.vectors @ self._inverse_root.astype(np.float32)
+        return product_distances(self._whitened, ids)
 
 
 def scaled_covariance(vectors: Vectors) -> Floats:

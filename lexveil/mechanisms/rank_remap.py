@@ -55,6 +55,10 @@ class RankRemap:
         """The inner mechanism's distance of n pairs of ids, shape (n,)."""
         return self.inner.distance(first, second)
 
+    def distances_of(self, ids: Ids) -> Floats:
+        """The inner mechanism's distances of n words to all words."""
+        return self.inner.distances_of(ids)
+
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """The inner mechanism's: this is post-processing."""
         return self.inner.privacy_loss(epsilon, distance)

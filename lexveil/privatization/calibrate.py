@@ -126,7 +126,7 @@ def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band
             texts=None,
         )
     told(found.epsilon)
-    achieved = recovery_at(curve.words.expected(found.epsilon, "check"))
+    achieved = recovery_at(curve.check(found.epsilon))
     return CalibratedRun(
         mechanism=mechanism,
         strategy=strategy,

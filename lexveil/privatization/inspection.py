@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_token
+from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.operator_report import SECRECY, ClassCounts
 from lexveil.accounting.results import Number, Result
@@ -28,7 +29,7 @@ from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import find_readers
-from lexveil.privatization.recovery_terms import settled
+from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.tally import Tally, class_counts, coverage, unprotected_share
 from lexveil.privatization.two_passes import progress_on_stderr
@@ -103,6 +104,8 @@ class Inspection(Result):
     budget: BudgetPreview
     guarantee: Guarantee
     """What the record would state."""
+    meaning: Meaning | None
+    """What its epsilons would mean."""
     tried: Trial
     estimate: Estimate
     examples: dict[str, list[tuple[str, int]]] | None
@@ -173,6 +176,7 @@ def inspect(
             epsilon_per_token=spread,
         ),
         guarantee=engine.guarantee(measurement, len(chosen.columns)),
+        meaning=meaning_of_run(settings, engine, spread.least or 0.0, spread.most or 0.0),
         tried=tried,
         estimate=_estimate(tokens, workers, survey.seconds, tried),
         examples=examples,
@@ -294,6 +298,8 @@ def as_text(result: Inspection) -> list[str]:
     lines += ["", *_budget_lines(budget)]
     if result.guarantee.holds:
         lines += filter(None, (f"guarantee: {result.guarantee.statement}", result.guarantee.not_covered))
+    if result.meaning is not None:
+        lines += result.meaning.sentences
     if tried.share_changed is not None:
         changed = _percent(tried.share_changed)
         lines.append(f"about {changed} of the perturbed tokens would change (tried on {tried.tokens:,} tokens)")

@@ -6,7 +6,7 @@ Everything here follows from the model, the mechanism's parameters, the policy a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.by_word import build_adversary
 from lexveil.recovery.calibration import Curve, bracket, unchanged, without_output
+from lexveil.recovery.estimate import Quick
 from lexveil.recovery.shares import Expected, Sample, by_band, expected
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.types import Bytes, Flags, Floats
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
-WORDS = 4_000  # of each band: a share of 0.1 then has a standard deviation of 0.005
+WORDS = 2_000  # of each band, where an epsilon is sought: a share of 0.1 then has a standard deviation of 0.007
+FEW = 1_000  # of each, where a record says what an epsilon means: 0.01
 NEAR = 300  # of each, where about is enough
 NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
 
@@ -42,6 +44,7 @@ class PublicWords:
     prepared: Prepared
     prior: Floats
     bands: Bytes
+    _quick: Quick = field(default_factory=Quick, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -63,26 +66,34 @@ class PublicWords:
             prior /= prior.sum() or 1.0
         return cls(prepared, prior, bands_of(counts, function_words(tokens)))
 
-    def sample(self, name: str = "calibration") -> Sample:
-        """Words of each band, drawn from a public seed; another ``name`` draws others."""
-        return Sample.draw(self.prior, self.bands, stream(SEED, "words", name), WORDS)
+    def sample(self, name: str = "calibration", n_words: int | None = None) -> Sample:
+        """Words of each band, ``WORDS`` or so many, drawn from a public seed; another ``name`` draws others."""
+        return Sample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words or WORDS)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
         """The reader who decodes by the word, for budgets of a token within a range."""
-        return build_adversary(self.prepared.mechanism, np.maximum(self.prior, NEVER), epsilon_range)
+        prior = np.maximum(self.prior, NEVER)
+        return build_adversary(self.prepared.mechanism, prior, epsilon_range, quick=self._quick)
 
-    def expected(self, epsilon: float, name: str = "calibration", adversary: Adversary | None = None) -> Expected:
+    def expected(
+        self,
+        epsilon: float,
+        name: str = "calibration",
+        adversary: Adversary | None = None,
+        n_words: int | None = None,
+    ) -> Expected:
         """What the reader is expected to get back of tokens of one epsilon.
 
         Args:
             name: of words and noise, which are drawn from a public seed: the same name has the same at every epsilon.
             adversary: one that was built for a range with ``epsilon``.
+            n_words: of each band; None is ``WORDS``.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
         mechanism, reader = self.prepared.mechanism, adversary or self.adversary((epsilon, epsilon))
-        return expected(mechanism, reader, self.sample(name), epsilon, stream(SEED, "noise", name))
+        return expected(mechanism, reader, self.sample(name, n_words), epsilon, stream(SEED, "noise", name))
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for what a reader names."""

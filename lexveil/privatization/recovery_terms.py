@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 
 from lexveil.accounting.budgets import DocumentBudget
-from lexveil.errors import RequestError
+from lexveil.accounting.expected_recovery import Meaning
+from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.engine import Engine
 from lexveil.privatization.model import Model
+from lexveil.privatization.public_recovery import FEW
 from lexveil.privatization.recovery_store import StoredCurve
 from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.recovery.calibration import given_back, recovered, unchanged
@@ -47,7 +50,7 @@ def require_little_recovery(settings: Settings, engine: Engine, budget: Document
     largest, band = min(budget.cap, budget.total), terms.max_recovery_band
     if not largest:
         return
-    curve = StoredCurve(engine.model, settings.mechanism, settings.strategy, settings.policy, engine.prepared, _told)
+    curve = _curve_of_few(settings, engine)
     expected = curve.at(largest)
     if given_back(expected, band) <= terms.max_recovery:
         return
@@ -58,6 +61,27 @@ def require_little_recovery(settings: Settings, engine: Engine, budget: Document
         f"name {recovered(expected, band):.1%} of the {of}, and {unchanged(expected, band):.1%} to come out unchanged; "
         f"params.yaml: release.max_recovery allows {terms.max_recovery:.1%}. --epsilon {passes:g} --max-token-epsilon "
         f"{passes:g} passes"
+    )
+
+
+def meaning_of_run(settings: Settings, engine: Engine, least: float, most: float) -> Meaning | None:
+    """What the epsilons of an output's tokens mean; None if no token got any, or the mechanism refuses one near them.
+
+    Args:
+        least, most: epsilon of a token.
+    """
+    if not 0 < least <= most < math.inf:
+        return None
+    try:
+        return _curve_of_few(settings, engine).meaning(least, most)
+    except (LexveilError, OSError) as error:  # what is paid for is published, also where nothing can be said of it
+        print(f"what epsilon means is not said: {error}", file=sys.stderr)
+        return None
+
+
+def _curve_of_few(settings: Settings, engine: Engine) -> StoredCurve:
+    return StoredCurve(
+        engine.model, settings.mechanism, settings.strategy, settings.policy, engine.prepared, _told, FEW
     )
 
 

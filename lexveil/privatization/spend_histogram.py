@@ -17,7 +17,8 @@ class SpendHistogram:
     def __init__(self, budget: float) -> None:
         self.budget = budget
         self.n = 0
-        self.least, self.most, self.most_of_token = np.inf, 0.0, 0.0
+        self.least, self.most = np.inf, 0.0
+        self.least_of_token, self.most_of_token = np.inf, 0.0  # of those that spend anything
         self.total = ExactSum()
         self.bins = np.zeros(BINS, dtype=np.int64)
 
@@ -28,6 +29,7 @@ class SpendHistogram:
         self.n += len(spent)
         self.least, self.most = min(self.least, float(spent.min())), max(self.most, float(spent.max()))
         self.most_of_token = max(self.most_of_token, float(per_token.max()))
+        self.least_of_token = min(self.least_of_token, float(per_token.min(initial=np.inf, where=per_token > 0)))
         self.total.add(spent)
         part = spent / self.budget if self.budget > 0 else np.zeros(len(spent))
         # All of the budget falls into the last bin, whatever the rounding of a sum of equal parts.

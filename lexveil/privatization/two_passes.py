@@ -18,7 +18,7 @@ from lexveil.privatization.budget_charge import Charge
 from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import require_guarantee
-from lexveil.privatization.recovery_terms import require_little_recovery
+from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
@@ -153,6 +153,7 @@ class TwoPassRun:
             code=code_hash(),
             **({"without_guarantee": True} if settings.mode == "release" and not guarantee.holds else {}),
             columns=list(self.columns),
+            meaning=meaning_of_run(settings, engine, self.spent.least_of_token, self.spent.most_of_token),
             release=payment.entry(),
             spent=self.spent.summary(),
         )

@@ -8,7 +8,7 @@ import pytest
 from lexveil.accounting.budgets import Policy
 from lexveil.cli.main import main
 from lexveil.errors import RequestError
-from lexveil.privatization import public_recovery
+from lexveil.privatization import public_recovery, recovery_terms
 from lexveil.privatization.calibrate import calibrate
 from lexveil.privatization.model import Model
 from lexveil.privatization.recovery_store import StoredCurve
@@ -18,8 +18,10 @@ KEEP = Policy("keep", "keep", "sample")
 
 
 @pytest.fixture(autouse=True)
-def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of all other tests, so that each test keeps its own figures."""
     monkeypatch.setattr(public_recovery, "WORDS", 300)
+    monkeypatch.setattr(recovery_terms, "FEW", 300)
 
 
 def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Path) -> None:
@@ -32,8 +34,14 @@ def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Pa
     first = curve().at(1.05)  # between two points of the lattice
     assert len(asked) == 2 and curve().at(1.05) == first and len(asked) == 2
     (kept,) = (project / ".lexveil/recovery").glob("*.json")
-    kept.write_text("{", encoding="utf-8")
-    assert curve().at(1.05) == first and len(asked) == 4
+    right = kept.read_text(encoding="utf-8")
+    values = json.loads(right)
+    values["points"]["0"]["recovered"]["rare"]["share"] = 7
+    for broken in ("{", json.dumps(values), right.replace(values["of"], "of another model"), "[]"):
+        n_asked = len(asked)
+        kept.write_text(broken, encoding="utf-8")
+        assert curve().at(1.05) == first and len(asked) == n_asked + 2
+    asked[2:] = asked[:2]
     assert curve().at(1.05) == first and len(asked) == 4
     curve(Policy("perturb", "keep", "sample")).point(0)
     assert len(asked) == 5 and len(list((project / ".lexveil/recovery").glob("*.json"))) == 2

@@ -11,7 +11,7 @@ from lexveil.cli.main import main
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.formats.readers import Reader
-from lexveil.privatization import public_recovery
+from lexveil.privatization import public_recovery, recovery_terms
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.in_memory import privatize
 from lexveil.privatization.model import Model
@@ -21,8 +21,10 @@ TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text"
 
 
 @pytest.fixture(autouse=True)
-def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of all other tests, so that each test keeps its own figures."""
     monkeypatch.setattr(public_recovery, "WORDS", 300)
+    monkeypatch.setattr(recovery_terms, "FEW", 300)
 
 
 def limited(project: Path, **release: Any) -> None:
@@ -101,3 +103,28 @@ def test_a_source_is_released_by_recovery_or_by_a_budget(project: Path) -> None:
     limited(project, epsilon=1.0)
     with pytest.raises(ParameterError, match=r"release\.recovery"):
         load_params(project / "params.yaml")
+
+
+@pytest.mark.parametrize("mechanism", ["tem", "madlib"])
+def test_what_epsilon_means_is_no_matter_of_the_source(project: Path, mechanism: str) -> None:
+    found = []
+    for text in ("the door was open", "the rain was cold"):
+        for kept in (project / ".lexveil/recovery").glob("*"):
+            kept.unlink()
+        record = privatize([text], mechanism=mechanism, strategy="S1", epsilon=4.0, project=project).record
+        assert record.meaning is not None and record.counts.n_perturbed
+        found.append(record.meaning)
+    assert found[0] == found[1]
+    (at,) = found[0].at
+    assert at.bound is not None and 0 < at.bound.nearest.median <= at.bound.middle.median <= at.bound.random.worst
+    assert {"rare", "all"} <= set(at.bands) and found[0].sentences[0].startswith("Of 100 rare words")
+
+
+def test_texts_of_several_lengths_have_a_range_of_epsilons(project: Path) -> None:
+    texts = ["rain", " ".join(["door rain room"] * 400)]
+    done = privatize(texts, mechanism="tem", strategy="S1", epsilon=1.0, project=project)
+    meaning, spent = done.record.meaning, done.record.spent
+    assert meaning is not None and spent is not None
+    least, most = (at.epsilon for at in meaning.at)
+    assert least < most == spent.max_token_epsilon
+    assert "at the smallest" in meaning.sentences[0]
