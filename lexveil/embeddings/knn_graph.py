@@ -18,7 +18,8 @@ from lexveil.types import Floats, Vectors
 Neighbors = npt.NDArray[np.int32]
 
 QUERY_BLOCK = 256
-WORD_BLOCK = 4096
+WORD_BLOCK = 2048
+GROUP = 16  # words whose scores are compared together
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,12 @@ class Graph:
     Attributes:
         ids: (n, k) int32 rows, nearest first; -1 where there is none.
         proven: (n,) int32; the first ``proven`` entries of a row are the nearest words, in order.
+        distances: (n, k) float64, squares added in the order of the dimensions; None of an approximate graph.
     """
 
     ids: Neighbors
     proven: Neighbors
+    distances: Floats | None = None
 
 
 class Scanner:
@@ -42,6 +45,9 @@ class Scanner:
         self.half_norms = (np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2).astype(np.float32)
         self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         self._longest = float(self.norms.max(initial=0.0))
+        # A float32 score <q, u> - |u|²/2 is wrong by at most this times |q| |u| + |u|²/2: a rounding step for each of p
+        # products and sums, and some for what else is done to it.
+        self.rounding = (self.vectors.shape[1] + 16) * 2.0**-24
 
     def slack(self, rows: npt.NDArray[np.int64]) -> Floats:
         """Twice the largest error of a float32 score <q, u> - |u|²/2: (p + 8) rounding steps of |q| |u| + |u|²."""
@@ -69,24 +75,31 @@ def exact_graph(scanner: Scanner, k: int, rows: npt.NDArray[np.int64] | None = N
     queries = np.arange(n_words) if rows is None else rows
     k = min(k, n_words - 1)
     ids, proven = np.empty((len(queries), k), dtype=np.int32), np.zeros(len(queries), dtype=np.int32)
+    squares = np.empty((len(queries), k))
     if k <= 0:
-        return Graph(ids, proven)
+        return Graph(ids, proven, squares)
+    # Words are kept by the most that their scores can be in spite of rounding, which is little for short ones.
+    relative = scanner.rounding
+    base = ((1 - relative) * scanner.norms**2 / 2).astype(np.float32)
+    error = (relative * scanner.norms).astype(np.float32)
     buffer = np.empty((QUERY_BLOCK, min(WORD_BLOCK, n_words)), dtype=np.float32)
     for start in range(0, len(queries), QUERY_BLOCK):
         block = queries[start : start + QUERY_BLOCK]
         chosen = vectors[block]
+        lengths = scanner.norms[block].astype(np.float32)
         top = np.full((len(block), k), -np.inf, dtype=np.float32)
         found = np.full((len(block), k), -1, dtype=np.int32)
         for first in range(0, n_words, WORD_BLOCK):
-            words = vectors[first : first + WORD_BLOCK]
-            scores = buffer[: len(block), : len(words)]
-            np.matmul(chosen, words.T, out=scores)
-            _keep_best(scores, scanner.half_norms[first : first + WORD_BLOCK], first, block, top, found)
-        cut = np.full(len(block), np.inf)  # of squared distance
+            words = slice(first, first + WORD_BLOCK)
+            scores = buffer[: len(block), : len(vectors[words])]
+            np.matmul(chosen, vectors[words].T, out=scores)
+            _keep_best(scores, base[words], error[words], lengths, first, block, top, found)
+        cut = np.full(len(block), np.inf)  # of squared distance: all words that were not kept are at least as far
         if k < n_words - 1:
-            cut = scanner.norms[block] ** 2 - 2 * (top[:, -1].astype(np.float64) + scanner.slack(block))
-        _rank(vectors, block, found, cut, ids[start : start + len(block)], proven[start : start + len(block)])
-    return Graph(ids, proven)
+            cut = (scanner.norms[block] ** 2 - 2 * top[:, -1].astype(np.float64)) * (1 - 1e-9)
+        part = slice(start, start + len(block))
+        _rank(vectors, block, found, cut, ids[part], squares[part], proven[part])
+    return Graph(ids, proven, np.sqrt(squares, out=squares))
 
 
 def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> tuple[Neighbors, Floats]:
@@ -132,49 +145,87 @@ def _pair_distances(vectors: Vectors, rows: npt.NDArray[np.int64], others: Neigh
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, fastmath={"nnan", "nsz"})
 def _keep_best(
-    products: Vectors, half_norms: Vectors, first: int, queries: npt.NDArray[np.int64], top: Vectors, found: Neighbors
+    products: Vectors,
+    base: Vectors,
+    error: Vectors,
+    lengths: Vectors,
+    first: int,
+    queries: npt.NDArray[np.int64],
+    top: Vectors,
+    found: Neighbors,
 ) -> None:
     """Merge one block of products into each query's k best scores, which are kept sorted, best first."""
-    k = top.shape[1]
+    k, n_words = top.shape[1], products.shape[1]
+    # Words at, at + width, at + 2 width, … are a group, so that maxima are taken of whole stretches; few groups have a
+    # word that is kept.
+    width = n_words // GROUP
+    maxima = np.empty(width, dtype=np.float32)
     for query in range(len(queries)):
+        row, length = products[query], lengths[query]
+        maxima[:] = -np.inf
+        for member in range(GROUP):
+            stretch = slice(member * width, (member + 1) * width)
+            scores, known, unsure = row[stretch], base[stretch], error[stretch]
+            for at in range(width):
+                scores[at] += length * unsure[at] - known[at]
+                maxima[at] = max(maxima[at], scores[at])
+        for word in range(GROUP * width, n_words):
+            row[word] += length * error[word] - base[word]
         worst = top[query, k - 1]
         own = queries[query] - first
-        for word in range(products.shape[1]):
-            score = products[query, word] - half_norms[word]
-            if score > worst and word != own:
-                at = k - 1
-                while at > 0 and top[query, at - 1] < score:
-                    top[query, at] = top[query, at - 1]
-                    found[query, at] = found[query, at - 1]
-                    at -= 1
-                top[query, at] = score
-                found[query, at] = first + word
-                worst = top[query, k - 1]
+        if 0 <= own < n_words:
+            row[own] = -np.inf
+        for group in range(width):
+            if maxima[group] > worst:
+                for word in range(group, GROUP * width, width):
+                    if row[word] > worst:
+                        worst = _keep(row[word], first + word, top[query], found[query])
+        for word in range(GROUP * width, n_words):
+            if row[word] > worst:
+                worst = _keep(row[word], first + word, top[query], found[query])
+
+
+@numba.njit(cache=True)
+def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.float32:
+    """Enter a word into k best scores; what the k-th best one is then."""
+    at = len(top) - 1
+    while at > 0 and top[at - 1] < score:
+        top[at] = top[at - 1]
+        found[at] = found[at - 1]
+        at -= 1
+    top[at] = score
+    found[at] = word
+    worst: np.float32 = top[-1]
+    return worst
 
 
 @numba.njit(cache=True)
 def _rank(
-    vectors: Vectors, queries: npt.NDArray[np.int64], found: Neighbors, cut: Floats, ids: Neighbors, proven: Neighbors
+    vectors: Vectors,
+    queries: npt.NDArray[np.int64],
+    found: Neighbors,
+    cut: Floats,
+    ids: Neighbors,
+    squares: Floats,
+    proven: Neighbors,
 ) -> None:
     """Sort each query's candidates by (squared distance, row); proven are those nearer than ``cut``."""
     k = found.shape[1]
-    distance = np.empty(k)
     for query in range(len(queries)):
+        square = squares[query]
         for candidate in range(k):
             row = found[query, candidate]
             measured = _squared(vectors, queries[query], row)
             at = candidate
-            while at > 0 and (
-                distance[at - 1] > measured or (distance[at - 1] == measured and ids[query, at - 1] > row)
-            ):
-                distance[at] = distance[at - 1]
+            while at > 0 and (square[at - 1] > measured or (square[at - 1] == measured and ids[query, at - 1] > row)):
+                square[at] = square[at - 1]
                 ids[query, at] = ids[query, at - 1]
                 at -= 1
-            distance[at] = measured
+            square[at] = measured
             ids[query, at] = row
         count = 0
-        while count < k and distance[count] < cut[query]:
+        while count < k and square[count] < cut[query]:
             count += 1
         proven[query] = count

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-Coordinates = npt.NDArray[np.float32]
-
 COORDINATES = 31  # with the part left out, one line of cache per word
 STEPS = 32767  # of a coordinate on either side of 0
 # Of them, more than what rounding does to 32 coordinates of two words (half a step each), and float32 to the sum.

@@ -102,6 +102,7 @@ class BaseMechanism:
         metric, unit: the distance of the guarantee, in full and in short.
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
+        on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
         rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.
@@ -115,6 +116,7 @@ class BaseMechanism:
     guarantee: ClassVar[str]
     exactness: ClassVar[str] = "continuous noise is drawn in float64, exact up to its rounding"
     on_lists: ClassVar[bool] = False
+    on_neighbors: ClassVar[bool] = False
     rank_remap: ClassVar[bool] = False
     Parameters: ClassVar[type[Section]] = Section
 

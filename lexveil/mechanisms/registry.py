@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import mechanism_names
 from lexveil.mechanisms.base import REGISTERED, ClosedForm, Kernel, Mechanism
@@ -28,6 +29,7 @@ def build_mechanism(
     vectors: Vectors,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     orders: Sequence[Orders] | Orders | None = None,
+    near: NearTable | None = None,
 ) -> Kernel:
     """Build mechanism ``name`` over a vocabulary.
 
@@ -36,6 +38,7 @@ def build_mechanism(
         parameters: by mechanism, its parameters by name; what is missing has its default. ``rank_remap`` (enabled, c,
             ranks) applies to the mechanisms whose output is read off a noisy vector.
         orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word at index i.
+        near: lists of near words that were made before; a mechanism that uses some makes the others itself.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word orders are missing.
@@ -46,7 +49,8 @@ def build_mechanism(
     if mechanism_class.on_lists and orders is None:
         raise ParameterError(f"mechanism {name} works on lists of the words, and none was given")
     material = orders if mechanism_class.on_lists else vectors
-    mechanism: Kernel = mechanism_class(material, **given.get(name, {}))
+    made = {"near": near} if mechanism_class.on_neighbors else {}
+    mechanism: Kernel = mechanism_class(material, **made, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:
         return RankRemap(mechanism, **remap)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import decimal
-import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -18,20 +17,16 @@ from lexveil.mechanisms.rejection import PENDING, UNDECIDED
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
-LARGEST = 256  # near words listed of each word
-MEMBERS = 32_000_000  # places in the lists of all words together: 128 MB at most
-# A draw from a word's list takes as long as so many proposals; making the list as long as V·p / LIST + MEASURE.
-DRAW = 16
-LIST, MEASURE = 1500, 2000
-# A draw from clusters takes as long as so many uniform proposals; measuring them, as long as CLUSTERS_MEASURE.
-CLUSTERS, CLUSTERS_MEASURE = 8, 400
-TOKENS = 1_000_000  # of a text, among which a list must pay
+if TYPE_CHECKING:
+    from lexveil.embeddings.neighborhoods import NearTable
+
+UNIFORM = 16  # up to so many uniform proposals, as expected, a token is drawn without its word's list
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together
 DIGITS = 60  # of exact decisions
 TOKEN = 2e-3  # seconds that a draw takes without compiled kernels
 FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
-SAMPLE = 32  # words that say how far a word is from all others, on average
+BLOCK = 4096  # words at a time
 
 
 class TemParameters(Section):
@@ -41,19 +36,16 @@ class TemParameters(Section):
 
 
 class _Tokens(NamedTuple):
-    """Tokens to be replaced: ids, epsilon, gamma, the keys (n, 4) of their streams, and how they are proposed first."""
+    """Tokens to be replaced: ids, epsilon, gamma, and the keys (n, 4) of their streams."""
 
     ids: Ids
     epsilon: Floats
     gamma: Floats
     keys: Words
-    plain: Flags
 
     def take(self, chosen: Ids) -> _Tokens:
         """Some of them."""
-        return _Tokens(
-            self.ids[chosen], self.epsilon[chosen], self.gamma[chosen], self.keys[chosen], self.plain[chosen]
-        )
+        return _Tokens(self.ids[chosen], self.epsilon[chosen], self.gamma[chosen], self.keys[chosen])
 
 
 @register
@@ -67,28 +59,30 @@ class Tem(EuclideanMechanism):
     Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) moves by at most d(w,w')
     (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum.
 
-    Sampling is by rejection, exact for any envelope. The vocabulary is cut into clusters; a cluster has the weight of a
-    lower bound of the distance to its words, and the word itself is a cluster of its own. A uniform member of the
-    chosen cluster is accepted by the ratio of its own weight; if bounds of the distance decide that, it is not
-    measured. Where uniform proposals are accepted often enough, all words are one cluster; where clusters would need
-    too many, they are shells of the exact nearest words, of 1, 1, 2, 4, 8, … words, and all others. Envelopes are whole
-    numbers, uniform numbers have as many bits as it takes, and what rounding could decide is decided by decimal
-    arithmetic: the distribution is exactly that of the distances as float64 has them. Their rounding adds to the loss
-    at most ``rounding`` nats a token.
+    Sampling is by rejection, exact for any envelope. Where uniform proposals are accepted often enough, they are made.
+    Else words are proposed from shells of the exact nearest ones, of 1, 1, 2, 4, 8, … words, each with the weight of
+    its nearest one, and from all others, with the weight of the farthest one listed; a proposal is accepted by the
+    ratio of its own weight to that. If bounds of its distance decide, it is not measured. So nothing is computed for
+    an epsilon but the weights of a few shells. Envelopes are whole numbers, uniform numbers have as many bits as it
+    takes, and what rounding could decide is decided by decimal arithmetic: the distribution is exactly that of the
+    distances as float64 has them. Their rounding adds to the loss at most ``rounding`` nats a token.
 
     Attributes:
         vectors: (V, p) float32.
         beta: in (0, 1); at most this is the chance of a word beyond γ.
+        near: the lists of near words.
     """
 
     name: ClassVar[str] = "tem"
+    on_neighbors: ClassVar[bool] = True
     exactness: ClassVar[str] = (
         "words are drawn exactly by their weights; the rounding of distances to float64 adds less than 1e-10 to the "
         "exponent for each token"
     )
     Parameters: ClassVar[type[Section]] = TemParameters
 
-    def __init__(self, vectors: Vectors, **parameters: Any) -> None:
+    def __init__(self, vectors: Vectors, near: NearTable | None = None, **parameters: Any) -> None:
+        from lexveil.embeddings.neighborhoods import Neighborhoods
         from lexveil.embeddings.sketch import Sketch
 
         self.beta = self.checked(TemParameters, parameters).beta
@@ -99,23 +93,11 @@ class Tem(EuclideanMechanism):
         self.bits = min(52, LENGTH_BITS - (2 * n + 1).bit_length())
         self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         self.sketch = Sketch(self.vectors, self.norms)
-        # A power of two, so that the shells fill the list; a small vocabulary is listed whole.
-        size = 2 ** int(math.log2(min(LARGEST, max(64, MEMBERS // max(n, 1)))))
-        size = min(size, n)
-        ends = [0, *(2**i for i in range(size.bit_length()) if 2**i < size), size]
-        self.shells = np.array(sorted(set(ends)), dtype=np.int64)
-        # Filled word by word as they occur; pages that are never written take no memory.
-        self.members = np.empty((n, size), dtype=np.int32)
-        self.bounds = np.empty((n, len(self.shells)))
-        self.listed = np.zeros(n, dtype=np.bool_)
-        # Some words, whose mean distance from a word says how many uniform proposals it would take; always the same.
-        self._sample = np.random.default_rng(0).integers(max(n, 1), size=SAMPLE)
-        self._mean_distance = np.full(n, np.nan)
-        # What is made of a word serves all of its tokens; how many there are is guessed by Zipf's law, as words are
-        # numbered by falling frequency where word2vec made them: this is one over the number. A wrong guess costs time.
-        self._share = np.arange(1, n + 1) * math.log(n + 1) / TOKENS
-        # Up to so many proposals from clusters are quicker than a list.
-        self._proposals = DRAW + (n * self.vectors.shape[1] / LIST + MEASURE) * self._share
+        self.near = Neighborhoods(self.vectors, near)
+        size = self.near.size
+        ends = {0, *(2**i for i in range(size.bit_length())), size}
+        self.shells = np.array(sorted(end for end in ends if end <= size), dtype=np.int64)
+        self._typical = _typical_distances(self.vectors, self.norms)
 
     def gamma(self, epsilon: Floats) -> Floats:
         """The radius beyond which all words weigh the same, in embedding units."""
@@ -149,58 +131,48 @@ class Tem(EuclideanMechanism):
             from lexveil.mechanisms.kernels import tem as sampler
         else:
             from lexveil.mechanisms.uncompiled import tem as sampler
-        sketch = self.sketch
-        plain = self.plain(ids, epsilon)
-        sketch.measure(ids[~plain])
+        vectors, rows, step = self.vectors, self.sketch.rows, self.sketch.step
 
-        def by_sketch(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
-            drawn: Ids = sampler.draw_by_sketch(
-                self.vectors,
-                sketch.rows,
-                sketch.step,
-                sketch.order,
-                sketch.place,
-                sketch.ends,
-                sketch.nearest,
-                self._mean_distance,
-                self._proposals,
-                *tokens,
-                ATTEMPTS,
-                self.bits,
-                refused,
-                doubts,
-            )
+        def uniformly(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
+            drawn: Ids = sampler.draw_uniformly(vectors, rows, step, *tokens, ATTEMPTS, self.bits, refused, doubts)
             return drawn
 
-        def from_lists(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
-            drawn: Ids = sampler.draw_from_lists(
-                self.vectors,
-                sketch.rows,
-                sketch.step,
-                sketch.place,
-                self.members,
-                self.bounds,
-                self.shells,
-                *tokens[:-1],
-                self.bits,
-                refused,
-                doubts,
-            )
-            return drawn
-
-        tokens = _Tokens(ids, epsilon, self.gamma(epsilon), noise, plain)
-        out = self._settled(by_sketch, tokens, FIRST_NONCE)
+        out = np.full(len(ids), PENDING)
+        tokens = _Tokens(ids, epsilon, self.gamma(epsilon), noise)
+        plain = np.flatnonzero(self.plain(ids, epsilon))
+        out[plain] = self._settled(uniformly, tokens.take(plain), FIRST_NONCE)
         left = np.flatnonzero(out == PENDING)
-        if len(left):
-            self._list(ids[left])
-            out[left] = self._settled(from_lists, tokens.take(left), FIRST_NONCE + 1)
+        for chosen, table, places in self.near.tables(ids[left]):
+
+            def from_lists(tokens: _Tokens, some: Ids, refused: Ids, doubts: Ids, table: NearTable = table) -> Ids:
+                drawn: Ids = sampler.draw_from_lists(
+                    vectors,
+                    rows,
+                    step,
+                    table.ids,
+                    table.distances,
+                    self.shells,
+                    some,
+                    *tokens,
+                    self.bits,
+                    refused,
+                    doubts,
+                )
+                return drawn
+
+            here = left[chosen]
+            out[here] = self._settled(from_lists, tokens.take(here), FIRST_NONCE + 1, places)
         return out
 
-    def _settled(self, draw: Callable[[_Tokens, Ids, Ids], Ids], tokens: _Tokens, nonce: int) -> Ids:
-        """What ``draw`` draws, with exact decisions where rounding could have decided."""
+    def _settled(self, draw: Callable[..., Ids], tokens: _Tokens, nonce: int, *places: Ids) -> Ids:
+        """What ``draw`` draws, with exact decisions where rounding could have decided.
+
+        Args:
+            draw: takes tokens, ``places`` of each, proposals refused already (n,), and where to write doubts (n, 3).
+        """
         n = len(tokens.ids)
         refused, doubts = np.zeros(n, dtype=np.int64), np.empty((n, 3), dtype=np.int64)
-        out = draw(tokens, refused, doubts)
+        out = draw(tokens, *places, refused, doubts)
         while len(doubtful := np.flatnonzero(out == UNDECIDED)):
             for token in doubtful.tolist():
                 proposed, position, number = doubts[token].tolist()
@@ -210,7 +182,7 @@ class Tem(EuclideanMechanism):
                 refused[token] = number + 1
             again = doubtful[out[doubtful] == UNDECIDED]
             still = doubts[again]
-            out[again] = draw(tokens.take(again), refused[again], still)
+            out[again] = draw(tokens.take(again), *(place[again] for place in places), refused[again], still)
             doubts[again] = still
         return out
 
@@ -256,31 +228,22 @@ class Tem(EuclideanMechanism):
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
         """Whether the tokens are drawn by uniform proposals: a matter of word and ε, so never of the batch. Shape (n,).
 
-        By the weight at the mean distance: those for which clusters would take longer.
+        By the weight at a typical distance, which most words' weights on average exceed.
         """
-        from lexveil.embeddings.exact_search import pair_distances
-
-        new = np.unique(ids)
-        new = new[np.isnan(self._mean_distance[new])]
-        pairs = np.repeat(new, len(self._sample)), np.tile(self._sample, len(new))
-        self._mean_distance[new] = pair_distances(self.vectors, *pairs).reshape(-1, SAMPLE).mean(axis=1)
-        weight = np.exp(-epsilon / 2 * np.minimum(self._mean_distance[ids], self.gamma(epsilon)))
-        enough: Flags = weight * (CLUSTERS + CLUSTERS_MEASURE * self._share[ids]) >= 1
+        weight = np.exp(-epsilon / 2 * np.minimum(self._typical[ids], self.gamma(epsilon)))
+        enough: Flags = weight * UNIFORM >= 1
         return enough
 
-    def _list(self, ids: Ids) -> None:
-        """Make the lists of near words that are not there yet."""
-        new = np.unique(ids)
-        new = new[~self.listed[new]]
-        for start in range(0, len(new), 4096):
-            words = new[start : start + 4096]
-            near, distances = self.search.nearest_k(self.vectors[words].astype(np.float64), self.members.shape[1])
-            self.members[words] = near
-            # Of each shell the smallest distance, and of all words that are not listed: the largest one listed. A hair
-            # less, because another order of additions may measure a word a hair nearer.
-            self.bounds[words, :-1] = distances[:, self.shells[:-1]] * (1 - 1e-13)
-            self.bounds[words, -1] = distances[:, -1] * (1 - 1e-13)
-            self.listed[words] = True
+
+def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
+    """The root mean square of the distances from each word to all words, shape (V,)."""
+    if not len(vectors):
+        return np.zeros(0)
+    middle = vectors.mean(axis=0, dtype=np.float64)
+    parts = [vectors[start : start + BLOCK].astype(np.float64) @ middle for start in range(0, len(vectors), BLOCK)]
+    squares = norms**2 - 2 * np.concatenate(parts) + (norms**2).mean()
+    typical: Floats = np.sqrt(np.maximum(squares, 0.0))
+    return typical
 
 
 def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,8 +13,11 @@ from lexveil.mechanisms.preconditions import check_epsilon
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
+if TYPE_CHECKING:
+    from lexveil.embeddings.neighborhoods import NearTable
+
 FLAT = 1000.0  # largest scale of the noise, in units of its range 2Δmax
-BLOCK = 2048  # words whose neighbours are found at a time
+BLOCK = 2048  # tokens at a time
 
 
 class TruncatedGumbelParameters(Section):
@@ -45,40 +48,46 @@ class TruncatedGumbel(EuclideanMechanism):
 
     Attributes:
         smallest, largest: Δmin and Δmax, embedding units.
+        near: the lists of near words.
         no_guarantee: why there is none.
     """
 
     name: ClassVar[str] = "truncated_gumbel"
+    on_neighbors: ClassVar[bool] = True
     Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
     no_guarantee = "truncated_gumbel: the published bound does not hold, the number of neighbours alone breaks it"
 
-    def __init__(self, vectors: Vectors, **parameters: Any) -> None:
+    def __init__(self, vectors: Vectors, near: NearTable | None = None, **parameters: Any) -> None:
         from scipy.stats import poisson
 
         from lexveil.embeddings.extent import largest_distance, smallest_distance
+        from lexveil.embeddings.neighborhoods import Neighborhoods
 
         self.calibration = self.checked(TruncatedGumbelParameters, parameters).calibration
         super().__init__(vectors)
         n = self.size
         if n < 2:
             raise ParameterError("truncated_gumbel needs at least two words")
-        self.smallest = smallest_distance(self.vectors)
+        self.near = Neighborhoods(self.vectors, near)
+        pair = self.near.nearest_pair()
+        if pair is None:
+            self.smallest = smallest_distance(self.vectors)
+        else:
+            self.smallest = float(self.distance(np.array(pair[:1]), np.array(pair[1:]))[0])
         if self.smallest == 0:
             raise ParameterError(
                 f"truncated_gumbel: among {n:,} words are two with the same vector, so Δmin is 0 and no epsilon is "
                 "large enough; retrain with a larger embeddings.min_count, or take another mechanism"
             )
-        self.largest = largest_distance(self.vectors)
+        known = self.near.table.largest
+        self.largest = largest_distance(self.vectors) if known is None else known
         mean = np.log(n)
         low, high = poisson.cdf([0, n], mean)
         # Pr[k <= 1], Pr[k <= 2], … up to the last step that a number of 53 bits can tell from 1.
         steps = (poisson.cdf(np.arange(1, n + 1), mean) - low) / (high - low)
-        self.k_cdf: Floats = steps[: int(np.searchsorted(steps, 1 - 2.0**-53)) + 1]
+        self.k_cdf: Floats = steps[: int(np.searchsorted(steps, 1 - 2.0**-53)) + 1][: self.near.size]
         self.k_most = len(self.k_cdf)
-        self.members = np.empty((n, self.k_most), dtype=np.int32)
-        self.distances = np.empty((n, self.k_most))
-        self.listed = np.zeros(n, dtype=np.bool_)
 
     @property
     def smallest_epsilon(self) -> float:
@@ -121,15 +130,21 @@ class TruncatedGumbel(EuclideanMechanism):
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
         """Turn the uniform numbers into k and noise by inverse CDF, and take the smallest noisy distance."""
-        self._list(ids)
         b, out = self.scale(epsilon)[:, None], np.empty(len(ids), dtype=np.int64)
         for start in range(0, len(ids), BLOCK):
             rows = slice(start, start + BLOCK)
             # The last step is 1 up to rounding, and no uniform number is.
             k = np.minimum(np.searchsorted(self.k_cdf, noise[rows, 0], side="right"), self.k_most - 1) + 1
-            score = self.distances[ids[rows]] + self.noise_of(noise[rows, 1:], b[rows])
-            score[np.arange(self.k_most) >= k[:, None]] = np.inf
-            out[rows] = self.members[ids[rows], score.argmin(axis=1)]
+            # Only of the neighbours that take part, token by token and nearest first.
+            token = np.repeat(np.arange(len(k)), k)
+            first = np.cumsum(k) - k
+            rank = np.arange(len(token)) - first[token]
+            lists = self.near.lists(ids[rows])
+            score = lists.distances[token, rank] + self.noise_of(noise[rows][token, 1 + rank], b[rows][token, 0])
+            least = np.minimum.reduceat(score, first)
+            at = np.flatnonzero(score == least[token])
+            at = at[np.unique(token[at], return_index=True)[1]]  # of equal ones the nearest
+            out[rows] = lists.ids[np.arange(len(k)), rank[at]]
         return out
 
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:
@@ -139,13 +154,3 @@ class TruncatedGumbel(EuclideanMechanism):
         log_f = np.log(uniform + (1 - uniform) * np.exp(low - high)) + high
         noise: Floats = np.clip(-b * np.log(-log_f), -self.largest, self.largest)
         return noise
-
-    def _list(self, ids: Ids) -> None:
-        new = np.unique(ids)
-        new = new[~self.listed[new]]
-        for start in range(0, len(new), BLOCK):
-            words = new[start : start + BLOCK]
-            self.members[words], self.distances[words] = self.search.nearest_k(
-                self.vectors[words].astype(np.float64), self.k_most
-            )
-            self.listed[words] = True

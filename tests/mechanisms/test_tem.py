@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from lexveil.embeddings import neighborhoods
 from lexveil.embeddings.exact_search import pair_distances
 from lexveil.embeddings.kernels.sketch import sketch_bounds
 from lexveil.errors import ParameterError
@@ -30,28 +31,35 @@ def test_draws_follow_the_law(epsilon: float, budget_error: float, follows: bool
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 9.0, 60.0])
-@pytest.mark.parametrize("way", ["plain", "groups", "list"])
-@pytest.mark.parametrize("members", [1, 8 * 200, 64 * 200])
+@pytest.mark.parametrize("way", ["plain", "list"])
+@pytest.mark.parametrize("listed", [1, 2, 11, 64])
 @pytest.mark.parametrize("word", [3, 150, "longest"])
 def test_every_way_of_proposing_has_the_same_law(
-    monkeypatch: pytest.MonkeyPatch, epsilon: float, way: str, members: int, word: int | str
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, way: str, listed: int, word: int | str
 ) -> None:
-    """By uniform proposals, from groups or from a list first, with few or many words listed; with two equal words."""
+    """By uniform proposals or from a list first, with few or many words listed; with two equal words."""
     weighed = Tem.plain
     monkeypatch.setattr(Tem, "plain", lambda *args: weighed(*args) & False | (way == "plain"))
     monkeypatch.setattr(module, "ATTEMPTS", 4)
-    monkeypatch.setattr(module, "MEMBERS", members)
+    monkeypatch.setattr(neighborhoods, "LISTED", listed)
     some = vectors(200) * np.linspace(0.2, 2, 200, dtype=np.float32)[:, None]
     some[150] = some[3]
     tem = Tem(some)
     if word == "longest":
         word = int(tem.norms.argmax())
-    tem.members = tem.members[:, :64]
-    tem._proposals[:] = np.inf if way == "groups" else 0.0
+    assert tem.shells[-1] == listed
     drawn = draw(tem, word, epsilon)
     assert fits(drawn, np.exp(tem.log_pmf(np.array([word]), np.array([epsilon])))[0])
-    # A word of whose proposals few are accepted goes on with its list.
-    assert tem.listed.any()
+
+
+@pytest.mark.parametrize("n_stored", [0, 1, 30, 50])
+def test_stored_lists_and_lists_made_now_draw_the_same_words(n_stored: int) -> None:
+    some = vectors(50)
+    table = neighborhoods.nearest_words(some, np.arange(n_stored))
+    ids, budgets = np.arange(50), np.geomspace(0.05, 80, 50)
+    noise = Tem(some).noise(budgets, stream(1, "x"))
+    drawn = Tem(some, table).replace(ids, budgets, noise)
+    assert drawn.tolist() == Tem(some).replace(ids, budgets, noise).tolist()
 
 
 def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
@@ -63,11 +71,11 @@ def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
         radius, half = rng.exponential(4), rng.exponential(2)
         edge = min(tem_distances(some, word, proposed), radius)
         limit = 2**bits * exact_exp(-half, edge)
-        closest = sketch_bounds(sketch.rows, sketch.step, sketch.place[word], sketch.place[proposed])
-        for q in (int(limit), int(limit) - 1, int(limit) + 1, int(limit * (1 - Decimal("1e-9"))), int(limit / 2), -1):
+        closest = sketch_bounds(sketch.rows, sketch.step, word, proposed)
+        for q in (int(limit), int(limit) - 1, int(limit) + 1, int(limit * (1 - Decimal("1e-9"))), int(limit / 2)):
             wanted = kernels.ACCEPT if q + 1 <= limit else kernels.REFUSE if q >= limit else kernels.UNSURE
             for bounds in (closest, (edge, edge) if edge < radius else (radius, np.inf), (0.0, np.inf)):
-                got = kernels.decide(some, word, proposed, half, radius, max(q, -1), bits, *bounds)
+                got = kernels.decide(some, word, proposed, half, radius, max(q, 0), bits, *bounds)
                 assert got in (wanted, kernels.UNSURE)
                 n_unsure += got != wanted
                 if abs(q - limit) > 2 + limit * Decimal("1e-11"):
@@ -81,7 +89,7 @@ def exact_exp(half: float, distance: float) -> Decimal:
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 9.0])
 @pytest.mark.parametrize("bits", [1, 3, 8])
-@pytest.mark.parametrize("way", ["plain", "groups", "list"])
+@pytest.mark.parametrize("way", ["plain", "list"])
 def test_what_the_drawn_bits_do_not_decide_is_decided_exactly(
     monkeypatch: pytest.MonkeyPatch, epsilon: float, bits: int, way: str
 ) -> None:
@@ -93,7 +101,6 @@ def test_what_the_drawn_bits_do_not_decide_is_decided_exactly(
     weighed = Tem.plain
     monkeypatch.setattr(Tem, "plain", lambda *args: weighed(*args) & False | (way == "plain"))
     tem = Tem(vectors(40))
-    tem._proposals[:] = 0.0 if way == "list" else np.inf
     tem.bits, exact, n_exact = bits, tem._is_accepted, 0
 
     def counted(*args: Any) -> bool:

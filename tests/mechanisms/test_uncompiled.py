@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from lexveil.accounting import subject_keys
-from lexveil.embeddings import exact_search, sketch
+from lexveil.embeddings import exact_search, neighborhoods
 from lexveil.embeddings.exact_search import ExactSearch, pair_distances
-from lexveil.embeddings.sketch import Sketch
 from lexveil.mechanisms import tem
 from lexveil.mechanisms.kernels.keystream import WORDS, next_words, open_stream
 from lexveil.mechanisms.noise.keystream import token_stream
 from lexveil.text import collocation_index, encode, segment
 from lexveil.text.collocation_index import Collocations
 
-DECIDING: tuple[ModuleType, ...] = (exact_search, sketch, tem, collocation_index, segment, encode, subject_keys)
+DECIDING: tuple[ModuleType, ...] = (exact_search, neighborhoods, tem, collocation_index, segment, encode, subject_keys)
 
 
 def both(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> tuple[Any, Any]:
@@ -45,7 +44,7 @@ def clustered(n: int, p: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize(("n", "p"), [(1, 3), (2, 3), (40, 5), (900, 40)])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0, 40.0])
 def test_tem_draws_the_same_words(monkeypatch: pytest.MonkeyPatch, n: int, p: int, epsilon: float) -> None:
-    """By uniform proposals, by clusters and by lists."""
+    """By uniform proposals and by lists."""
     ids = np.random.default_rng(1).integers(n, size=60)
 
     def draw() -> tuple[np.ndarray, int]:
@@ -57,32 +56,16 @@ def test_tem_draws_the_same_words(monkeypatch: pytest.MonkeyPatch, n: int, p: in
     np.testing.assert_array_equal(few, many)
 
 
-def test_tem_draws_the_same_from_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With no patience for clusters, so that every word is drawn from its list."""
-    monkeypatch.setattr(tem, "ATTEMPTS", 2)
-    ids = np.arange(400)
-
-    def draw() -> tuple[np.ndarray, np.ndarray]:
-        mechanism = tem.Tem(clustered(900, 40))
-        each = np.full(len(ids), 2.0)
-        return mechanism.replace(ids, each, mechanism.noise(each, np.random.default_rng(7))), mechanism.listed
-
-    (few, listed), (many, _) = both(monkeypatch, draw)
-    assert listed.sum() > 100
-    np.testing.assert_array_equal(few, many)
-
-
-@pytest.mark.parametrize(("n", "p"), [(1, 5), (300, 32), (300, 20), (900, 60)])
-def test_bounds_of_a_sketch_are_the_same(monkeypatch: pytest.MonkeyPatch, n: int, p: int) -> None:
-    """Bit by bit, because they decide what is proposed."""
+@pytest.mark.parametrize(("n", "p"), [(1, 5), (2, 5), (64, 3), (300, 20), (900, 60)])
+def test_lists_are_the_same(monkeypatch: pytest.MonkeyPatch, n: int, p: int) -> None:
+    """Bit by bit, because they decide what is proposed; so also in any batches."""
     vectors = clustered(n, p)
-
-    def measured() -> np.ndarray:
-        made = Sketch(vectors, np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64)))
-        made.measure(np.arange(n))
-        return made.nearest
-
-    np.testing.assert_array_equal(*both(monkeypatch, measured))
+    few, many = both(monkeypatch, lambda: neighborhoods.nearest_words(vectors, np.arange(n)))
+    for word in (0, n // 2, n - 1):
+        one = neighborhoods.nearest_words(vectors, np.array([word]))
+        np.testing.assert_array_equal(one.ids[0], many.ids[word])
+    np.testing.assert_array_equal(few.ids, many.ids)
+    np.testing.assert_array_equal(few.distances, many.distances)
 
 
 @pytest.mark.parametrize("k", [1, 2, 8, 9, 40])

@@ -18,37 +18,30 @@ import numpy.typing as npt
 from lexveil.embeddings.kernels.search import squared_distance_of_rows
 from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
-from lexveil.mechanisms.rejection import LOG2_E, MARGIN, PENDING, ROUNDING, UNDECIDED
+from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
-Bounds = npt.NDArray[np.float32]
 
 REFUSE, ACCEPT, UNSURE = 0, 1, 2
+AHEAD = 2  # tokens; so far ahead the memory of their lists is asked for
 
 
 @numba.njit(cache=True, error_model="numpy")
-def draw_by_sketch(
+def draw_uniformly(
     vectors: Vectors,
-    rows: Steps,
-    length: float,
-    order: Members,
-    place: Members,
-    ends: Ids,
-    nearest: Bounds,
-    mean_distance: Floats,
-    proposals: Floats,
+    sketches: Steps,
+    step: float,
     ids: Ids,
     epsilon: Floats,
     gamma: Floats,
     keys: Words,
-    plain: npt.NDArray[np.bool_],
     attempts: int,
     bits: int,
     refused: Ids,
     doubts: Ids,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw by uniform proposals, where ``plain``, or by clusters.
+    """Draw by uniform proposals.
 
     Args:
         bits: S is 2 to this power.
@@ -56,79 +49,42 @@ def draw_by_sketch(
         doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number of the proposal.
 
     Returns:
-        (n,) words; PENDING where a list is quicker or attempts ran out; UNDECIDED.
+        (n,) words; PENDING where attempts ran out; UNDECIDED.
     """
-    n_words, n_clusters = len(vectors), len(ends) - 1
-    scale = np.int64(1) << bits
+    scale, total = np.int64(1) << bits, np.int64(len(vectors)) << bits
+    mask = _mask(total)
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
-    # A float64's bits, read as an integer, grow as the logarithm but for straight lines between powers of two, which
-    # lie above 2^x: an envelope that is at most 6 % too large, and quick.
-    logarithm = np.empty(1, dtype=np.int64)
-    power_of = logarithm.view(np.float64)
-    envelope = np.empty(n_clusters, dtype=np.int64)
-    half_way = 1  # of a search among a power of two of edges
-    while 2 * half_way < n_clusters:
-        half_way *= 2
-    edges = np.full(2 * half_way, np.iinfo(np.int64).max)
     out = np.full(len(ids), PENDING)
     for token in range(len(ids)):
         word, half, radius = ids[token], epsilon[token] / 2, gamma[token]
-        own = place[word]
-        total = np.int64(n_words) << bits
-        if not plain[token]:
-            total = scale  # the word itself
-            for c in range(n_clusters):
-                power = max(-half * LOG2_E * min(np.float64(nearest[word, c]), radius), -1000.0)
-                logarithm[0] = np.int64((power + 1023.0) * 2.0**52)
-                envelope[c] = min(scale, np.int64(power_of[0] * (1 + MARGIN) * scale) + 1)
-                total += (ends[c + 1] - ends[c]) * envelope[c]
-                edges[c] = total
-            few = proposals[word] * (1 + n_words * math.exp(-half * min(mean_distance[word], radius)))
-            if total > few * scale:
-                continue
-        mask = _mask(total)
         open_stream(state, keys, token, 0)
         at = WORDS
-        before, q_before = -1, np.int64(0)
+        before, q_before = np.int64(-1), np.int64(0)
         for attempt in range(attempts):
             point, at = _next_point(state, stream, at, total, mask)
-            if plain[token]:
-                there, q = point >> bits, point & (scale - 1)
-            elif point < scale:
-                there, q = np.int64(own), np.int64(-1)
-            else:
-                c, step = 0, half_way
-                while step:  # without a branch to guess
-                    c += step * (edges[c + step - 1] <= point)
-                    step //= 2
-                start = edges[c - 1] if c else scale
-                there = (point - start) // envelope[c]
-                q = point - start - there * envelope[c]
-                there += ends[c]
-                if there == own:
-                    q = scale  # it has a group of its own
+            proposed, q = point >> bits, point & (scale - 1)
             # Decide on the proposal before this one, while the memory of this one is on its way.
-            prefetch(rows, there)  # type: ignore[call-arg]
+            prefetch(sketches, proposed)  # type: ignore[call-arg]
             if before >= 0 and attempt > refused[token]:
-                near, far = sketch_bounds(rows, length, own, before)
-                decision = decide(vectors, word, order[before], half, radius, q_before, bits, near, far)
+                near, far = sketch_bounds(sketches, step, word, before)
+                decision = decide(vectors, word, before, half, radius, q_before, bits, near, far)
                 if decision != REFUSE:
-                    out[token] = order[before] if decision == ACCEPT else UNDECIDED
-                    doubts[token, 0], doubts[token, 1], doubts[token, 2] = order[before], q_before, attempt - 1
+                    out[token] = before if decision == ACCEPT else UNDECIDED
+                    doubts[token, 0], doubts[token, 1], doubts[token, 2] = before, q_before, attempt - 1
                     break
-            before, q_before = there, q
+            before, q_before = proposed, q
     return out
 
 
 @numba.njit(cache=True, error_model="numpy")
 def draw_from_lists(
     vectors: Vectors,
-    rows: Steps,
-    length: float,
-    place: Members,
-    members: Members,
-    bounds: Floats,
+    sketches: Steps,
+    step: float,
+    near_ids: Members,
+    near_distances: Floats,
     shells: Ids,
+    places: Ids,
     ids: Ids,
     epsilon: Floats,
     gamma: Floats,
@@ -137,8 +93,14 @@ def draw_from_lists(
     refused: Ids,
     doubts: Ids,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw by shells of the nearest words, and all others; as ``draw_by_sketch``, but never PENDING."""
-    n_words, n_shells, n_near = len(vectors), len(shells) - 1, members.shape[1]
+    """Draw by shells of the nearest words, and all others; as ``draw_uniformly``, but never PENDING.
+
+    Args:
+        near_ids, near_distances: (m, K) lists of near words.
+        shells: where in a list each shell begins, and K.
+        places: (n,) the row of each token's list.
+    """
+    n_words, n_shells, n_near = len(vectors), len(shells) - 1, near_ids.shape[1]
     scale = np.int64(1) << bits
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
     envelope, size = np.empty(n_shells + 1, dtype=np.int64), np.empty(n_shells + 1, dtype=np.int64)
@@ -147,12 +109,17 @@ def draw_from_lists(
     size[n_shells] = n_words if n_words > n_near else 0
     out = np.full(len(ids), PENDING)
     for token in range(len(ids)):
-        word, half, radius = ids[token], epsilon[token] / 2, gamma[token]
+        word, half, radius, place = ids[token], epsilon[token] / 2, gamma[token], places[token]
+        if token + AHEAD < len(ids):
+            prefetch(near_distances, places[token + AHEAD])  # type: ignore[call-arg]
         open_stream(state, keys, token, 1)
         at = WORDS
         total = np.int64(0)
         for shell in range(n_shells + 1):
-            weight = math.exp(-half * min(bounds[word, shell], radius))
+            # Of each shell the smallest distance, and of all words that are not listed the largest one listed. A hair
+            # less, because another order of additions may measure a word a hair nearer.
+            bound = near_distances[place, min(shells[shell], n_near - 1)] * (1 - ROUNDING)
+            weight = math.exp(-half * min(bound, radius))
             envelope[shell] = min(scale, np.int64(weight * (1 + MARGIN) * scale) + 1)
             total += size[shell] * envelope[shell]
         mask = _mask(total)
@@ -169,12 +136,13 @@ def draw_from_lists(
             proposed = point // envelope[shell]
             q = point - proposed * envelope[shell]
             if shell < n_shells:
-                proposed = np.int64(members[word, shells[shell] + proposed])
-                near, far = bounds[word, shell], bounds[word, shell + 1]  # as the shells are nested
+                there = shells[shell] + proposed
+                proposed = np.int64(near_ids[place, there])
+                near = far = near_distances[place, there]
             else:
-                near, far = sketch_bounds(rows, length, place[word], place[proposed])
+                near, far = sketch_bounds(sketches, step, word, proposed)
             decision = decide(vectors, word, proposed, half, radius, q, bits, near, far)
-            if decision != REFUSE and (shell < n_shells or not among(members, word, proposed)):
+            if decision != REFUSE and (shell < n_shells or not among(near_ids, place, proposed)):
                 out[token] = proposed if decision == ACCEPT else UNDECIDED
                 doubts[token, 0], doubts[token, 1], doubts[token, 2] = proposed, q, attempt
     return out
@@ -219,14 +187,9 @@ def decide(
     """Whether a proposal at a real position in [q, q + 1) is accepted: below S·exp(-half·min(d, radius)), or UNSURE.
 
     That is min(d, radius) < -ln(position / S) / half. ``near`` and ``far`` are bounds of d, up to rounding. Most often
-    they decide it, and no vector need be fetched; with the margin left to them, they decide as d would. q < 0 accepts
-    and q >= S refuses whatever d is.
+    they decide it, and no vector need be fetched; with the margin left to them, they decide as d would.
     """
-    if q < 0:
-        return ACCEPT
     scale = np.int64(1) << bits
-    if q >= scale:
-        return REFUSE
     if q > 0:
         limit = -math.log(q / scale) / half
         # The position may be as much as q + 1, and ln(1 + 1/q) <= 1/q.

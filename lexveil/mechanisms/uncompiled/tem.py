@@ -16,71 +16,39 @@ import numpy.typing as npt
 from lexveil.embeddings.exact_search import pair_distances
 from lexveil.embeddings.sketch_form import COORDINATES, SLACK
 from lexveil.mechanisms.noise.keystream import token_stream
-from lexveil.mechanisms.rejection import LOG2_E, MARGIN, PENDING, ROUNDING, UNDECIDED
+from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
-Bounds = npt.NDArray[np.float32]
 # Words, positions, and a lower and an upper bound of the distance, of some proposals.
 Proposals = tuple[Ids, Ids, Floats, Floats]
 
 AT_ONCE = 64  # random words that become proposals together
 
 
-def draw_by_sketch(
+def draw_uniformly(
     vectors: Vectors,
-    rows: Steps,
-    length: float,
-    order: Members,
-    place: Members,
-    ends: Ids,
-    nearest: Bounds,
-    mean_distance: Floats,
-    proposals: Floats,
+    sketches: Steps,
+    step: float,
     ids: Ids,
     epsilon: Floats,
     gamma: Floats,
     keys: Words,
-    plain: npt.NDArray[np.bool_],
     attempts: int,
     bits: int,
     refused: Ids,
     doubts: Ids,
 ) -> Ids:
-    """Draw by uniform proposals, where ``plain``, or by clusters; arguments as of the kernel."""
-    n_words, scale = len(vectors), 1 << bits
-    sizes = np.diff(ends)
+    """Draw by uniform proposals; arguments as of the kernel."""
+    scale = 1 << bits
     out = np.full(len(ids), PENDING)
     for token, (word, half, radius) in enumerate(_tokens(ids, epsilon, gamma)):
-        own = int(place[word])
-        total = n_words << bits
-        envelope = edges = sizes
-        if not plain[token]:
-            power = np.maximum(-half * LOG2_E * np.minimum(nearest[word].astype(np.float64), radius), -1000.0)
-            power_of = ((power + 1023.0) * 2.0**52).astype(np.int64).view(np.float64)
-            envelope = np.minimum(scale, (power_of * (1 + MARGIN) * scale).astype(np.int64) + 1)
-            edges = scale + np.cumsum(sizes * envelope)
-            total = int(edges[-1])
-            few = proposals[word] * (1 + n_words * math.exp(-half * min(mean_distance[word], radius)))
-            if float(total) > few * scale:
-                continue
-        is_plain = bool(plain[token])
 
-        def propose(
-            points: Ids, own: int = own, is_plain: bool = is_plain, envelope: Ids = envelope, edges: Ids = edges
-        ) -> Proposals:
-            if is_plain:
-                there, q = points >> bits, points & (scale - 1)
-            else:
-                c = np.searchsorted(edges, points, side="right")
-                start = np.where(c > 0, edges[c - 1], scale)
-                there, q = np.divmod(points - start, envelope[c])
-                there = there + ends[c]
-                q = np.where(there == own, scale, q)  # it has a group of its own
-                there, q = np.where(points < scale, own, there), np.where(points < scale, -1, q)
-            return order[there].astype(np.int64), q, *_sketch_bounds(rows, length, own, there)
+        def propose(points: Ids, word: int = word) -> Proposals:
+            proposed, q = points >> bits, points & (scale - 1)
+            return proposed, q, *_sketch_bounds(sketches, step, word, proposed)
 
-        points = _points(keys[token], 0, total)
+        points = _points(keys[token], 0, len(vectors) << bits)
         # The kernel decides on a proposal when it has the next one, so on one less than it makes.
         out[token] = _first(
             vectors, word, half, radius, bits, points, attempts - 1, propose, int(refused[token]), doubts[token]
@@ -90,12 +58,12 @@ def draw_by_sketch(
 
 def draw_from_lists(
     vectors: Vectors,
-    rows: Steps,
-    length: float,
-    place: Members,
-    members: Members,
-    bounds: Floats,
+    sketches: Steps,
+    step: float,
+    near_ids: Members,
+    near_distances: Floats,
     shells: Ids,
+    places: Ids,
     ids: Ids,
     epsilon: Floats,
     gamma: Floats,
@@ -106,23 +74,31 @@ def draw_from_lists(
 ) -> Ids:
     """Draw by shells of the nearest words, and all others; arguments as of the kernel."""
     n_words, n_shells, scale = len(vectors), len(shells) - 1, 1 << bits
-    size = np.append(np.diff(shells), n_words if n_words > members.shape[1] else 0)
+    size = np.append(np.diff(shells), n_words if n_words > near_ids.shape[1] else 0)
     out = np.full(len(ids), PENDING)
     for token, (word, half, radius) in enumerate(_tokens(ids, epsilon, gamma)):
-        weights = [math.exp(-half * min(bound, radius)) for bound in bounds[word].tolist()]
+        members, distances = near_ids[places[token]], near_distances[places[token]]
+        bounds = distances[np.minimum(shells, len(members) - 1)] * (1 - ROUNDING)
+        weights = [math.exp(-half * min(bound, radius)) for bound in bounds.tolist()]
         envelope = np.array([min(scale, int(weight * (1 + MARGIN) * scale) + 1) for weight in weights])
         edges = np.cumsum(size * envelope)
 
-        def propose(points: Ids, word: int = word, envelope: Ids = envelope, edges: Ids = edges) -> Proposals:
+        def propose(
+            points: Ids,
+            word: int = word,
+            members: Members = members,
+            distances: Floats = distances,
+            envelope: Ids = envelope,
+            edges: Ids = edges,
+        ) -> Proposals:
             shell = np.searchsorted(edges, points, side="right")
             proposed, q = np.divmod(points - np.where(shell > 0, edges[shell - 1], 0), envelope[shell])
             far = shell == n_shells
-            inside = np.where(far, 0, shell)
-            words = np.where(far, proposed, members[word, np.where(far, 0, shells[inside] + proposed)])
-            low, high = _sketch_bounds(rows, length, int(place[word]), place[words])
-            q = np.where(far & np.isin(words, members[word]), scale, q)  # a near word is proposed in its shell
-            # The shells are nested.
-            return words, q, np.where(far, low, bounds[word, inside]), np.where(far, high, bounds[word, inside + 1])
+            there = np.where(far, 0, shells[shell] + proposed)
+            words = np.where(far, proposed, members[there])
+            low, high = _sketch_bounds(sketches, step, word, words)
+            q = np.where(far & np.isin(words, members), scale, q)  # a near word is proposed in its shell
+            return words, q, np.where(far, low, distances[there]), np.where(far, high, distances[there])
 
         points = _points(keys[token], 1, int(edges[-1]))
         out[token] = _first(
@@ -197,16 +173,16 @@ def _decided(
     q: Ids, near: Floats, far: Floats, half: float, radius: float, bits: int
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Which proposals are accepted by bounds of their distances, and which they leave open."""
-    inside = (q >= 0) & (q < 1 << bits)
+    inside = q < 1 << bits
     least, most = _limits(np.where(inside, q, 1), half, bits)
     accepted = np.minimum(far, radius) * (1 + MARGIN) < least
     refused = np.minimum(near, radius) * (1 - MARGIN) > most
-    return (q < 0) | (inside & accepted), inside & ~accepted & ~refused
+    return inside & accepted, inside & ~accepted & ~refused
 
 
-def _sketch_bounds(rows: Steps, length: float, first: int, second: Ids | Members) -> tuple[Floats, Floats]:
-    """A lower and an upper bound of the distances from the word at one place to those at others."""
-    here, there = rows[first].astype(np.float64), rows[second].astype(np.float64)
+def _sketch_bounds(sketches: Steps, step: float, first: int, second: Ids) -> tuple[Floats, Floats]:
+    """A lower and an upper bound of the distances from one word to others."""
+    here, there = sketches[first].astype(np.float64), sketches[second].astype(np.float64)
     square = np.einsum("nk,nk->n", there - here, there - here)
     both = 4.0 * here[COORDINATES] * there[:, COORDINATES]
-    return length * (np.sqrt(square) - SLACK), length * (np.sqrt(square + both) + SLACK)
+    return step * (np.sqrt(square) - SLACK), step * (np.sqrt(square + both) + SLACK)

@@ -1,0 +1,182 @@
+"""The nearest words of every word, exactly, with their distances: made once for a space, used by all that need them.
+
+A list is a function of the vectors alone: candidates come from float32 matrix products, but every list is what a
+float64 scan would give whose squares are added in the order of the dimensions. So lists that one process made, with or
+without compiled kernels, on whatever processor, are those that another would make, bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.compiled import worth_kernels
+from lexveil.types import Floats, Ids, Vectors
+
+Near = npt.NDArray[np.int32]
+
+LISTED = 64  # words of a list, with the word itself: more than truncated Gumbel asks for of a million words
+SPARE = 8  # more candidates than that, so that near ties at the end of a list seldom need a scan
+ROW_VALUES = 4_000_000  # scores held at a time
+LIST = 2e-8  # seconds that a list takes without kernels for each word of the vocabulary
+
+
+@dataclass(frozen=True)
+class NearTable:
+    """Lists of the first n words of a vocabulary, nearest first; the word itself comes first, then ties by number.
+
+    Attributes:
+        ids: (n, K) int32.
+        distances: (n, K) float64; 0 of the word itself.
+        largest: the largest distance of two words of the vocabulary, where it is known.
+    """
+
+    ids: Near
+    distances: Floats
+    largest: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Neighborhoods:
+    """Lists of the K nearest words of all words of a vocabulary: from a table, or made when they are asked for.
+
+    Attributes:
+        vectors: (V, p) float32.
+        size: K, at most ``LISTED``.
+        table: the lists that were made before, of the first words.
+    """
+
+    def __init__(self, vectors: Vectors, table: NearTable | None = None) -> None:
+        self.vectors = vectors
+        n_words = len(vectors)
+        self.size = min(LISTED, n_words)
+        none = NearTable(np.empty((0, self.size), dtype=np.int32), np.empty((0, self.size)))
+        self.table = none if table is None else table
+        if self.table.ids.shape[1] != self.size or len(self.table) > n_words:
+            raise ValueError(f"lists of {self.table.ids.shape}, for {n_words} words")
+        self._own: NearTable | None = None
+        self._place: Ids | None = None
+        self._n_own = 0
+
+    def tables(self, words: Ids) -> Iterator[tuple[Ids, NearTable, Ids]]:
+        """The lists of n words, in at most two tables; those that are not there yet are made.
+
+        Yields:
+            which of the words, a table, and the row of each of them in it.
+        """
+        stored = words < len(self.table)
+        if stored.any():
+            chosen = np.flatnonzero(stored)
+            yield chosen, self.table, words[chosen]
+        if not stored.all():
+            chosen = np.flatnonzero(~stored)
+            own, place = self._made(words[chosen])
+            yield chosen, own, place[words[chosen]]
+
+    def lists(self, words: Ids) -> NearTable:
+        """The lists of n words, gathered into a table of their own."""
+        ids, distances = np.empty((len(words), self.size), dtype=np.int32), np.empty((len(words), self.size))
+        for chosen, table, rows in self.tables(words):
+            ids[chosen], distances[chosen] = table.ids[rows], table.distances[rows]
+        return NearTable(ids, distances)
+
+    def nearest_pair(self) -> tuple[int, int] | None:
+        """The two different words that are nearest to each other; None unless all lists were made before."""
+        if len(self.table) < len(self.vectors) or self.size < 2:
+            return None
+        word = int(self.table.distances[:, 1].argmin())
+        return word, int(self.table.ids[word, 1])
+
+    def _made(self, words: Ids) -> tuple[NearTable, Ids]:
+        """The table of lists made here, and where in it a word's list is; after those of ``words`` were added."""
+        if self._place is None:
+            self._place = np.full(len(self.vectors), -1)
+        new = np.unique(words)
+        new = new[self._place[new] < 0]
+        if self._own is None or self._n_own + len(new) > len(self._own):
+            # Twice as many as now, so that copying them costs little in all.
+            room = min(max(2 * (self._n_own + len(new)), 256), len(self.vectors))
+            own = NearTable(np.empty((room, self.size), dtype=np.int32), np.empty((room, self.size)))
+            if self._own is not None:
+                own.ids[: self._n_own] = self._own.ids[: self._n_own]
+                own.distances[: self._n_own] = self._own.distances[: self._n_own]
+            self._own = own
+        if len(new):
+            made = nearest_words(self.vectors, new)
+            rows = slice(self._n_own, self._n_own + len(new))
+            self._own.ids[rows], self._own.distances[rows] = made.ids, made.distances
+            self._place[new] = np.arange(rows.start, rows.stop)
+            self._n_own = rows.stop
+        return self._own, self._place
+
+
+def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
+    """The lists of some words, made here and now.
+
+    Args:
+        vectors: (V, p) float32.
+        words: (n,) numbers.
+    """
+    size = min(LISTED, len(vectors))
+    ids, distances = np.empty((len(words), size), dtype=np.int32), np.zeros((len(words), size))
+    ids[:, 0] = words
+    if size > 1:
+        compiled = worth_kernels(len(words) * len(vectors) * LIST)
+        ids[:, 1:], distances[:, 1:] = (_by_graph if compiled else _by_rows)(vectors, words, size - 1)
+    return NearTable(ids, distances)
+
+
+def _by_graph(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
+    from lexveil.embeddings.knn_graph import Scanner, exact_graph, squared_distances
+
+    graph = exact_graph(Scanner(vectors), k + SPARE, words)
+    assert graph.distances is not None
+    ids, distances = graph.ids[:, :k].copy(), graph.distances[:, :k].copy()
+    every = np.arange(len(vectors))
+    for i in np.flatnonzero(graph.proven < k).tolist():
+        squares = squared_distances(vectors, int(words[i]), every)
+        ids[i], distances[i] = _nearest(every, squares, int(words[i]), k)
+    return ids, distances
+
+
+def _by_rows(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
+    """The same without kernels, for few words."""
+    n_words, relative = len(vectors), (vectors.shape[1] + 16) * 2.0**-24
+    squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64)
+    norms = np.sqrt(squares)
+    ids, distances = np.empty((len(words), k), dtype=np.int32), np.empty((len(words), k))
+    at_once = max(1, ROW_VALUES // n_words)
+    for start in range(0, len(words), at_once):
+        some = words[start : start + at_once]
+        scores = (vectors[some] @ vectors.T).astype(np.float64) - squares / 2
+        error = relative * (norms[some, None] * norms + squares / 2)  # at most, of the score in float32
+        scores[np.arange(len(some)), some] = -np.inf
+        least = np.partition(scores - error, n_words - k, axis=1)[:, n_words - k]
+        for i, word in enumerate(some.tolist()):
+            candidates = np.flatnonzero(scores[i] + error[i] >= least[i])
+            measured = _squares_in_order(vectors, word, candidates)
+            ids[start + i], distances[start + i] = _nearest(candidates, measured, word, k)
+    return ids, distances
+
+
+def _squares_in_order(vectors: Vectors, word: int, others: Ids) -> Floats:
+    """Squared distances of one word to others, float64, added in the order of the dimensions."""
+    own = vectors[word].astype(np.float64)
+    columns = np.ascontiguousarray(vectors[others].T)
+    total = np.zeros(len(others))
+    for value, column in zip(own.tolist(), columns, strict=True):
+        difference = value - column.astype(np.float64)
+        total += difference * difference
+    return total
+
+
+def _nearest(candidates: Ids, squares: Floats, word: int, k: int) -> tuple[Ids, Floats]:
+    """The k nearest of some words, given in ascending order, without ``word``; of equal ones the lowest first."""
+    order = np.argsort(squares, kind="stable")
+    order = order[candidates[order] != word][:k]
+    return candidates[order], np.sqrt(squares[order])
