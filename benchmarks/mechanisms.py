@@ -3,8 +3,9 @@
     uv run python -m benchmarks.mechanisms
     uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word --text artifacts/segmented/word.txt
 
-Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise, lists of near words
-and everything else it needs are in its time. Limits are measured in the same process, just before and just after.
+Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise and everything else
+it needs are in its time. Lists of near words are made once for each V, as `build_neighborhoods` makes them, and mapped
+by those that use them; how long that took is printed. Limits are measured in the same process, just before and after.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ import numpy.typing as npt
 
 from benchmarks import limits, material, per_word
 from benchmarks.table import print_table
+from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists
+from lexveil.embeddings.extent import largest_distance
+from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, build_mechanism
 from lexveil.mechanisms.tem import Tem
 from lexveil.privatization.rewrite import DRAW, MOST_NOISE
@@ -51,6 +55,7 @@ COLUMNS = {
     "rate": "tokens/CPU-s",
     "limit": "limit",
     "of_limit": "of limit",
+    "of_noise": "of time, keys or noise",
     "limited_by": "limited by",
     "per_word_rate": "per word",
     "speed_up": "ratio",
@@ -73,16 +78,24 @@ def run(
     epsilon: npt.NDArray[np.float64],
     rng: np.random.Generator,
     seconds: float,
-) -> tuple[int, float]:
-    """Replace tokens until there are none left or ``seconds`` are over; how many, and the CPU seconds they took."""
-    done, start = 0, time.process_time()
+) -> tuple[int, float, float]:
+    """Replace tokens until there are none left or ``seconds`` are over.
+
+    Returns:
+        how many, the CPU seconds they took, and the part of those in which noise was drawn.
+    """
+    done, drawing, start = 0, 0.0, time.process_time()
     row_bytes = mechanism.noise(epsilon[:1], rng).nbytes
     for chunk in chunks(len(ids), row_bytes):
-        mechanism.replace(ids[chunk], epsilon[chunk], mechanism.noise(epsilon[chunk], rng))
+        begun = time.process_time()
+        noise = mechanism.noise(epsilon[chunk], rng)
+        drawing += time.process_time() - begun
+        mechanism.replace(ids[chunk], epsilon[chunk], noise)
         done += len(ids[chunk])
         if time.process_time() - start > seconds:
             break
-    return done, time.process_time() - start
+    spent = time.process_time() - start
+    return done, spent, drawing / spent
 
 
 def run_per_word(replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon: float, seconds: float) -> float:
@@ -98,10 +111,12 @@ def run_per_word(replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon:
     return done / (time.process_time() - start)
 
 
-def make(name: str, vectors: npt.NDArray[np.float32], orders: npt.NDArray[np.int32]) -> Any:
+def make(
+    name: str, vectors: npt.NDArray[np.float32], orders: npt.NDArray[np.int32], near: NearTable | None = None
+) -> Any:
     """A fresh mechanism: nothing that an earlier epsilon left helps the next."""
     inner = "madlib" if name == "rank_remap" else name
-    return build_mechanism(inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders)
+    return build_mechanism(inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders, near)
 
 
 def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np.random.Generator) -> tuple[float, str]:
@@ -110,25 +125,17 @@ def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np
     product = 2.0 * n_words * dimensions
     if name in ON_LISTS:
         return limits.words_of(rng) / 2, "generator"
-    searches = len(ids) if name in NOISY else 0
-    listed = int(made.listed.sum()) if hasattr(made, "listed") else 0
-    seconds, by = product * (searches + listed) / limits.sgemm(dimensions), "sgemm"
     if isinstance(made, Tem):
-        # Each word is measured against the sketches of the wide clusters; each proposal reads one from a random place.
-        sketched = 2.0 * made.sketch.rows.shape[1] * made.sketch.n_wide * int(made.sketch.measured.sum())
-        seconds += sketched / limits.sgemm(made.sketch.rows.shape[1])
-        rows = proposals_of(made, ids, epsilon) / limits.random_rows(made.sketch.rows)
-        seconds, by = seconds + rows, by if rows < seconds else "random rows"
-    return len(ids) / seconds, by
+        # Each proposal reads a sketch from a random place; a list counts as one.
+        return len(ids) * limits.random_rows(made.sketch.rows) / proposals_of(made, ids, epsilon), "random rows"
+    if name == "truncated_gumbel":  # a uniform number for each of its neighbours
+        return limits.words_of(rng) / (1 + made.k_most), "generator"
+    return limits.sgemm(dimensions) / product, "sgemm"
 
 
 def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.float64]) -> float:
-    """Proposals that the tokens take which TEM draws without lists, from some of them."""
-    plain, sizes = made.plain(ids, epsilon), np.diff(made.sketch.ends)
-    some = np.flatnonzero(~made.listed[ids])
-    if not len(some):
-        return 0.0
-    count, some = len(some), some[:: max(1, len(some) // 200)]
+    """Proposals that the tokens take, and one more where a list is read, from some of them."""
+    count, some = len(ids), np.arange(0, len(ids), max(1, len(ids) // 200))
     # A few words at a time: all of them at once would be the largest memory of the process.
     law = np.concatenate(
         [
@@ -136,11 +143,12 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
             for few in np.array_split(some, -(-len(some) // 8))
         ]
     )
+    plain = made.plain(ids[some], epsilon[some])
     # The word itself has weight 1, so its probability is one over the weight of all words.
-    near = np.minimum(made.sketch.nearest[ids[some]], made.gamma(epsilon[some])[:, None])
-    near[plain[some]] = 0.0  # not measured
-    envelope = np.where(plain[some], made.size, 1 + np.exp(-epsilon[some, None] / 2 * near) @ sizes)
-    return float((envelope * law).mean() * count)
+    distances = made.near.lists(ids[some]).distances[:, np.minimum(made.shells, made.near.size - 1)]
+    weights = np.exp(-epsilon[some, None] / 2 * np.minimum(distances, made.gamma(epsilon[some])[:, None]))
+    listed = weights @ np.append(np.diff(made.shells), made.size)
+    return float((np.where(plain, made.size, listed) * law + ~plain).mean() * count)
 
 
 def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -148,6 +156,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     name, seconds = spec["mechanism"], spec["seconds"]
     vectors = np.load(spec["vectors"], mmap_mode="r", allow_pickle=False)
     ids = np.load(spec["ids"], allow_pickle=False)
+    near = open_lists(Path(spec["lists"]), spec["key"]) if "lists" in spec else None
     if name in NOISY:
         ids = ids[: len(ids) // 10]
     n_words, dimensions = vectors.shape
@@ -166,12 +175,11 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
                 material.document_epsilons(len(ids), epsilon) if per_document else np.full(len(ids), float(epsilon))
             )
             rng = limits.generators()["experiment" if per_document else mode]()
+            # Δmin and Δmax are of the vocabulary alone, and take longer than what is measured.
             if made is None or name != "truncated_gumbel":
-                made = make(name, vectors, orders)
-            else:  # its Δmin and Δmax are of the vocabulary alone, and take longer than what is measured
-                made.listed[:] = False
+                made = make(name, vectors, orders, near)
             before, _ = limit_of(name, made, vectors, ids[:1000], budgets, rng) if name in NOISY else (0.0, "")
-            done, spent = run(made, ids, budgets, rng, seconds)
+            done, spent, drawing = run(made, ids, budgets, rng, seconds)
             limit, by = limit_of(name, made, vectors, ids[:done], budgets, rng)
             limit = max(limit, before)
             rows.append(
@@ -186,6 +194,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "limit": limit,
                     "limited_by": by,
                     "of_limit": done / spent / limit,
+                    "of_noise": drawing,
                 }
             )
     # The largest memory so far; what follows is the other side's.
@@ -234,6 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU seconds for each noisy search")
     parser.add_argument("--space", type=Path, help="folder of a trained space to use instead of made vectors")
     parser.add_argument("--text", type=Path, help="segmented text of that space to use instead of Zipfian tokens")
+    parser.add_argument("--lists", type=Path, help="folder where lists of near words are kept for the next time")
     parser.add_argument("--no-compare", action="store_true", help="leave the per-word implementations out")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -264,6 +274,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"V = {n_words:,} x {vectors.shape[1]}: {len(ids):,} tokens, {len(np.unique(ids)):,} distinct",
                 flush=True,
             )
+            lists = {}
+            if any(MECHANISMS[name].on_neighbors for name in options.mechanisms if name in MECHANISMS):
+                folder, key = options.lists or Path(scratch), key_of(vectors)
+                lists = {"lists": str(folder / str(n_words)), "key": key}
+                begun = time.process_time()
+                add_lists(folder / str(n_words), vectors, key, n_words, largest_distance(vectors))
+                print(f"  lists of near words: {time.process_time() - begun:,.1f} CPU-s", flush=True)
             del vectors
             for name in options.mechanisms:
                 modes = ["experiment"]
@@ -271,14 +288,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     modes.append("release")
                 if name == "tem":
                     modes.append("per document")
-                spec = {
-                    "mechanism": name,
-                    "epsilons": options.epsilons,
-                    "modes": modes,
-                    "seconds": options.seconds if name in NOISY else 120.0,
-                    "compare": not options.no_compare,
-                    "idle_mb": idle,
-                } | files
+                spec = (
+                    {
+                        "mechanism": name,
+                        "epsilons": options.epsilons,
+                        "modes": modes,
+                        "seconds": options.seconds if name in NOISY else 120.0,
+                        "compare": not options.no_compare,
+                        "idle_mb": idle,
+                    }
+                    | files
+                    | lists
+                )
                 rows += in_child(spec)
                 print(
                     f"  {name}: "

@@ -44,6 +44,15 @@ def user_data() -> Path:
     return user_data_path("lexveil")
 
 
+def user_cache() -> Path:
+    """The folder of what can be made again: in that of LEXVEIL_HOME, where there is one."""
+    if own := os.environ.get("LEXVEIL_HOME"):
+        return Path(own).absolute() / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("lexveil")
+
+
 def sql() -> Path:
     """The folder of the queries: of the project, if this is the folder of one, else those of the library."""
     own = Path.cwd() / "sql"
@@ -69,6 +78,11 @@ def embedding(segmentation: str) -> Path:
 def neighborhood(segmentation: str) -> Path:
     """Nearest words of every word of one embedding: neighbors.npy, distances.npy, meta.json."""
     return ARTIFACTS / "neighborhoods" / segmentation
+
+
+def near_lists(segmentation: str) -> Path:
+    """Lists of near words of one embedding's vocabulary: near.npy, distances.npy, meta.json."""
+    return neighborhood(segmentation) / "lists"
 
 
 def word_orders(segmentation: str, name: str) -> Path:

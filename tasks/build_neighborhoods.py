@@ -1,5 +1,8 @@
 """The nearest words of every word of one embedding: embeddings/SEGMENTATION -> neighborhoods/SEGMENTATION/.
 
+lists/ has the exact lists that TEM and truncated Gumbel draw from, over the words that may come out of a mechanism, the
+most frequent ones first; every run and worker maps them. An interrupted stage goes on where it was.
+
 meta.json tells the smallest and the largest distance of two words, which truncated Gumbel is calibrated by, both exact
 whatever the search; and where the search is approximate, how often it finds the nearest word of a noisy vector. That is
 another question than how well it does among words: noise carries the vector far away from all of them.
@@ -10,25 +13,34 @@ from __future__ import annotations
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.config import load_params
+from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists, write_lists
+from lexveil.config import Params, load_params
 from lexveil.embeddings.approximate_search import ApproximateSearch
 from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
 from lexveil.embeddings.extent import largest_distance, smallest_distance
-from lexveil.errors import RequestError
+from lexveil.embeddings.neighborhoods import NearTable, nearest_words
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.runtime.stage import stage_main
+from lexveil.runtime.checkpoints import kept_work
+from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Vectors
 
 NOISE = (1.0, 10.0, 50.0)  # epsilon of the noisy queries
 SAMPLE = 500  # words that they are made from
+# What decides the lists: an interrupted stage goes on with those that the same code made.
+CODE = ("lexveil.embeddings.neighborhoods", "lexveil.embeddings.knn_graph", "lexveil.artifacts.neighborhoods")
 
 
 def noisy_recall(vectors: Vectors, seed: int, segmentation: str) -> dict[str, float]:
@@ -44,30 +56,55 @@ def noisy_recall(vectors: Vectors, seed: int, segmentation: str) -> dict[str, fl
     return found
 
 
+def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -> NearTable:
+    """Write the lists of near words of the words that may come out of a mechanism; they are given back, too."""
+    policy = Policy("perturb", params.policy.punctuation, "sample")  # of which only punctuation decides the words
+    vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
+    vectors, key = vocabulary.vectors, key_of(vocabulary.vectors)
+    n_lists = len(vectors) if params.neighborhoods.lists is None else min(params.neighborhoods.lists, len(vectors))
+    progress = Progress(f"near words {segmentation}", n_lists, "lists")
+    if not n_lists:
+        table = nearest_words(vectors, np.arange(0))
+        write_lists(table, key, out)
+        return table
+    with kept_work(params.machine, f"build_neighborhoods/{segmentation}", CODE, [], key, n_lists) as work:
+        add_lists(work / "lists", vectors, key, n_lists, on_step=progress.advance)
+        made = open_lists(work / "lists", key)
+        if made is None:
+            raise LexveilError(f"build_neighborhoods {segmentation}: another process is making the same lists")
+        table = NearTable(np.array(made.ids), np.array(made.distances), largest_distance(vectors))
+        write_lists(table, key, out)
+    return table
+
+
 def main() -> None:
     """Run the stage for the segmentation named on the command line."""
     if len(sys.argv) != 2:
         raise RequestError("usage: python -m tasks.build_neighborhoods word|gst|mst")
     segmentation = sys.argv[1]
     params = load_params()
-    vectors = np.ascontiguousarray(load_embedding(segmentation).vectors)
+    space = load_embedding(segmentation)
+    vectors = np.ascontiguousarray(space.vectors)
     k, search = params.neighborhoods.neighbors, params.neighborhoods.search
-    if search == "exact":
-        ids, distances = ExactSearch(vectors).neighbors(k)
-    else:
-        ids, distances = approximate_neighbors(vectors, k, params.seed)
-    meta: dict[str, Any] = {"neighbors": ids.shape[1], "search": search, "smallest_distance": None}
-    if len(vectors) > 1:
-        meta["smallest_distance"] = smallest_distance(vectors)
-    meta["largest_distance"] = largest_distance(vectors)
-    if search != "exact":
-        meta["recall_of_noisy_queries"] = noisy_recall(vectors, params.seed, segmentation)
-        meta["noisy_queries"] = SAMPLE
     with atomic_directory(paths.neighborhood(segmentation)) as folder:
+        table = near_lists(space, segmentation, params, folder / "lists")
+        if search != "exact":
+            ids, distances = approximate_neighbors(vectors, k, params.seed)
+        elif len(table) == len(vectors) and min(k, len(vectors) - 1) < table.ids.shape[1]:
+            ids, distances = table.ids[:, 1 : k + 1], table.distances[:, 1 : k + 1].astype(np.float32)
+        else:
+            ids, distances = ExactSearch(vectors).neighbors(k)
+        meta: dict[str, Any] = {"neighbors": ids.shape[1], "search": search, "smallest_distance": None}
+        if len(vectors) > 1:
+            meta["smallest_distance"] = smallest_distance(vectors)
+        meta["largest_distance"] = largest_distance(vectors)
+        if search != "exact":
+            meta["recall_of_noisy_queries"] = noisy_recall(vectors, params.seed, segmentation)
+            meta["noisy_queries"] = SAMPLE
         np.save(folder / "neighbors.npy", ids, allow_pickle=False)
         np.save(folder / "distances.npy", distances, allow_pickle=False)
         write_json(meta, folder / "meta.json")
-    print(f"neighbours: {ids.shape[1]} of each of {len(ids):,} words, {search}")
+    print(f"neighbours: {ids.shape[1]} of each of {len(ids):,} words, {search}; {len(table):,} lists of near words")
 
 
 if __name__ == "__main__":

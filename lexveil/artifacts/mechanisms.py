@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,17 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.neighborhoods import BLOCK, add_lists, cache_folder, key_of, open_lists
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
 from lexveil.embeddings.word_orders import SETS, WordLists, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
+from lexveil.mechanisms.base import OnNeighbors
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
 from lexveil.runtime.hashes import sha256
+from lexveil.runtime.stage import Progress
 from lexveil.types import Orders, Vectors
 
 
@@ -29,12 +33,40 @@ class Prepared:
     Attributes:
         parameters: of this mechanism, for the record.
         files: what it was made from beside the embedding, by name.
+        key: of the lists of near words that it uses and no project has; None if there are none to make.
     """
 
     mechanism: Kernel
     vocabulary: Vocabulary
     parameters: dict[str, Any]
     files: dict[str, Path]
+    key: str | None = None
+
+    def keep_lists(self, n_tokens: int, epsilon: float) -> None:
+        """Make the lists of near words that pay in a text of so many tokens, and keep them in the user's cache.
+
+        By Zipf's law the word at rank r is about n / (r ln V) of n tokens; a list pays if its word is one of them. So a
+        short text makes none in advance. Lists change no result.
+        """
+        mechanism = self.mechanism
+        if self.key is None or not isinstance(mechanism, OnNeighbors) or not mechanism.needs_lists(epsilon):
+            return
+        n_words = min(mechanism.size, int(n_tokens / np.log(max(mechanism.size, 3))) // BLOCK * BLOCK)
+        n_there = len(mechanism.near.table)
+        if n_words <= n_there:
+            return
+        folder = cache_folder(self.key)
+        print(f"near words: lists of {n_words - n_there:,} words, made once, into {folder}", file=sys.stderr)
+        progress = Progress("near words", n_words - n_there, "lists", stream=sys.stderr)
+        try:
+            add_lists(folder, mechanism.vectors, self.key, n_words, on_step=progress.advance)
+        except OSError as error:
+            print(
+                f"near words: {folder} cannot be written ({error.strerror}); made for this run alone", file=sys.stderr
+            )
+        table = open_lists(folder, self.key)
+        if table is not None:
+            mechanism.near.table = table
 
     def hashes(self) -> dict[str, str]:
         """The sha256 of its files, by name."""
@@ -73,8 +105,16 @@ def prepare(
     if not len(vocabulary.rows):
         where = source.folder if isinstance(source, PackagedModel) else source / paths.embedding(segmentation)
         raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
-    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
-    return Prepared(mechanism, vocabulary, shown, files)
+    if not MECHANISMS[name].on_neighbors:
+        mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
+        return Prepared(mechanism, vocabulary, shown, files)
+    key = key_of(vocabulary.vectors)
+    of_project = None
+    if isinstance(source, Path):
+        of_project = open_lists(source / paths.near_lists(segmentation), key)
+    near = of_project or open_lists(cache_folder(key), key)
+    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near)
+    return Prepared(mechanism, vocabulary, shown, files, None if of_project else key)
 
 
 def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:

@@ -158,8 +158,11 @@ class EmbeddingParams(Section):
 
 
 class NeighborhoodParams(Section):
-    """The table of nearest words."""
+    """The table of nearest words, and the lists of near words that mechanisms draw from."""
 
+    lists: int | None = Field(
+        None, ge=0, description="most frequent words that get a list; null: all; of the others runs make theirs"
+    )
     neighbors: int = Field(10, ge=1, le=1000, description="of each word")
     search: Search = Field("exact", description="or pynndescent: approximate, for large vocabularies")
 

@@ -124,7 +124,7 @@ def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
     """
     size = min(LISTED, len(vectors))
     ids, distances = np.empty((len(words), size), dtype=np.int32), np.zeros((len(words), size))
-    ids[:, 0] = words
+    ids[:, :1] = words[:, None]
     if size > 1:
         compiled = worth_kernels(len(words) * len(vectors) * LIST)
         ids[:, 1:], distances[:, 1:] = (_by_graph if compiled else _by_rows)(vectors, words, size - 1)

@@ -7,13 +7,16 @@ Its file imports neither numba nor SciPy at the top: what is compiled stands in 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from lexveil.errors import ParameterError
 from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids, Noise, Vectors
+
+if TYPE_CHECKING:
+    from lexveil.embeddings.neighborhoods import Neighborhoods
 
 P = TypeVar("P", bound=Section)
 C = TypeVar("C", bound="type[BaseMechanism]")
@@ -93,6 +96,26 @@ class ClosedForm(Protocol):
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
         """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, W)."""
+
+
+@runtime_checkable
+class OnNeighbors(Protocol):
+    """A mechanism that uses lists of near words.
+
+    Attributes:
+        vectors: (V, p) of its words.
+        near: their lists.
+    """
+
+    vectors: Vectors
+    near: Neighborhoods
+
+    @property
+    def size(self) -> int:
+        """V, the number of words."""
+
+    def needs_lists(self, epsilon: float) -> bool:
+        """Whether most words need theirs at this epsilon."""
 
 
 class BaseMechanism:

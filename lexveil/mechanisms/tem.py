@@ -234,6 +234,10 @@ class Tem(EuclideanMechanism):
         enough: Flags = weight * UNIFORM >= 1
         return enough
 
+    def needs_lists(self, epsilon: float) -> bool:
+        """See ``OnNeighbors``."""
+        return epsilon > 0 and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5
+
 
 def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
     """The root mean square of the distances from each word to all words, shape (V,)."""

@@ -147,6 +147,10 @@ class TruncatedGumbel(EuclideanMechanism):
             out[rows] = lists.ids[np.arange(len(k)), rank[at]]
         return out
 
+    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002 - at every one
+        """See ``OnNeighbors``."""
+        return True
+
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:
         """Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
         # F(x) = exp(-exp(-x/b)). The weight above the truncation may be all but 0, hence differences of exponents.

@@ -103,6 +103,8 @@ class TwoPassRun:
             LexveilError: if the input is not what was counted; chunks before the change were given already.
         """
         payment.spend()
+        n_paid = int(self.survey.totals[2])
+        self.engine.prepared.keep_lists(n_paid, self.budget.total * self.survey.documents / max(n_paid, 1))
         again = _Fingerprint()
 
         def chosen() -> Iterator[SelectedChunk]:
