@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +120,23 @@ def epsilon_per_token(
     parts = n_perturbed_words if strategy == "S2" else n_perturbed
     shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=parts > 0)
     return rounded_down(np.minimum(shares, cap), parts, budget)
+
+
+def epsilon_per_part(strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int) -> Floats:
+    """The ε of each part of each text, where tokens of some classes get more parts of the budget than others.
+
+    A token of k parts gets k times this: it stands for k equal tokens, so all that ``epsilon_per_token`` says of sums
+    holds of those of parts.
+
+    Args:
+        n_parts: (n,) parts of the tokens to be perturbed, per text.
+        n_word_parts: (n,) the same, each token's parts times its words.
+        most: parts that a token can get: so many are within the cap.
+    """
+    cap = budget.cap / most
+    if math.isfinite(cap) and Fraction(cap) * most > Fraction(budget.cap):  # the division rounded up
+        cap = math.nextafter(cap, 0.0)
+    return epsilon_per_token(strategy, budget.total, n_parts, n_word_parts, cap)
 
 
 def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:

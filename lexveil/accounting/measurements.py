@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action, DocumentBudget, Policy
 from lexveil.accounting.guarantee import NONE, Guarantee, StructureFigures
+from lexveil.accounting.shares import MEANING, Shares
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Kernel
 from lexveil.types import Floats, Ids
@@ -82,18 +84,21 @@ class Structure:
         return [name for name, is_same in same.items() if not is_same]
 
 
-def check_spent(spent: Floats, per_token: Floats, n_paid: Floats, budget: DocumentBudget) -> None:
-    """See that what was drawn is what the measurement is of: equal ε_i within their limit that add up to B at most.
+def check_spent(spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget) -> None:
+    """See that what was drawn is what the measurement is of: ε_i within their limit that add up to B at most.
+
+    They are equal for each part of the budget: a token has one, or those that its class gets.
 
     Args:
         spent: (n,) of each text, exactly.
         per_token: (n,) the largest ε_i of each.
-        n_paid: (n,) tokens on which ε was spent.
+        per_part: (n,) the largest ε of a part of each.
+        n_parts: (n,) parts on which ε was spent.
 
     Raises:
         NoBound: if not; nothing may be published then.
     """
-    if not ((spent == per_token * n_paid) & (spent <= budget.total) & (per_token <= budget.cap)).all():
+    if not ((spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)).all():
         raise NoBound("the noise that was drawn is not that of the plan; nothing was released. This is a bug")
 
 
@@ -110,6 +115,7 @@ class Measurement:
         budget: B and the largest ε_i; None where they are not known, and of a single token.
         conditions: what the bound rests on.
         not_covered: between which texts nothing is claimed; empty if there are none.
+        shares: the class of a token decides its share of the budget; None if all have the same.
         repeats: equal tokens are replaced alike.
         copies_layout: white space and capitals are those of the source.
         refusals: preconditions that failed. If there is one, nothing is claimed.
@@ -123,6 +129,7 @@ class Measurement:
     budget: DocumentBudget | None = None
     conditions: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
+    shares: Shares | None = None
     repeats: bool = False
     copies_layout: bool = False
     refusals: tuple[str, ...] = ()
@@ -169,9 +176,17 @@ class Measurement:
         if differences := first.differences(second):
             raise NoBound(f"the texts are not neighbours: they differ in {', '.join(differences)}")
         epsilon = first.epsilon[first.action == Action.PERTURBED.value]
-        if len(np.unique(epsilon[epsilon > 0])) > 1:
-            raise NoBound("the ε_i of a text are not equal")
+        if not self._are_shares(np.unique(epsilon[epsilon > 0])):
+            raise NoBound("the ε_i of a text are not " + ("equal" if self.shares is None else "those of the shares"))
         return self.bound(distances, epsilon)
+
+    def _are_shares(self, epsilon: Floats) -> bool:
+        """Whether different ε_i of one text are all of some part of the budget times the parts of a class."""
+        if self.shares is None or not len(epsilon):
+            return len(epsilon) <= 1
+        parts = [Fraction(number) for number in self.shares.parts.tolist()]
+        exact = [Fraction(value) for value in epsilon.tolist()]
+        return any(all(value / (exact[-1] / most) in parts for value in exact) for most in parts)
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
         """The statement of a record."""
@@ -188,9 +203,15 @@ class Measurement:
             f"exp(Σ ε_i·d(w_i,w'_i)): the sum is over the perturbed tokens on which ε is spent, d is the "
             f"{self.metric}.",
             because=[*self.conditions],
-            not_covered=" ".join((*self.not_covered, *_figures(structure, repeats=self.repeats))) or None,
+            not_covered=" ".join((*self.not_covered, *_figures(structure, self._uncounted()))) or None,
             structure=structure,
         )
+
+    def _uncounted(self) -> str:
+        """What of the structure no figure counts."""
+        left_out = ["where tokens are repeated"] if self.repeats else []
+        left_out += [] if self.shares is None else ["what share of the budget a word gets"]
+        return f"; {' and '.join(left_out)} is not in these figures" if left_out else ""
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
         """The ε_i that B and the largest one allow and that tell most: all on the largest distances."""
@@ -203,9 +224,8 @@ class Measurement:
         return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
 
 
-def _figures(structure: StructureFigures | None, *, repeats: bool) -> Iterator[str]:
+def _figures(structure: StructureFigures | None, but: str) -> Iterator[str]:
     if structure is not None:
-        but = "; where tokens are repeated is not in these figures" if repeats else ""
         yield (
             f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} replacements of one word by "
             f"another) it changed the number of tokens in {structure.number_changed:.1%}, the number or a fate in "
@@ -258,6 +278,29 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
     return text.refused("the seed of the noise is known: it can be subtracted") if seed_is_known else text
 
 
+def with_shares(text: Measurement, shares: Shares) -> Measurement:
+    """The class of a token decides how much of the budget it gets, so that ε_i is not the same for all of a text.
+
+    Classes are decided by the token alone and the ε_i are disclosed, so that they are equal in neighbours: a token of
+    one share has none of another beside it. Before ``under_strategy``, whose claim about words it narrows.
+    """
+    named = ", ".join(
+        f"{share:g} of what another token gets for {MEANING[name]}" for name, share in shares.differing.items()
+    )
+    listed = f" (the list's sha256 begins with {shares.list_sha256[:12]})" if shares.list_sha256 else ""
+    return replace(
+        text.adding(
+            f"shares of the budget by public classes of tokens: {named}{listed}; not hidden: which tokens have which "
+            "share, so that a word is protected among the words of its own share, and not against any other"
+        ),
+        not_covered=(
+            *text.not_covered,
+            "Not covered: a word in place of one that has another share of the budget; it changes the ε_i.",
+        ),
+        shares=shares,
+    )
+
+
 def under_strategy(
     text: Measurement, strategy: str, source: BudgetSource, budget: DocumentBudget | None = None
 ) -> Measurement:
@@ -276,6 +319,7 @@ def under_strategy(
     if strategy == "S1":
         if not text.repeats:
             alike = " and has the same capitals" if text.copies_layout else ""
+            alike += " and has the same share of the budget" if text.shares is not None else ""
             text = text.adding(
                 f"each token is one word: two texts that differ in one word which is perturbed in both{alike} always "
                 "have the same structure, so each such word is protected by ε_i·d(w_i,w'_i)"

@@ -17,6 +17,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.results import Number, Result, Sha256
+from lexveil.accounting.shares import Shares
 from lexveil.mechanisms.registry import MECHANISMS
 
 SCHEMA = 5
@@ -31,6 +32,19 @@ class PolicyRecord(Result):
     stopwords: Treatment
     punctuation: Treatment
     oov: Treatment
+
+
+class SharesRecord(Result):
+    """What tokens of public classes got of a document's budget, where another token got 1.
+
+    Which class a token is of is not hidden: no word is protected against one of another share.
+    """
+
+    stopwords: Number
+    numbers: Number
+    listed: Number
+    list_sha256: Sha256 | None = None
+    """Of the public list of words."""
 
 
 class Counts(Result):
@@ -150,6 +164,8 @@ class PrivacyRecord(Result):
     document_budget: dict[str, Number]
     """Budget B of each document, by data set; `input` for a user's own."""
     policy: PolicyRecord
+    shares: SharesRecord | None = None
+    """Null where all tokens of a document got the same."""
     consistent: Literal["document"] | None
     """Whether equal tokens of a document were replaced alike."""
     layout: str
@@ -157,7 +173,7 @@ class PrivacyRecord(Result):
     """experiment: the seed is known, so nothing is private."""
     guarantee: Guarantee
     meaning: Meaning | None = None
-    """What epsilon means; null where nothing was perturbed. Experiments of the graph measure it instead."""
+    """What epsilon means; null where nothing was perturbed, or classes have shares; runs of the graph measure it."""
     without_guarantee: bool | None = None
     """It was released although no guarantee can be given of it."""
     counts: Counts
@@ -234,6 +250,7 @@ class Configuration:
     consistent: bool = False
     keep_layout: bool = False
     no_proof: str | None = None
+    shares: Shares | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +298,7 @@ def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
             "document_budget": dict(facts.budgets),
             "policy": asdict(run.policy),
             "consistent": "document" if run.consistent else None,
+            **({} if run.shares is None else {"shares": run.shares.as_dict()}),
             "layout": "copied, unprotected" if run.keep_layout else "ordinary English spacing, lower case",
             "mode": run.mode,
             "guarantee": facts.guarantee,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.auditing.distances import ON_LISTS
@@ -37,6 +37,7 @@ from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
 from lexveil.privatization.model import Model
+from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
@@ -156,7 +157,8 @@ def audit(
     request.check(out)
     using = Model.load(project, model)
     params, strategy = using.params, request.strategy
-    policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+    settings = make_settings(RewriteOptions(mechanism=request.mechanism, strategy=strategy, epsilon=1.0), params)
+    policy = settings.policy
     made = using.mechanism(request.mechanism, strategy, policy)
     if len(made.vocabulary.rows) < 2:
         raise RequestError(f"the embedding of {strategy} holds fewer than two words; enlarge the corpus")
@@ -178,13 +180,13 @@ def audit(
             shared.findings += audit_releases(
                 request, params, policy, Path(folder), shared.epsilons, shared.error, shared.generator("documents")
             )
-    result = _result(shared, using, made, policy)
+    result = _result(shared, using, made, settings)
     if out is not None:
         write_json(result.as_dict(), out)
     return result
 
 
-def _result(shared: _Audit, using: Model, made: Prepared, policy: Policy) -> AuditResult:
+def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) -> AuditResult:
     request, kernel = shared.request, made.mechanism
     factors: dict[bool, list[float]] = {True: [], False: []}  # in releases, elsewhere
     for finding in shared.findings:
@@ -197,7 +199,8 @@ def _result(shared: _Audit, using: Model, made: Prepared, policy: Policy) -> Aud
         no_guarantee=kernel.no_guarantee,
         metric=kernel.metric,
         parameters=made.parameters,
-        policy=asdict(policy),
+        policy=asdict(settings.policy),
+        shares=None if settings.shares is None else settings.shares.as_dict(),
         epsilon=request.epsilon,
         epsilons=tuple(sorted(shared.epsilons)),
         strategy=request.strategy,

@@ -79,6 +79,7 @@ class AuditResult:
     Attributes:
         guarantee: the formula that was tested, or "none"; no_guarantee: why there is none.
         parameters: of the mechanism; policy: what becomes of each class of token.
+        shares: of the budget, of classes of tokens; None if all have the same.
         epsilon: the claim that was asked for; epsilons: all that were audited, least first.
         seed: of the noise in mode experiment; None in mode release, whose noise comes from the operating system.
         confidence: that no bound is too high, over all findings together.
@@ -95,6 +96,7 @@ class AuditResult:
     metric: str
     parameters: dict[str, Any]
     policy: dict[str, str]
+    shares: dict[str, Any] | None
     epsilon: float
     epsilons: tuple[float, ...]
     strategy: str

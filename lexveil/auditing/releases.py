@@ -69,7 +69,7 @@ def _releases(
     request: AuditRequest, toy: ToyProject, seed: int, other: float, rng: np.random.Generator, progress: Progress
 ) -> dict[str, Release]:
     policy = toy.policy
-    one_column = documents(toy.joined, policy.oov == "sample")
+    one_column = documents(toy.joined, policy.oov == "sample", shared=bool(toy.shares))
     same: dict[str, Document] = {"same": (("flint",) * REPEATED,)}
     if policy.oov == "sample":
         same["same unknown"] = (("zorblax",) * REPEATED,)

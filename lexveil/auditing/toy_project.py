@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,18 @@ from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distances import ON_LISTS
 from lexveil.auditing.laws import Space
 from lexveil.auditing.toys import list_orders, places_of
-from lexveil.config import NO_BASE, Params
+from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.privatization.model import CHECKED_BY, Model
 from lexveil.privatization.workplace import Workplace
+from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
 
 WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
 UNLISTED = "quartz"  # in the embedding, in no list
+LISTED = ("birch", "cedar", "maple", "harbor")  # as sensitive
+MORE = ("and", "17", "42")  # words where classes have shares of the budget: two of each class
 PAIR, TRIPLE = "north_sea", "harbor_storm_signal"
 WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
 
@@ -60,6 +63,7 @@ class ToyProject:
     Attributes:
         tokens: those of the mechanism, in the order of their numbers.
         cap: the largest ε of a token, as a multiple of base ε; infinite where there is none.
+        shares: what tokens get of the budget, where others get 1.
     """
 
     model: Model
@@ -68,6 +72,7 @@ class ToyProject:
     tokens: list[str]
     space: Space
     cap: float
+    shares: dict[str, float] = field(default_factory=dict)
 
     @property
     def joined(self) -> bool:
@@ -85,7 +90,7 @@ class ToyProject:
 
     def read(self, text: str | None) -> tuple[int, ...]:
         """An output as numbers of tokens; -1 for what is none of the mechanism's."""
-        words = re.findall(r"[a-z]+|[.,]", (text or "").lower())
+        words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
         number = {token: i for i, token in enumerate(self.tokens)}
         found, at = [], 0
         while at < len(words):
@@ -100,20 +105,23 @@ class ToyProject:
         tokens = [token for column in document for token in self.cut(column)]
         actions, leaders, first = [], [], dict[str, int]()
         for at, token in enumerate(tokens):
-            kind = {"the": self.policy.stopwords, ".": self.policy.punctuation}.get(token, "perturb")
+            stopword = self.policy.stopwords
+            kind = {"the": stopword, "and": stopword, ".": self.policy.punctuation}.get(token, "perturb")
             action = self.policy.oov if kind == "perturb" and token not in number else kind
             replaced = action in ("perturb", "sample")
             leaders.append(first.setdefault(token, at) if consistent and replaced else at)
             actions.append(action)
         pays = [action == "perturb" and leaders[at] == at for at, action in enumerate(actions)]
+        parts = [self.shares.get(token, 1.0) for token in tokens]
         share = sum(
-            (token.count("_") + 1 if self.strategy == "S2" else 1)
-            for token, paid in zip(tokens, pays, strict=True)
+            part * (token.count("_") + 1 if self.strategy == "S2" else 1)
+            for token, part, paid in zip(tokens, parts, pays, strict=True)
             if paid
         )
-        each = min(self.cap * budget / WORDS_PER_TEXT, budget / share) if share else 0.0
+        most = max([1.0, *self.shares.values()])
+        each = min(self.cap * budget / WORDS_PER_TEXT / most, budget / share) if share else 0.0
         return [
-            Fate(action, number.get(token, -1), each if paid else 0.0, leader)
+            Fate(action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader)
             for token, action, leader, paid in zip(tokens, actions, leaders, pays, strict=True)
         ]
 
@@ -122,8 +130,11 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     """Write a toy project whose words are about half a unit of 1/ε apart; one of them is far from all others."""
     segmentation = SEGMENTATION_OF[strategy]
     more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
-    words = [*WORDS, *more, "the", UNLISTED]
-    places = np.vstack([places_of("plane"), [[4.0, 1.1], [-6.0, 0.7], [9.0, -1.2], [1.0, -1.6]]])
+    shares = params.release.shares
+    extra = MORE if {shares.stopwords, shares.numbers, shares.listed} != {1.0} else ()
+    words = [*WORDS, *more, "the", *extra, UNLISTED]
+    at = [[4.0, 1.1], [-6.0, 0.7], [9.0, -1.2], *[[2.2, -1.0], [-3.0, -1.1], [6.5, 0.9]][: len(extra)], [1.0, -1.6]]
+    places = np.vstack([places_of("plane"), at])
     vectors = (places / epsilon).astype(np.float32)
     write_embedding(WordSpace(words, vectors, np.arange(len(words), 0, -1)), folder / paths.embedding(segmentation))
     _write_collocations(folder)
@@ -138,6 +149,10 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     has_average = "average_words" in type(params.release).model_fields
     release: dict[str, Any] = {"ledger": ".lexveil/ledger", "cap": None, "source": None, "sql": None}
     release |= {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None} if has_average else {}
+    if shares.listed != 1.0:
+        file = folder / "listed.txt"
+        file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
+        release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
     machine = params.machine.model_copy(update={"executor": "local"})
     embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
     release_params = params.release.model_copy(update=release)
@@ -150,7 +165,15 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         tokens,
         space,
         2.0 if has_average else np.inf,
+        _shares(shares, words) if extra else {},
     )
+
+
+def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
+    """What each word gets, by the class it is known to be of."""
+    listed = {word for word in words if set(LISTED) & {word, *word.split("_")}}
+    classes = (({"the", "and"}, given.stopwords), ({"17", "42"}, given.numbers), (listed, given.listed))
+    return {word: share for members, share in classes for word in sorted(members)}
 
 
 def _write_collocations(folder: Path) -> None:
@@ -163,8 +186,12 @@ def _write_collocations(folder: Path) -> None:
         )
 
 
-def documents(joined: bool, sampled: bool) -> dict[str, tuple[Tokens, ...]]:
-    """Documents of one column, by name; ``head …`` differ in their first token alone."""
+def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str, tuple[Tokens, ...]]:
+    """Documents of one column, by name; ``head …`` differ in their first token alone.
+
+    Args:
+        shared: there are words of classes with shares of their own.
+    """
     tail = ("grove", PAIR)
     heads = ["amber", "birch", "cedar", "far", *([TRIPLE] if joined else [])]
     made: dict[str, tuple[Tokens, ...]] = {f"head {head}": ((head, *tail),) for head in heads}
@@ -177,4 +204,5 @@ def documents(joined: bool, sampled: bool) -> dict[str, tuple[Tokens, ...]]:
         "unlisted": ((UNLISTED, "grove"),),
         "repeats": (("amber", "birch", "amber", "cedar", "amber", "grove"),),
     }
+    made |= {"classes": (("17", "grove", "and", "maple", "42"),)} if shared else {}
     return made

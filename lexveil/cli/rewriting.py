@@ -7,7 +7,20 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import ModelName, Positive, Seed, Strategy, exclusive, option, positive_or, reads, share, whole
+from lexveil.cli.options import (
+    ModelName,
+    Positive,
+    Seed,
+    Strategy,
+    a_number,
+    exclusive,
+    option,
+    positive_or,
+    reads,
+    several,
+    share,
+    whole,
+)
 
 BUDGET = exclusive("budget")
 
@@ -19,6 +32,13 @@ StrategyOption = Annotated[
         "S3 (gst): collocations, greedy; S4 (mst): collocations by score"
     ),
 ]
+
+
+def _class_share(text: str) -> tuple[str, float]:
+    name, _, share = text.partition("=")
+    if not share:
+        raise ValueError(f"{text!r} is no CLASS=X, such as stopwords=0.5")
+    return name, a_number(share)
 
 
 @Parameter(name="*")
@@ -119,6 +139,23 @@ class Rewriting:
         Literal["keep", "drop", "sample"] | None,
         option("what happens to unknown words (default: params.yaml)", group="tokens"),
     ] = None
+    share: Annotated[
+        tuple[tuple[str, float], ...],
+        option(
+            "what a token of a public class gets of its row's budget, where another gets 1: stopwords, numbers, "
+            "listed; shows which tokens are of the class, and the record says so (default: params.yaml)",
+            "CLASS=X,CLASS=X",
+            group="tokens",
+            converter=several(_class_share),
+            n_tokens=1,
+        ),
+    ] = ()
+    share_list: Annotated[
+        str | None,
+        option(
+            "the public list of the class listed, a word a line (default: params.yaml)", "FILE@HASH", group="tokens"
+        ),
+    ] = None
     format: Annotated[
         str | None,
         option("the format of standard input: {formats} (default: jsonl)", "F", group="input"),
@@ -135,10 +172,11 @@ class Rewriting:
 
     def keywords(self) -> dict[str, Any]:
         """The same as keyword arguments of ``privatize_file`` and ``inspect``."""
-        same = {name: value for name, value in asdict(self).items() if name != "format"}
+        same = {name: value for name, value in asdict(self).items() if name not in ("format", "share")}
         return same | {
             "text_column": tuple(dict.fromkeys(self.text_column)),
             "form": self.format,
             "consistent": self.consistent == "document",
+            "shares": dict(self.share),
             "mode": self.mode or ("release" if self.seed is None else "experiment"),
         }

@@ -20,7 +20,7 @@ from lexveil.config.corpus import (
     WordOrderParams,
 )
 from lexveil.config.model import ModelParams, SourceParams
-from lexveil.config.operation import GateParams, MachineParams, OperationParams, ReleaseParams
+from lexveil.config.operation import GateParams, MachineParams, OperationParams, ReleaseParams, ShareParams
 from lexveil.config.privacy import (
     CLEAN,
     CheckParams,
@@ -60,6 +60,7 @@ __all__ = [
     "ReleaseParams",
     "ReportParams",
     "SampleParams",
+    "ShareParams",
     "SourceParams",
     "StrategyName",
     "WordOrderParams",

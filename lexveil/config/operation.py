@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from lexveil.config.privacy import MechanismName, StrategyName
-from lexveil.parameters import Section, Several, refused
+from lexveil.parameters import ListFile, Section, Several, refused
 
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
@@ -87,7 +87,20 @@ class GateParams(Section):
     )
 
 
+Share = Annotated[float, Field(ge=0.01, le=10)]
 BandName = Literal["all", "function", "frequent", "middle", "rare"]
+
+
+class ShareParams(Section):
+    """What a token of a public class gets of a document's budget, where another token gets 1; in hundredths.
+
+    Which class a token is of is then not hidden. A token of several classes is of the last one here.
+    """
+
+    stopwords: Share = Field(1.0, description="stop words, where they are perturbed")
+    numbers: Share = Field(1.0, description="tokens with a digit and no letter")
+    listed: Share = Field(1.0, description="words of the list, and collocations with one")
+    list: ListFile | None = Field(None, description="a public list, as FILE@HASH: a word a line; null: none")
 
 
 class ReleaseParams(Section):
@@ -119,6 +132,7 @@ class ReleaseParams(Section):
         description="largest epsilon of a token; what a short document leaves stays unspent; null: twice the base "
         "epsilon",
     )
+    shares: ShareParams = Field(default_factory=ShareParams)
     max_recovery: float | None = Field(
         None,
         gt=0,

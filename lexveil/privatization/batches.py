@@ -53,7 +53,8 @@ class Batch:
         rows: the texts of each document.
         keys: (n_documents,) what names each document in the run, and with it the noise of a seeded run.
         first_row: the number of the first document, as the token log counts them.
-        epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget.
+        epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget. A plan
+            has no shares of classes: all tokens that pay get the same.
     """
 
     rows: Texts

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import Action, Policy
+from lexveil.accounting.budgets import Action, Codes, Policy
+from lexveil.accounting.shares import ShareClasses
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.types import Ids
 
@@ -23,11 +24,16 @@ class Plan:
         known: (n,) number of the token among the words of the mechanism; -1 if it is none of them.
         action: (n,) ``Action`` of each.
         leader: (n,) the token of which each takes the replacement; None if each has its own.
+        share: (n,) class of each that decides its share of the budget, as a number in ``shares.CLASSES``; None if all
+            have the same share.
+        parts: (n,) the parts of the budget that each gets if it pays; None if all get one.
     """
 
     known: Ids
     action: npt.NDArray[np.int8]
     leader: Ids | None
+    share: Codes | None = None
+    parts: Ids | None = None
 
     @property
     def pays(self) -> npt.NDArray[np.bool_]:
@@ -36,18 +42,28 @@ class Plan:
         return perturbed if self.leader is None else perturbed & (self.leader == np.arange(len(self.action)))
 
 
-def plan_tokens(encoded: Encoded, number: Ids, policy: Policy, document_of: Ids | None = None) -> Plan:
+def plan_tokens(
+    encoded: Encoded,
+    number: Ids,
+    policy: Policy,
+    document_of: Ids | None = None,
+    shares: ShareClasses | None = None,
+) -> Plan:
     """Decide what is to happen to each token.
 
     Args:
         encoded: the tokens of a batch.
         number: (V,) number of each row of the embedding among the words of the mechanism, -1 where it is none.
         document_of: (n_texts,) the document of each text, if equal tokens of a document are to be replaced alike.
+        shares: the class of each row of the embedding that decides its share; None if all have the same.
     """
     known = np.where(encoded.rows >= 0, number[encoded.rows], -1) if len(number) else encoded.rows
     action = policy.actions(encoded.kind, known >= 0)
     leader = None if document_of is None else _leaders(encoded, known, action, document_of)
-    return Plan(known, action, leader)
+    if shares is None:
+        return Plan(known, action, leader)
+    share = shares.of(encoded.rows)
+    return Plan(known, action, leader, share, shares.parts[share])
 
 
 def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
@@ -69,18 +85,21 @@ def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], documen
 
 
 def count_planned(encoded: Encoded, plan: Plan, owner: Ids, n: int) -> Ids:
-    """Count per document: words, tokens, tokens that epsilon is spent on, words in those. Shape (4, n).
+    """Count per document: words, tokens, parts of the budget, words in those parts. Shape (4, n).
+
+    A part is a token that epsilon is spent on, or several where its class has a share of its own.
 
     Args:
         owner: (n_texts,) the document of each text.
         n: how many documents there are.
     """
     pays, document = plan.pays, owner[encoded.text_of]
+    parts = pays if plan.parts is None else pays * plan.parts
     weights = [
         encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value),
         np.ones(len(pays)),
-        pays,
-        encoded.n_words * pays,
+        parts,
+        encoded.n_words * parts,
     ]
     return np.stack([np.bincount(document, weights=weight, minlength=n) for weight in weights]).astype(np.int64)
 

@@ -11,14 +11,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, epsilon_per_token
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.measurements import Measurement, Structure, check_spent
+from lexveil.accounting.shares import CLASSES, ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.config import MachineParams
 from lexveil.privatization.batches import Batch, FlatTexts, Texts
@@ -32,6 +34,7 @@ from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
@@ -49,6 +52,7 @@ TOKEN_LOG = pa.schema(
         ("column", pa.dictionary(pa.int16(), pa.string())),
         ("n_words", pa.int8()),
         ("word_id", pa.int32()),
+        ("share", pa.dictionary(pa.int8(), pa.string())),
     ]
 )
 
@@ -58,7 +62,7 @@ class ChunkCounts:
     """What a batch holds, before any noise is drawn.
 
     Attributes:
-        counts: (4, n_documents) words, tokens, tokens that pay, words in those.
+        counts: (4, n_documents) words, tokens, parts of the budget, words in those; see ``count_planned``.
         by_class: (4, 4) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
@@ -77,11 +81,12 @@ class ChunkCounter:
     lexicon: Lexicon
     vocabulary: Vocabulary
     settings: Settings
+    shares: ShareClasses | None = None
 
     def __call__(self, batch: Batch) -> ChunkCounts:
         """Count the tokens of a batch."""
         flat = FlatTexts.of(batch.rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         documents = len(np.unique(flat.document))
         return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts))
@@ -95,7 +100,7 @@ class RewrittenChunk:
         texts: of each document.
         tokens: what happened to each token, with the columns of ``TOKEN_LOG``; no source word.
         spent: (n_documents,) epsilon spent on each document.
-        per_token: (n_documents,) epsilon of each of its tokens that pays.
+        per_token: (n_documents,) the largest epsilon of its tokens.
     """
 
     texts: Texts
@@ -114,6 +119,7 @@ class ChunkRewriter:
         columns: the names of the text columns.
         column_keys: (n_columns,) what each column adds to a document's key.
         budget: of each document; None if batches bring the epsilon of their tokens.
+        shares: the class of each word that decides its share of the budget; None if all have the same.
     """
 
     settings: Settings
@@ -121,6 +127,7 @@ class ChunkRewriter:
     columns: tuple[str, ...]
     column_keys: tuple[tuple[str, ...], ...]
     budget: DocumentBudget | None = None
+    shares: ShareClasses | None = None
 
     def __call__(self, batch: Batch) -> RewrittenChunk:
         """Rewrite the texts of a batch."""
@@ -133,9 +140,12 @@ class ChunkRewriter:
         per_token = np.zeros(flat.n_documents)
         np.maximum.at(per_token, flat.document[rewritten.encoded.text_of], rewritten.epsilon)
         if self.budget is not None:
-            paid = rewritten.per_text(rewritten.epsilon > 0)
+            parts = np.ones(len(rewritten.action)) if rewritten.parts is None else rewritten.parts.astype(np.float64)
+            per_part = np.zeros(flat.n_documents)
+            np.maximum.at(per_part, flat.document[rewritten.encoded.text_of], rewritten.epsilon / parts)
+            paid = rewritten.per_text(np.where(rewritten.epsilon > 0, parts, 0.0))
             n_paid = np.bincount(flat.document, weights=paid, minlength=flat.n_documents)
-            check_spent(spent, per_token, n_paid.astype(np.float64), self.budget)
+            check_spent(spent, per_token, per_part, n_paid.astype(np.float64), self.budget)
         texts = flat.rows(rewritten.texts, len(self.columns))
         return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent, per_token)
 
@@ -144,12 +154,12 @@ class ChunkRewriter:
         rewriter = self.rewriter
         if rewriter is None:
             return unchanged(flat.texts)
-        encoded, plan = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings)
+        encoded, plan = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings, self.shares)
         epsilon = batch.epsilon
         if epsilon is None:
             assert self.budget is not None
             counts = count_planned(encoded, plan, flat.document, flat.n_documents)
-            epsilon = allocate(self.settings.strategy, self.budget, counts)[flat.document]
+            epsilon = allocate(self.settings.strategy, self.budget, counts, self.shares)[flat.document]
         keys = [
             (*batch.keys[document], *self.column_keys[column])
             for document, column in zip(flat.document.tolist(), flat.column.tolist(), strict=True)
@@ -168,21 +178,31 @@ class ChunkRewriter:
                 pa.DictionaryArray.from_arrays(flat.column[text_of], pa.array(self.columns, pa.string())),
                 pa.array(rewritten.out_words),
                 pa.array(rewritten.rows.astype(np.int32)),
+                pa.DictionaryArray.from_arrays(
+                    np.zeros(len(text_of), dtype=np.int8) if rewritten.share is None else rewritten.share,
+                    pa.array(CLASSES),
+                ),
             ],
             schema=TOKEN_LOG,
         )
 
 
-def plan_texts(flat: FlatTexts, lexicon: Lexicon, vocabulary: Vocabulary, settings: Settings) -> tuple[Encoded, Plan]:
+def plan_texts(
+    flat: FlatTexts,
+    lexicon: Lexicon,
+    vocabulary: Vocabulary,
+    settings: Settings,
+    shares: ShareClasses | None = None,
+) -> tuple[Encoded, Plan]:
     """The tokens of a batch, and what is to happen to each."""
     encoded = encode(flat.texts, lexicon)
     document_of = flat.document if settings.consistent else None
-    return encoded, plan_tokens(encoded, vocabulary.number, settings.policy, document_of)
+    return encoded, plan_tokens(encoded, vocabulary.number, settings.policy, document_of, shares)
 
 
-def allocate(strategy: str, budget: DocumentBudget, counts: Ids) -> Floats:
-    """(n_documents,) epsilon of each token that pays, from the counts of ``ChunkCounts``."""
-    return epsilon_per_token(strategy, budget.total, counts[2], counts[3], budget.cap)
+def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None) -> Floats:
+    """(n_documents,) epsilon of each part of the budget, from the counts of ``ChunkCounts``."""
+    return epsilon_per_part(strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most)
 
 
 def unchanged(texts: list[str]) -> Rewritten:
@@ -206,7 +226,7 @@ class InputTotals:
     """What a whole input holds, added up batch by batch.
 
     Attributes:
-        totals: words, tokens, tokens that pay, words in those.
+        totals: words, tokens, parts of the budget, words in those.
         by_class: (4, 4) tokens of each class that meet each action.
         documents: rows in which there is any text.
     """
@@ -245,11 +265,25 @@ class Engine:
         self.segmentation = SEGMENTATION_OF[settings.strategy]
         self.lexicon = model.lexicon(settings.strategy)
         self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+        self.shares = None if settings.shares is None else self._classes(settings.shares)
+
+    def _classes(self, shares: Shares) -> ShareClasses:
+        classes = shares.over(self.lexicon.tokens)
+        shares.require_several(classes, self.perturbed_rows)
+        return classes
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The words that go into the mechanism and come out of it."""
         return self.prepared.vocabulary
+
+    @cached_property
+    def perturbed_rows(self) -> Ids:
+        """The rows of the embedding whose words are perturbed: without stop words, where the policy treats these."""
+        rows = self.vocabulary.rows
+        if self.settings.policy.stopwords == "perturb":
+            return rows
+        return rows[[self.lexicon.tokens[row] not in STOP_WORDS for row in rows.tolist()]]
 
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
@@ -277,7 +311,8 @@ class Engine:
 
     def spends(self, counted: ChunkCounts, budget: DocumentBudget) -> Floats:
         """(n_documents,) the epsilon that each document will spend, exactly."""
-        spent: Floats = allocate(self.settings.strategy, budget, counted.counts) * counted.counts[2]
+        counts = counted.counts
+        spent: Floats = allocate(self.settings.strategy, budget, counts, self.shares) * counts[2]
         return spent
 
     def measurement(
@@ -294,10 +329,11 @@ class Engine:
     def structures(self, rows: Texts, budget: DocumentBudget) -> list[Structure]:
         """The disclosed structure of each document."""
         flat = FlatTexts.of(rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         document = flat.document[encoded.text_of]
-        epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts)[document], 0.0)
+        epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts, self.shares)[document], 0.0)
+        epsilon *= 1 if plan.parts is None else plan.parts
         leader = np.arange(len(document)) if plan.leader is None else plan.leader
         layout = copied_layout(encoded, flat.texts) if self.settings.keep_layout else [()] * len(flat.texts)
         structures = []
@@ -333,13 +369,14 @@ class Engine:
         """What rewrites batches of documents with these text columns, each at the same budget."""
         # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
         column_keys = ((), *((name,) for name in columns[1:]))
-        return ChunkRewriter(self.settings, self.rewriter(repr(budget.total)), tuple(columns), column_keys, budget)
+        rewriter = self.rewriter(repr(budget.total))
+        return ChunkRewriter(self.settings, rewriter, tuple(columns), column_keys, budget, self.shares)
 
     def count(
         self, batches: Iterable[tuple[T, Batch]], workers: int, progress: Progress
     ) -> Iterator[tuple[T, ChunkCounts]]:
         """Count batches, in order."""
-        counter = ChunkCounter(self.lexicon, self.vocabulary, self.settings)
+        counter = ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)
         for companion, counted in map_batches(counter, batches, workers):
             progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
             yield companion, counted

@@ -253,7 +253,7 @@ def _rewrite(
         adds.gate.reserved(payment.costs())
         with ExitStack() as stack:
             sinks = _Sinks(request, outputs, stack)
-            token_log = _TokenLogWriter(request, outputs, stack)
+            token_log = _TokenLogWriter(request, outputs, stack, run.settings.shares is not None)
             withheld = _WithheldRows(request, outputs, stack)
             for selected, rewritten in run.rewrite(payment):
                 sinks.writer(selected.file).write(selected.chunk, rewritten.texts, selected.keep)
@@ -315,9 +315,9 @@ class _Sinks:
 class _TokenLogWriter:
     """What happened to every token; with the text column and the file where there are several."""
 
-    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
+    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack, has_shares: bool) -> None:
         self.request = request
-        self.schema = token_log_schema(len(request.columns))
+        self.schema = token_log_schema(len(request.columns), has_shares)
         if request.has_names:
             self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
         self.writer: pq.ParquetWriter | None = None

@@ -115,7 +115,7 @@ def privatize_texts(
     run = TwoPassRun(settings, model, lambda _: iter(chunks), ("text",), workers)
     terms = terms_of(model, on_exhausted)
     rewritten: list[str | None] = []
-    schema = token_log_schema(n_columns=1)
+    schema = token_log_schema(1, settings.shares is not None)
     token_logs = [schema.empty_table()]
     outputs = Outputs(None)
     with paying(terms, settings.mode, subjects is not None, run.about(), outputs, ()) as payment:

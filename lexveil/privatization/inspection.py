@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_token
+from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.operator_report import SECRECY, ClassCounts
 from lexveil.accounting.results import Number, Result
+from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import MUCH_UNCHANGED, PRIVATE
 from lexveil.errors import RequestError
 from lexveil.formats.messages import NoColumn, names
@@ -148,7 +149,7 @@ def inspect(
         totals, budget = survey.totals, engine.budget(survey.totals)
         withholds = settings.mode == "release" and params.release.cap != "unlimited"
         measurement = engine.measurement(budget, len(chosen.columns), withholds=withholds)
-        spread, n_capped = survey.epsilon_per_token(budget)
+        spread, n_capped = survey.epsilon_per_token(budget, engine.shares)
         tried = _try(engine, survey.first, budget)
         examples = _examples(engine, [selected for selected, _ in survey.first]) if show_examples else None
     tokens = int(totals.by_class.sum())
@@ -209,15 +210,16 @@ class _Survey:
         """Add the parts of each document's budget; of one that spends nothing, 0."""
         self.parts.update(parts[parts > 0].tolist())
 
-    def epsilon_per_token(self, budget: DocumentBudget) -> tuple[EpsilonSpread, int]:
-        """What a token gets of a document budget, and how many documents meet its limit."""
+    def epsilon_per_token(self, budget: DocumentBudget, shares: ShareClasses | None) -> tuple[EpsilonSpread, int]:
+        """What a token of no class gets of a document budget, and how many documents meet the limit of a token."""
         if not self.parts:
             return EpsilonSpread(least=None, mean=None, most=None), 0
         parts, documents = (np.array(list(values), dtype=np.int64) for values in (self.parts, self.parts.values()))
-        epsilon = epsilon_per_token("S1", budget.total, parts, parts, budget.cap)
+        whole, most = (1, 1) if shares is None else (WHOLE, shares.most)
+        epsilon = epsilon_per_part("S1", budget, parts, parts, most) * whole
         mean = float((epsilon * parts * documents).sum() / (parts * documents).sum())
         spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
-        return spread, int(documents[budget.cap * parts < budget.total].sum())
+        return spread, int(documents[budget.cap * parts < budget.total * most].sum())
 
 
 def _survey(engine: Engine, readers: Sequence[Reader], workers: int) -> _Survey:

@@ -34,6 +34,8 @@ def measurement_of(
         text = measurements.repeated_alike(text)
     if settings.keep_layout:
         text = measurements.with_layout_copied(text)
+    if settings.shares is not None:
+        text = measurements.with_shares(text, settings.shares)
     text = measurements.under_strategy(text, settings.strategy, settings.budget_source, budget)
     return measurements.with_rows_withheld(text) if withholds else text
 

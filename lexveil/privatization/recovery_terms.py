@@ -29,6 +29,7 @@ def settled(options: RewriteOptions, model: Model) -> Settings:
     settings = make_settings(options, model.params)
     if options.recovery is None:
         return settings
+    _require_even(settings, "--recovery")
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=_told)
     found = curve.epsilon_for(options.recovery, options.band)
     print(f"recovery {options.recovery:g} ({options.band}): base epsilon {found.epsilon:g}", file=sys.stderr)
@@ -47,6 +48,7 @@ def require_little_recovery(settings: Settings, engine: Engine, budget: Document
     terms = engine.model.params.release
     if settings.mode != "release" or terms.max_recovery is None:
         return
+    _require_even(settings, "params.yaml: release.max_recovery")
     largest, band = min(budget.cap, budget.total), terms.max_recovery_band
     if not largest:
         return
@@ -67,10 +69,12 @@ def require_little_recovery(settings: Settings, engine: Engine, budget: Document
 def meaning_of_run(settings: Settings, engine: Engine, least: float, most: float) -> Meaning | None:
     """What the epsilons of an output's tokens mean; None if no token got any, or the mechanism refuses one near them.
 
+    Where classes of tokens have shares of the budget a reader knows the class, and nothing is worked out.
+
     Args:
         least, most: epsilon of a token.
     """
-    if not 0 < least <= most < math.inf:
+    if settings.shares is not None or not 0 < least <= most < math.inf:
         return None
     try:
         return _curve_of_few(settings, engine).meaning(least, most)
@@ -83,6 +87,15 @@ def _curve_of_few(settings: Settings, engine: Engine) -> StoredCurve:
     return StoredCurve(
         engine.model, settings.mechanism, settings.strategy, settings.policy, engine.prepared, _told, FEW
     )
+
+
+def _require_even(settings: Settings, what: str) -> None:
+    """See that all tokens have the same share: of classes a reader knows more than of single words."""
+    if settings.shares is not None:
+        raise RequestError(
+            f"{what}: what a reader gets back is not worked out where classes of tokens have shares of the budget; "
+            "leave --share and params.yaml: release.shares out, or name --epsilon or --document-budget and no limit"
+        )
 
 
 def _told(epsilon: float) -> None:

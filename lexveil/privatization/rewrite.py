@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import Action, Policy
+from lexveil.accounting.budgets import Action, Codes, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.count import Plan, plan_tokens
@@ -38,6 +38,8 @@ class Rewritten:
             before it.
         rows: (n,) row of the output token in the embedding; -1 where kept or dropped.
         out_words: (n,) words in the output token; 0 where dropped.
+        share: (n,) class of each that decided its share of the budget; None if all had the same.
+        parts: (n,) parts of the budget that each got if it paid; None if one each.
     """
 
     encoded: Encoded
@@ -46,6 +48,8 @@ class Rewritten:
     epsilon: Floats
     rows: Ids
     out_words: npt.NDArray[np.int8]
+    share: Codes | None = None
+    parts: Ids | None = None
 
     @cached_property
     def position(self) -> npt.NDArray[np.int32]:
@@ -84,7 +88,7 @@ def rewrite(
     """Rewrite a batch of texts.
 
     Args:
-        epsilon: (n_texts,) for each token of the text that pays, from its plan.
+        epsilon: (n_texts,) for each part of the budget that a token of the text pays, from its plan.
         generator: of all texts, in release mode; or gives that of text i of the batch. In an experiment it belongs to
             that text alone, so that batches change no result.
         planned: the texts' tokens and what is to happen to each, where that was worked out before.
@@ -95,6 +99,8 @@ def rewrite(
     known, action, pays = plan.known, plan.action, plan.pays
     own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
     spent = np.where(pays, epsilon[encoded.text_of], 0.0)
+    if plan.parts is not None:
+        spent *= plan.parts  # exact: few bits times few
     sampled = (action == Action.SAMPLED.value) & own
 
     numbers = np.full(len(action), -1, dtype=np.int64)
@@ -139,7 +145,7 @@ def rewrite(
         rewritten = render_in_layout(tokens, encoded, texts)
     else:
         rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value)
-    return Rewritten(encoded, rewritten, action, spent, rows, out_words)
+    return Rewritten(encoded, rewritten, action, spent, rows, out_words, plan.share, plan.parts)
 
 
 def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags) -> list[str]:

@@ -19,7 +19,7 @@ class TextBatch:
     """Texts to rewrite together.
 
     Attributes:
-        epsilon: (n,) for each perturbed token of the text, from its plan.
+        epsilon: (n,) for each part of the budget that a perturbed token of the text gets, from its plan.
         keys: (n,) what names the text in the run; its stream is named by it.
     """
 

@@ -49,7 +49,13 @@ def batches_of(chunks: Iterable[SelectedChunk]) -> Iterator[tuple[SelectedChunk,
         yield chunk, chunk.batch
 
 
-def token_log_schema(n_columns: int) -> pa.Schema:
-    """The token log of a user's rows: without output words, and with the text column where there are several."""
-    names = ("row", "position", "class", "epsilon", "action", *(("column",) if n_columns > 1 else ()))
+def token_log_schema(n_columns: int, has_shares: bool) -> pa.Schema:
+    """The token log of a user's rows: without output words, and with the text column where there are several.
+
+    Args:
+        n_columns: text columns.
+        has_shares: classes of tokens have shares of their own, and the log says which class each token is of.
+    """
+    more = [*(["column"] if n_columns > 1 else []), *(["share"] if has_shares else [])]
+    names = ("row", "position", "class", "epsilon", "action", *more)
     return pa.schema([TOKEN_LOG.field(name) for name in names])

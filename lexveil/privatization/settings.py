@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Literal
 
 from lexveil.accounting.budgets import STRATEGIES, Policy
 from lexveil.accounting.measurements import BudgetSource
 from lexveil.accounting.record import Configuration
+from lexveil.accounting.shares import CLASSES, WHOLE, Shares, parts_of
+from lexveil.artifacts.word_list import load_words
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.calibration import ALL
+from lexveil.runtime.hashes import sha256
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "mode": ("release", "experiment"),
@@ -42,6 +47,8 @@ class RewriteOptions:
         consistent: replace equal tokens of a document alike, on one payment.
         without_guarantee: release also what no guarantee can be given of; the output is named so.
         stopwords, punctuation, oov: what happens to tokens of the class.
+        shares: what a token of a class gets of the budget, where another token gets 1: of stopwords, numbers, listed.
+        share_list: FILE@HASH, the public list of the class listed, a word a line.
     """
 
     mechanism: str
@@ -60,6 +67,8 @@ class RewriteOptions:
     oov: str | None = None
     consistent: bool = False
     without_guarantee: bool = False
+    shares: Mapping[str, float] | None = None
+    share_list: str | None = None
 
     def check(self) -> None:
         """See that the request is one that can be served.
@@ -165,6 +174,7 @@ class Settings:
         average_words: as in ``RewriteOptions``; None is that of the corpus.
         max_token_epsilon: as in ``RewriteOptions``; None is twice the base epsilon.
         without_guarantee: as in ``RewriteOptions``.
+        shares: classes of tokens that get another share of the budget than others; None if all get the same.
     """
 
     mechanism: str
@@ -178,6 +188,7 @@ class Settings:
     average_words: float | Literal["data"] | None = None
     max_token_epsilon: float | Literal["none"] | None = None
     without_guarantee: bool = False
+    shares: Shares | None = None
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -198,7 +209,14 @@ class Settings:
     def configuration(self, no_proof: str | None = None) -> Configuration:
         """What the record says of it."""
         return Configuration(
-            self.mechanism, self.strategy, self.policy, self.mode, self.consistent, self.keep_layout, no_proof
+            self.mechanism,
+            self.strategy,
+            self.policy,
+            self.mode,
+            self.consistent,
+            self.keep_layout,
+            no_proof,
+            self.shares,
         )
 
 
@@ -238,4 +256,34 @@ def make_settings(options: RewriteOptions, params: Params) -> Settings:
         options.average_words or params.release.average_words,
         options.max_token_epsilon or params.release.max_token_epsilon,
         without_guarantee,
+        _shares(options, params),
     )
+
+
+def _shares(options: RewriteOptions, params: Params) -> Shares | None:
+    """The classes of tokens with shares of their own; None if all have the same.
+
+    Raises:
+        RequestError: if a share is out of range, or there is no list of words for the share of listed ones.
+    """
+    terms = params.release.shares
+    given = {name: getattr(terms, name) for name in CLASSES[1:]} | dict(options.shares or {})
+    parts = {}
+    for name, share in given.items():
+        if name not in CLASSES[1:]:
+            raise RequestError(f"--share {name}: there is no such class; there are {', '.join(CLASSES[1:])}")
+        try:
+            parts[name] = parts_of(share)
+        except ValueError as error:
+            raise RequestError(f"--share {name}={share}: {error}") from None
+    named = options.share_list or terms.list
+    if parts["listed"] != WHOLE and named is None:
+        raise RequestError(
+            "the share of listed words needs their list: --share-list, or params.yaml: release.shares.list"
+        )
+    words, digest = frozenset[str](), None
+    if named is not None and parts["listed"] != WHOLE:
+        key = "params.yaml: release.shares.list" if options.share_list is None else "--share-list"
+        words, digest = load_words(named, key), sha256(Path(named.rpartition("@")[0]))
+    made = Shares(**parts, words=words, list_sha256=digest)
+    return made if made.differing else None

@@ -12,6 +12,7 @@ from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
+from lexveil.accounting.shares import WHOLE
 from lexveil.errors import LexveilError
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
@@ -103,7 +104,7 @@ class TwoPassRun:
             LexveilError: if the input is not what was counted; chunks before the change were given already.
         """
         payment.spend()
-        n_paid = int(self.survey.totals[2])
+        n_paid = int(self.survey.totals[2]) // (1 if self.engine.shares is None else WHOLE)
         self.engine.prepared.keep_lists(n_paid, self.budget.total * self.survey.documents / max(n_paid, 1))
         again = _Fingerprint()
 

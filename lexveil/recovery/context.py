@@ -134,10 +134,14 @@ class ContextReader:
     def _guess(self, tokens: Tokens) -> tuple[Ids, Ids, Ids]:
         drawn = tokens.outputs >= 0
         found = self.adversary.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], LOOKED_AT)
-        by_context = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
+        by_context = self.by_context(tokens, found)
         likely = self._without_output(tokens)
         alone = self._decode(tokens, likely, np.ones(likely.shape))
         return found.ids[:, 0], by_context, alone
+
+    def by_context(self, tokens: Tokens, found: Candidates) -> Ids:
+        """The guess at each replaced word of some texts, of its candidates by the word, (p,)."""
+        return self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
 
     def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
         """Of the candidates of p outputs the CANDIDATES that are likeliest between certain neighbours, and the first.

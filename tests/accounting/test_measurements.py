@@ -249,10 +249,12 @@ def test_an_experiment_says_what_a_release_would_state() -> None:
 )
 def test_what_was_drawn_must_be_what_is_claimed(spent: float, per_token: float, n_paid: float) -> None:
     budget = DocumentBudget(6.0, 3.0)
-    fine = np.array([6.0, 0.0]), np.array([2.0, 0.0]), np.array([3.0, 0.0])
+    fine = np.array([6.0, 0.0]), np.array([2.0, 0.0]), np.array([2.0, 0.0]), np.array([3.0, 0.0])
     check_spent(*fine, budget)
+    two_parts = np.array([6.0, 0.0]), np.array([3.0, 0.0]), np.array([1.5, 0.0]), np.array([4.0, 0.0])
+    check_spent(*two_parts, budget)
     with pytest.raises(NoBound, match="nothing was released"):
-        check_spent(np.array([spent]), np.array([per_token]), np.array([n_paid]), budget)
+        check_spent(np.array([spent]), np.array([per_token]), np.array([per_token]), np.array([n_paid]), budget)
 
 
 def test_policy_of_the_toys_is_a_release() -> None:

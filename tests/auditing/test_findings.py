@@ -20,9 +20,9 @@ MODEL = ModelReference(name="own", version=None, sha256="0" * 64)
 
 def result(*findings: AuditFinding, factor: float | None = 1.2) -> AuditResult:
     return AuditResult(
-        mechanism="tem", guarantee="ε·d", no_guarantee=None, metric="d", parameters={}, policy={}, epsilon=1.0,
-        epsilons=(1.0,), strategy="S1", mode="release", seed=None, confidence=0.999, factor=factor, lexveil="1",
-        code="c", model=MODEL, space={}, time="2025-01-01T00:00:00+00:00", audits=findings,
+        mechanism="tem", guarantee="ε·d", no_guarantee=None, metric="d", parameters={}, policy={}, shares=None,
+        epsilon=1.0, epsilons=(1.0,), strategy="S1", mode="release", seed=None, confidence=0.999, factor=factor,
+        lexveil="1", code="c", model=MODEL, space={}, time="2025-01-01T00:00:00+00:00", audits=findings,
     )  # fmt: skip
 
 

@@ -26,11 +26,14 @@ ROOT = Path(__file__).parents[2]
 USUAL: dict[str, Any] = {"samples": 400, "workers": 1, "words": 20, "confidence": 1 - 1e-6}
 
 
-def audited(mechanism: str, epsilon: float, strategy: str = "S1", own: Any = None, **how: Any) -> AuditResult:
+def audited(
+    mechanism: str, epsilon: float, strategy: str = "S1", own: Any = None, shares: Any = None, **how: Any
+) -> AuditResult:
     """Audit a mechanism with a toy project in the place of a user's; nothing has to be built."""
     given = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"), Loader=LOADER)
     for name, values in (own or {}).items():
         given["mechanisms"][name] |= values
+    given["release"]["shares"] |= shares or {}
     params = parse_params(given)
     policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
     request = AuditRequest(mechanism, epsilon, strategy=strategy, **(USUAL | how))

@@ -23,6 +23,7 @@ TEM = {"mechanism": "tem", "epsilon": 10.0}
 GEOMETRIC = {"mechanism": "diffractor_geometric", "epsilon": 0.5}
 ON_TEM_LISTS = {"mechanism": "diffractor_tem", "epsilon": 0.5}
 S3 = {"strategy": "S3"}
+SHARED = TEM | S3 | {"shares": {"stopwords": 0.5, "numbers": 0.5, "listed": 0.2}}
 MEASURED = "tests/accounting/test_measurements.py"
 BUDGET = "tests/accounting/test_budget.py"
 KEPT = Policy("keep", "keep", "sample")
@@ -312,6 +313,14 @@ BUDGETS = [
     Fault("copies paid for again", "budgets", swap(f"{P}.count:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
 ]  # fmt: skip
 
+SHARES = [
+    Fault("the share falls for some words of a class", "shares", swap(f"{P}.count:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
+    Fault("a class decided by the document", "shares", swap(f"{P}.count:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
+    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.rewrite:rewrite", "spent[pending], noise", "100 * epsilon[encoded.text_of[pending]], noise"), SHARED),
+    Fault("the cap of a token forgets the classes", "shares", swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"), SHARED),
+    Fault("shares counted once in the budget", "shares", swap(f"{P}.count:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
+]  # fmt: skip
+
 CLEAR = [
     Fault("unknown words kept where sampling is said", "in clear", wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown), TEM),
     Fault("capital words kept", "in clear", wrap(f"{P}.rewriter:rewrite", _worded("capitals")), TEM),
@@ -335,4 +344,4 @@ STATEMENTS = [
     Fault("a private budget called public", "statement", swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"), None, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "private average", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
 ]  # fmt: skip
 
-FAULTS = [*SCALE, *SUPPORT, *LISTS, *REUSE, *BUDGETS, *CLEAR, *CHARGES, *STATEMENTS]
+FAULTS = [*SCALE, *SUPPORT, *LISTS, *REUSE, *BUDGETS, *SHARES, *CLEAR, *CHARGES, *STATEMENTS]

@@ -30,7 +30,7 @@ def write(name: str, **changed: Any) -> Path:
         "epsilon": 10.0, "epsilons": [2.5, 10.0], "mode": "release", "violation": False, "factor": 1.2,
         "verdict": "no violation found", "parameters": {"t": 0.75}, "space": SPACE, "lexveil": version(),
         "model": MODEL.to_dict(),
-        "policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}, "code": code_hash(),
+        "policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}, "shares": None, "code": code_hash(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     } | changed  # fmt: skip
     file.write_text(json.dumps(result))
@@ -59,6 +59,10 @@ def test_the_nearest_epsilon_counts(built: Path) -> None:
     [
         ({"parameters": {"t": 0.5}}, "other parameters"),
         ({"policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "keep"}}, "another policy"),
+        (
+            {"shares": {"stopwords": 0.5, "numbers": 1.0, "listed": 1.0, "list_sha256": None}},
+            "other shares of the budget",
+        ),
         ({"model": MODEL.model_copy(update={"sha256": "1" * 64}).to_dict()}, "another model"),
         ({"space": {"embeddings/gst/vectors.npy": "1" * 64}}, "another embedding"),
         ({"code": "2" * 64}, "another version of the code"),

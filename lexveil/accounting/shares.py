@@ -1,0 +1,142 @@
+"""Classes of tokens that get a share of the budget of their own.
+
+The class of a token follows from the token alone, by a public rule: it is a stop word, a number, or on a public list.
+So it is the same in every text. What a token spends is as public as its class: it tells the class, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from lexveil.accounting.budgets import Codes
+from lexveil.errors import ParameterError
+from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.listed import is_listed
+from lexveil.types import Ids
+
+CLASSES = ("other", "stopwords", "numbers", "listed")  # a token's class is the last that fits
+OTHER, STOPWORDS, NUMBERS, LISTED = range(len(CLASSES))
+WHOLE = 100  # parts of the budget that a token of no class gets: shares are whole hundredths
+LARGEST = 10.0
+
+MEANING = {
+    "stopwords": "stop words",
+    "numbers": "numbers",
+    "listed": "words of a public list, and collocations with one",
+}
+
+
+def parts_of(share: Any) -> int:
+    """A share in hundredths.
+
+    Raises:
+        ValueError: if it is no whole number of hundredths from 0.01 to 10.
+    """
+    is_number = isinstance(share, Real) and not isinstance(share, bool)
+    parts = round(float(share) * WHOLE) if is_number and 0 < share <= LARGEST else 0
+    if parts < 1 or abs(share * WHOLE - parts) > 1e-9 * WHOLE:
+        raise ValueError(
+            f"must be a number from 0.01 to {LARGEST:g} in steps of 0.01; 1 is what every other token gets"
+        )
+    return parts
+
+
+def is_number(token: str) -> bool:
+    """Whether a token, in normal form, has a digit and no letter."""
+    return any(map(str.isdigit, token)) and not any(map(str.isalpha, token))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShareClasses:
+    """The class of each token of a vocabulary.
+
+    Attributes:
+        codes: (V,) each token's class, as a number in ``CLASSES``.
+        parts: (4,) what a token of each class gets, in parts of the budget of which others get ``WHOLE``.
+    """
+
+    codes: Codes
+    parts: Ids
+
+    @property
+    def most(self) -> int:
+        """The most parts that a token gets."""
+        return int(self.parts.max())
+
+    def of(self, rows: Ids) -> Codes:
+        """(n,) the class of each token by its row, -1 where it is none of the vocabulary."""
+        return np.where(rows >= 0, self.codes[rows], np.int8(OTHER)).astype(np.int8)
+
+    def sizes(self, rows: Ids) -> dict[str, int]:
+        """How many of the tokens with these rows are of each class."""
+        counts = np.bincount(self.codes[rows], minlength=len(CLASSES)).tolist()
+        return dict(zip(CLASSES, counts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What tokens of each class get of a document's budget, and the public rule by which they are of the class.
+
+    Attributes:
+        stopwords, numbers, listed: in hundredths of what a token of no class gets.
+        words: the public list, in normal form; words of a collocation are joined by ``_``.
+        list_sha256: of the list's file; None without one.
+    """
+
+    stopwords: int = WHOLE
+    numbers: int = WHOLE
+    listed: int = WHOLE
+    words: frozenset[str] = frozenset()
+    list_sha256: str | None = None
+
+    @property
+    def parts(self) -> Ids:
+        """(4,) what a token of each class gets."""
+        return np.array([WHOLE, self.stopwords, self.numbers, self.listed], dtype=np.int64)
+
+    @property
+    def differing(self) -> dict[str, float]:
+        """The classes that get another share than other tokens, and the share."""
+        named = dict(zip(CLASSES, self.parts.tolist(), strict=True))
+        return {name: parts / WHOLE for name, parts in named.items() if parts != WHOLE}
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """The share of each class, and the list's hash."""
+        named = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
+        return {name: parts / WHOLE for name, parts in named} | {"list_sha256": self.list_sha256}
+
+    def class_of(self, token: str) -> int:
+        """The class of a token, as a number in ``CLASSES``; nothing but the token and the list decides it."""
+        if is_listed(token, self.words):
+            return LISTED
+        if is_number(token):
+            return NUMBERS
+        return STOPWORDS if token in STOP_WORDS else OTHER
+
+    def over(self, tokens: Sequence[str]) -> ShareClasses:
+        """The class of each token of a vocabulary."""
+        return ShareClasses(np.fromiter(map(self.class_of, tokens), dtype=np.int8, count=len(tokens)), self.parts)
+
+    def require_several(self, classes: ShareClasses, rows: Ids) -> None:
+        """See that no share is that of a single word, which what is spent on it would then name.
+
+        Args:
+            rows: of the words that can be perturbed.
+
+        Raises:
+            ParameterError: if so.
+        """
+        sizes = classes.sizes(rows)
+        for parts in np.unique(self.parts).tolist():
+            names = [name for name, own in zip(CLASSES, self.parts.tolist(), strict=True) if own == parts]
+            if sum(sizes[name] for name in names) == 1:
+                raise ParameterError(
+                    f"release.shares: a single word of the vocabulary gets the share {parts / WHOLE:g} "
+                    f"({' and '.join(names)}), so that what is spent on it would tell the word. Give its class the "
+                    "share of others, or list more words"
+                )

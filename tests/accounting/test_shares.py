@@ -1,0 +1,133 @@
+"""Shares of the budget by public classes of tokens: by hand, their sums, what is claimed, and what the records say."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_measurements import measured, toy_engine
+
+from lexveil.accounting.budgets import DocumentBudget, epsilon_per_part
+from lexveil.accounting.measurements import NoBound
+from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, Shares, parts_of
+from lexveil.errors import ParameterError
+from lexveil.privatization.batches import Batch
+from lexveil.privatization.engine import ChunkCounter
+
+LIST = frozenset({"police", "south"})
+SHARES = Shares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)
+BUDGET = DocumentBudget(6.0, 3.0)
+ROWS: list[list[str | None]] = [["the fire, new water"], ["police"], ["the new the south"], [""], ["zorblax"]]
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        ("the", STOPWORDS), ("42", NUMBERS), ("3.14", NUMBERS), ("b2b", OTHER), ("police", LISTED),
+        ("south_wales", LISTED),        ("new_york", OTHER), ("of_the", OTHER), (",", OTHER),
+    ],
+)  # fmt: skip
+def test_the_token_alone_decides_its_class(token: str, expected: int) -> None:
+    assert SHARES.class_of(token) == expected
+
+
+@pytest.mark.parametrize("share", [0, -1, 0.005, 0.333, 10.01, float("nan"), float("inf")])
+def test_a_share_is_a_number_of_hundredths(share: float) -> None:
+    with pytest.raises(ValueError, match=r"in steps of 0\.01"):
+        parts_of(share)
+    assert [parts_of(share) for share in (0.01, 0.29, 0.57, 1, 10.0)] == [1, 29, 57, 100, 1000]
+
+
+def spent(engine: Any, rows: Any = ROWS, budget: DocumentBudget = BUDGET) -> list[list[float]]:
+    """ε of the tokens of each row that the engine plans."""
+    return [structure.epsilon.tolist() for structure in engine.structures(rows, budget)]
+
+
+def test_shares_by_hand() -> None:
+    """the: .2, fire, new, water: 1 each: 6 / 3.2; police alone: its share of the cap, .2 · 3; a comma gets nothing."""
+    first, police, third, empty, unknown = spent(toy_engine("madlib", "S1", shares=SHARES))
+    whole = 6 / 3.2
+    assert first == pytest.approx([whole / 5, whole, 0, whole, whole], rel=1e-9)
+    assert police == pytest.approx([0.6], rel=1e-9) and (empty, unknown) == ([], [0])
+    assert third == pytest.approx([0.6, 3, 0.6, 0.6], rel=1e-9)
+
+
+def test_a_share_above_one_is_within_the_cap() -> None:
+    (police,) = spent(toy_engine("madlib", "S1", shares=Shares(listed=400, words=LIST)), [["police"]])
+    (fire,) = spent(toy_engine("madlib", "S1", shares=Shares(listed=400, words=LIST)), [["fire"]])
+    assert police == pytest.approx([3.0], rel=1e-9) and police[0] <= 3.0 and fire == pytest.approx([0.75], rel=1e-9)
+
+
+def test_in_s2_a_part_is_a_part_of_a_word() -> None:
+    """new_south_wales is listed and has three words, fire_police two: 6 / (3·.2 + 2·.2 + 1)."""
+    engine = toy_engine("madlib", "S2", shares=SHARES)
+    (epsilon,) = spent(engine, [["new south wales fire police water"]], DocumentBudget(6.0, 100.0))
+    assert epsilon == pytest.approx([0.6, 0.6, 3.0], rel=1e-9)
+
+
+PARTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10_000)), min_size=1, max_size=4)
+BUDGETS = st.floats(1e-9, 1e9) | st.integers(1, 10**6).map(float)
+
+
+@given(PARTS, BUDGETS, st.floats(1e-9, 1e9))
+def test_sums_are_exact_and_never_above_budget_or_cap(classes: list[tuple[int, int]], total: float, cap: float) -> None:
+    n_parts, most = sum(parts * n for parts, n in classes), max(parts for parts, _ in classes)
+    if not n_parts:
+        return
+    counts = np.array([n_parts])
+    (part,) = epsilon_per_part("S3", DocumentBudget(total, cap), counts, counts, most).tolist()
+    each = [part * parts for parts, _ in classes]
+    assert all(Fraction(epsilon) == Fraction(part) * parts for epsilon, (parts, _) in zip(each, classes, strict=True))
+    exact = sum(Fraction(epsilon) * n for epsilon, (_, n) in zip(each, classes, strict=True))
+    values = np.repeat(each, [min(n, 500) for _, n in classes])
+    assert float(values.sum()) == float(np.cumsum(values[::-1])[-1]) if len(values) else True
+    assert exact <= Fraction(total) and max(each) <= cap and part > 0
+    assert part == pytest.approx(min(cap / most, total / n_parts), rel=2**-20)
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S2", "S3"])
+@pytest.mark.parametrize("consistent", [False, True])
+def test_counts_before_the_noise_are_what_is_spent_after_it(strategy: str, consistent: bool) -> None:
+    engine = toy_engine("madlib", strategy, shares=SHARES, consistent=consistent)
+    batch = Batch(ROWS, [(str(row),) for row in range(len(ROWS))])
+    counted = ChunkCounter(engine.lexicon, engine.vocabulary, engine.settings, engine.shares)(batch)
+    planned = engine.spends(counted, BUDGET)
+    done = engine.chunk_rewriter(("text",), BUDGET)(batch)
+    assert np.array_equal(planned, done.spent) and (done.spent <= BUDGET.total).all()
+    log = done.tokens.to_pandas()
+    assert log.groupby("row")["epsilon"].sum().tolist() == [done.spent[row] for row in sorted(set(log["row"]))]
+    assert log["share"].tolist()[:5] == ["stopwords", "other", "other", "other", "other"]
+    assert log["share"][log["row"] == 1].tolist() == ["listed"]
+
+
+def test_the_bound_is_that_of_the_shares() -> None:
+    engine = toy_engine("madlib", "S1", shares=SHARES)
+    claim = measured("madlib", "S1", shares=SHARES)
+    fire, new, the = engine.structures([["the fire"], ["the new"], ["fire the"]], BUDGET)
+    assert claim.between(fire, new, np.array([1.0, 2.0])).nats == pytest.approx(0.6 * 1.0 + 3.0 * 2.0)
+    with pytest.raises(NoBound, match="they differ in the ε_i"):
+        claim.between(fire, the, np.zeros(2))
+    with pytest.raises(NoBound, match="not equal"):
+        measured("madlib", "S1").between(fire, new, np.zeros(2))
+    other = toy_engine("madlib", "S1", shares=Shares(stopwords=30, listed=30, words=LIST)).structures(
+        [["the fire"]], BUDGET
+    )[0]
+    with pytest.raises(NoBound, match="not those of the shares"):
+        claim.between(other, other, np.zeros(2))
+
+
+def test_the_statement_says_which_classes_are_shown() -> None:
+    stated = measured("madlib", "S1", shares=SHARES).guarantee()
+    said = next(line for line in stated.because if line.startswith("shares of the budget"))
+    assert "0.2 of what another token gets for stop words, 0.5 of what" in said and "000000000000" in said
+    assert "not hidden: which tokens have which share" in said and stated.not_covered is not None
+    assert any("has the same share of the budget always" in line for line in stated.because)
+    assert "another share of the budget" in stated.not_covered
+
+
+def test_a_class_of_one_word_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"a single word .* share 0\.5 \(stopwords\)"):
+        toy_engine("madlib", "S1", shares=Shares(stopwords=50))
+    toy_engine("madlib", "S1", shares=Shares(stopwords=50, listed=50, words=LIST))  # two share a share

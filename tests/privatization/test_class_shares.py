@@ -1,0 +1,88 @@
+"""Shares of the budget by classes of tokens, from a request to the record: what is written, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil.errors import RequestError
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.in_memory import privatize
+from lexveil.privatization.inspection import inspect
+from lexveil.runtime.hashes import sha256
+
+TEXTS = ["The government said that the police have 2 reports of 300 fires .", "Police and government .", "the"]
+HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
+
+
+@pytest.fixture
+def named(built: Path, tmp_path: Path) -> str:
+    file = tmp_path / "names.txt"
+    file.write_text("Police\ngovernment\nfire\n", encoding="utf-8")
+    return f"{file}@{sha256(file)[:12]}"
+
+
+def source(folder: Path) -> Path:
+    file = folder / "in.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+    return file
+
+
+def test_record_log_and_ledger_have_the_shares(named: str, tmp_path: Path) -> None:
+    how = HOW | {"shares": {"stopwords": 0.5, "listed": 0.2}, "share_list": named}
+    done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **how)
+    shares = done.record.to_dict()["shares"]
+    assert shares == {"stopwords": 0.5, "numbers": 1.0, "listed": 0.2, "list_sha256": sha256(tmp_path / "names.txt")}
+    assert any(line.startswith("shares of the budget") for line in done.record.guarantee.because)
+    log = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
+    log = log[log["action"] == "perturbed"]
+    first = log[log["row"] == 1]
+    whole = first[first["share"] == "other"]["epsilon"].max()
+    assert {name: set(some["epsilon"] / whole) for name, some in first.groupby("share", observed=True)} == {
+        "other": {1.0}, "stopwords": {0.5}, "numbers": {1.0}, "listed": {0.2}
+    }  # fmt: skip
+    assert log[log["row"] == 3]["epsilon"].tolist() == pytest.approx(
+        [2.5], rel=1e-9
+    )  # the share of the largest of a token
+    spent = log.groupby("row")["epsilon"].sum()
+    assert done.record.spent is not None and done.record.spent.most == spent.max() <= 30.0
+    assert done.operator is not None and done.operator.ledger is not None
+    assert done.operator.ledger.epsilon_charged == pytest.approx(spent.sum(), abs=1e-8)
+    assert "police" not in json.dumps(done.record.to_dict()).lower()
+
+
+def test_without_shares_nothing_is_said_of_them(built: Path) -> None:
+    done = privatize(TEXTS, **HOW | {"shares": {"stopwords": 1.0}})
+    assert "shares" not in done.record.to_dict() and "share" not in done.token_log.column_names
+
+
+def test_inspect_shows_what_an_ordinary_token_gets(built: Path, tmp_path: Path) -> None:
+    text = tmp_path / "in.jsonl"
+    text.write_text(json.dumps({"text": "the government said that"}) + "\n", encoding="utf-8")
+    found = inspect(text, **HOW | {"document_budget": 6.0, "shares": {"stopwords": 0.5}})
+    assert found.budget.epsilon_per_token.most == pytest.approx(6 / 3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"shares": {"stopwords": 0.0}}, r"--share stopwords=0.0: must be a number from 0\.01"),
+        ({"shares": {"stopwords": "half"}}, r"--share stopwords=half: must"),
+        ({"shares": {"names": 0.5}}, r"no such class; there are stopwords, numbers, listed"),
+        ({"shares": {"listed": 0.5}}, r"needs their list"),
+        ({"shares": {"listed": 0.5}, "share_list": "gone.txt@0123456789ab"}, "--share-list: there is no file"),
+        ({"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2}, r"--recovery: what a reader gets"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_in_one_line(built: Path, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestError, match=said) as refused:
+        privatize(TEXTS, **HOW | wrong)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_changed_list_is_refused(named: str, tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("Police\n", encoding="utf-8")
+    with pytest.raises(RequestError, match="but the file is"):
+        privatize(TEXTS, **HOW, shares={"listed": 0.5}, share_list=named)
