@@ -20,6 +20,7 @@ from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.inspection import inspect
 from lexveil.privatization.model import Model
 from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization.recovery_terms import require_even
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.calibration import ALL
@@ -105,7 +106,9 @@ def calibrate(
 
 
 def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band: str) -> CalibratedRun:
-    policy = make_settings(RewriteOptions(mechanism=mechanism, strategy=strategy, epsilon=1.0), model.params).policy
+    settings = make_settings(RewriteOptions(mechanism=mechanism, strategy=strategy, epsilon=1.0), model.params)
+    require_even(settings, "calibrate")
+    policy = settings.policy
     name, start = f"calibrate {mechanism} {strategy}", time.monotonic()
 
     def told(epsilon: float) -> None:

@@ -29,7 +29,7 @@ def settled(options: RewriteOptions, model: Model) -> Settings:
     settings = make_settings(options, model.params)
     if options.recovery is None:
         return settings
-    _require_even(settings, "--recovery")
+    require_even(settings, "--recovery")
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=_told)
     found = curve.epsilon_for(options.recovery, options.band)
     print(f"recovery {options.recovery:g} ({options.band}): base epsilon {found.epsilon:g}", file=sys.stderr)
@@ -48,7 +48,7 @@ def require_little_recovery(settings: Settings, engine: Engine, budget: Document
     terms = engine.model.params.release
     if settings.mode != "release" or terms.max_recovery is None:
         return
-    _require_even(settings, "params.yaml: release.max_recovery")
+    require_even(settings, "params.yaml: release.max_recovery")
     largest, band = min(budget.cap, budget.total), terms.max_recovery_band
     if not largest:
         return
@@ -89,8 +89,15 @@ def _curve_of_few(settings: Settings, engine: Engine) -> StoredCurve:
     )
 
 
-def _require_even(settings: Settings, what: str) -> None:
-    """See that all tokens have the same share: of classes a reader knows more than of single words."""
+def require_even(settings: Settings, what: str) -> None:
+    """See that all tokens have the same share: where classes have their own a reader knows the class as well.
+
+    Args:
+        what: needs it, for the message.
+
+    Raises:
+        RequestError: if not.
+    """
     if settings.shares is not None:
         raise RequestError(
             f"{what}: what a reader gets back is not worked out where classes of tokens have shares of the budget; "

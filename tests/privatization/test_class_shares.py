@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from lexveil.errors import RequestError
+from lexveil.privatization.calibrate import calibrate
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.in_memory import privatize
 from lexveil.privatization.inspection import inspect
@@ -86,3 +88,14 @@ def test_a_changed_list_is_refused(named: str, tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("Police\n", encoding="utf-8")
     with pytest.raises(RequestError, match="but the file is"):
         privatize(TEXTS, **HOW, shares={"listed": 0.5}, share_list=named)
+
+
+def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:
+    """A reader who knows the class expects other words than one who does not."""
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    params["release"] |= {"max_recovery": 0.5, "shares": {"stopwords": 0.5}}
+    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    with pytest.raises(RequestError, match="calibrate: what a reader gets back is not worked out"):
+        calibrate(0.2, ("tem",), ("S3",))
+    with pytest.raises(RequestError, match=r"release\.max_recovery: what a reader gets back is not worked out"):
+        privatize(TEXTS, **HOW)
