@@ -220,7 +220,7 @@ def run(
             current.settings,
         ):
             state = build(keep_going, return_state=True)
-            hand_over(current.flow_run, len(current.results))
+            hand_over(current.flow_run, current.n_task_runs)
     except httpx.HTTPError as error:
         raise _lost(current, api_url) from error
     finally:

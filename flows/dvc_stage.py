@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import dvc.dependency.param
 import dvc.dvcfile
 from dvc.stage.serialize import to_lockfile
-from dvc.utils.serialize import dumps_yaml, load_path, loads_yaml
+from dvc.utils.serialize import dumps_yaml, loads_yaml
 
 from flows.dvc_forks import serve
 from lexveil.lineage.lock_text import HEAD, cut, joined
+from lexveil.runtime.dvc_graph import parse_params_once
 
 AHEAD = (
     *("dvc.cachemgr", "dvc.data_cloud", "dvc.parsing", "dvc.repo", "dvc.repo.artifacts", "dvc.repo.datasets"),
@@ -68,28 +66,12 @@ def one_entry(stage_name: str) -> type[dvc.dvcfile.Lockfile]:
     return OneEntry
 
 
-def parsed_once(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Return DVC's reader of parameters, but that a file is only read again once it has changed."""
-    kept: dict[tuple[str, int, int, int], Any] = {}
-
-    def load_once(path: str, fs: Any = None, **kwargs: Any) -> Any:
-        if kwargs or getattr(fs, "protocol", None) != "local":
-            return load(path, fs, **kwargs)
-        about = Path(path).stat()
-        key = (path, about.st_ino, about.st_size, about.st_mtime_ns)
-        if key not in kept:
-            kept[key] = load(path, fs)
-        return deepcopy(kept[key])
-
-    return load_once
-
-
 def main(stage_name: str) -> int:
     """Bring one stage up to date, and return DVC's exit code."""
     from dvc.cli import main as dvc_main
 
     dvc.dvcfile.Lockfile = one_entry(stage_name)
-    dvc.dependency.param.load_path = parsed_once(load_path)
+    parse_params_once()
     # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
     return int(dvc_main(["--wait-for-lock", "repro", "--single-item", stage_name]))
 

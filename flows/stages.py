@@ -31,6 +31,10 @@ from lexveil.runtime.dvc_graph import Graph, Stage
 from lexveil.runtime.project import stage_environment
 from lexveil.runtime.run_events import RunObserver, StageResult
 
+# Stages of a graph up to which those that are unchanged are task runs too. Each costs Prefect's client and server a
+# tenth of a second, and in a larger graph they hide the others; the table of the run has them all.
+ALL_SHOWN = 120
+
 
 @dataclass
 class Build:
@@ -40,6 +44,7 @@ class Build:
     keep_going: bool = False
     graph: Graph = field(default_factory=lambda: Graph({}))
     results: dict[str, StageResult] = field(default_factory=dict)
+    n_task_runs: int = 0
     commands: dict[str, Command] = field(default_factory=dict)
     stopped_by: int | None = None  # the signal
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -198,6 +203,7 @@ def schedule(build: Build, workers: int) -> None:
     futures: dict[str, PrefectFuture[Any]] = {}
     running: set[str] = set()
     waiting = build.wanted()
+    all_shown = len(waiting) <= ALL_SHOWN
     ended: queue.SimpleQueue[str] = queue.SimpleQueue()
     while waiting or running:
         ready = next((stage for stage in waiting if all(need in build.results for need in stage.needs)), None)
@@ -205,13 +211,18 @@ def schedule(build: Build, workers: int) -> None:
             running.discard(ended.get())
             continue
         waiting.remove(ready)
+        if not all_shown and build.verdict(ready)[0] == "cached":
+            build.results[ready.name] = unchanged = StageResult(ready.name, "cached")
+            build.watcher.end(unchanged)
+            continue
         running.add(ready.name)
+        build.n_task_runs += 1
         # Failures are let through, so that the stage itself can report that it does not run. Prefect lets nothing wait
         # for a task run that was cancelled; those edges are left out.
         after = [
             allow_failure(futures[need]) if build.results[need].state == "failed" else futures[need]
             for need in ready.needs
-            if build.results[need].state not in ("not run", "stopped")
+            if need in futures and build.results[need].state not in ("not run", "stopped")
         ]
         future = futures[ready.name] = reproduce.submit(ready.name, return_state=False, wait_for=after)
         future.add_done_callback(partial(_ended, build, ended, ready.name))

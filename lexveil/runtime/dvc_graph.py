@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,12 +66,37 @@ def open_repo() -> Iterator[Repo]:
     from dvc.repo import Repo
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # no progress bars, no hints
+    parse_params_once()
     try:
         with Repo(_wait_for_lock=True) as repo:
             yield repo
     except DvcException as error:
         line = " ".join(str(error).split())
         raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
+
+
+def parse_params_once() -> None:
+    """Have DVC parse a file of parameters anew only if it has changed, and not for every stage that depends on it."""
+    from dvc.dependency import param
+
+    if not hasattr(param.load_path, "__wrapped__"):
+        param.load_path = _parsed_once(param.load_path)
+
+
+def _parsed_once(load: Callable[..., Any]) -> Callable[..., Any]:
+    kept: dict[tuple[str, int, int, int], Any] = {}
+
+    @wraps(load)
+    def load_once(path: str, fs: Any = None, **options: Any) -> Any:
+        if options or getattr(fs, "protocol", None) != "local":
+            return load(path, fs, **options)
+        about = Path(path).stat()
+        key = (path, about.st_ino, about.st_size, about.st_mtime_ns)
+        if key not in kept:
+            kept[key] = load(path, fs)
+        return deepcopy(kept[key])
+
+    return load_once
 
 
 def read_graph(repo: Repo) -> Graph:

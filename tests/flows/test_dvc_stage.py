@@ -13,6 +13,7 @@ from dvc.utils.serialize import dumps_yaml, loads_yaml
 from flows.dvc_forks import DvcForks
 from flows.process import Command
 from lexveil.lineage.lock_text import HEAD, cut, joined
+from lexveil.runtime.dvc_graph import parse_params_once
 from lexveil.runtime.project import stage_environment
 from tests.flows.scratch_project import Project
 
@@ -106,3 +107,26 @@ def test_forks_are_made_again_after_their_maker_was_killed(built: Project, forks
     maker.kill()
     psutil.wait_procs([maker], timeout=30)
     assert run(forks, "first") == 0
+
+
+def test_parameters_are_parsed_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dvc.dependency import param
+    from dvc.fs import LocalFileSystem
+
+    parsed: list[str] = []
+
+    def load(path: str, fs: object = None) -> object:
+        parsed.append(path)
+        return loads_yaml(Path(path).read_text())
+
+    monkeypatch.setattr(param, "load_path", load)
+    parse_params_once()
+    parse_params_once()  # of a second repository in the same process
+    file, fs = tmp_path / "params.yaml", LocalFileSystem()
+    file.write_text("a: {b: 1}\n")
+    for _ in range(2):
+        assert param.read_param_file(fs, str(file), ["a.b"], flatten=True) == {"a.b": 1}
+    param.read_param_file(fs, str(file))["a"]["b"] = 3  # what the caller does with it changes nothing for others
+    assert param.read_param_file(fs, str(file)) == {"a": {"b": 1}} and len(parsed) == 1
+    file.write_text("a: {b: 22}\n")
+    assert param.read_param_file(fs, str(file)) == {"a": {"b": 22}} and len(parsed) == 2
