@@ -30,7 +30,9 @@ from benchmarks import limits, material, per_word
 from benchmarks.table import print_table
 from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists
 from lexveil.embeddings.extent import largest_distance
+from lexveil.embeddings.kernels.dot import processor_kind
 from lexveil.embeddings.neighborhoods import NearTable
+from lexveil.embeddings.screen import Screen
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, build_mechanism
 from lexveil.mechanisms.tem import Tem
 from lexveil.privatization.rewrite import DRAW, MOST_NOISE
@@ -165,6 +167,8 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     small = make(name, np.ascontiguousarray(vectors[:300]), np.arange(300, dtype=np.int32)[None])
     for e in (0.001, 1.0, 100.0):
         run(small, np.arange(300), np.full(300, e), np.random.default_rng(0), 1.0)
+    if name in NOISY and (kind := processor_kind()) >= 0:
+        Screen(small.vectors, kind).nearest_k(np.ones((1, dimensions)), 1)
     limits.sgemm(dimensions)
     rows: list[dict[str, Any]] = []
     made: Any = None

@@ -17,17 +17,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"  # before NumPy is loaded
+if __name__ == "__main__":  # before NumPy is loaded
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from benchmarks import material  # noqa: E402
-from benchmarks.table import print_table  # noqa: E402
-from lexveil.embeddings import exact_search  # noqa: E402
-from lexveil.embeddings.exact_search import ExactSearch, search_way  # noqa: E402
-from lexveil.mechanisms.madlib import Madlib  # noqa: E402
-from lexveil.types import Vectors  # noqa: E402
+from benchmarks import material
+from benchmarks.table import print_table
+from lexveil.embeddings import exact_search
+from lexveil.embeddings.exact_search import ExactSearch, search_way
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.types import Vectors
 
 SIZES = (50_000, 100_000)
 EPSILONS = (0.1, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -66,7 +66,8 @@ def turns(name: str, vectors: Vectors, epsilon: float, tokens: int) -> dict[str,
     words = np.ascontiguousarray(vectors[:WORDS])
     queries = rng.standard_normal((p, QUERIES), dtype=np.float32)
     out = np.empty((len(words), QUERIES), dtype=np.float32)
-    made.replace(ids[:BATCH], np.full(BATCH, epsilon), made.noise(np.full(BATCH, epsilon), rng))  # rounds the words
+    for _ in range(int(max(exact_search.SCREEN_QUERIES, exact_search.SCREEN_WORK / vectors.size)) // BATCH + 1):
+        made.search.nearest(rng.standard_normal((BATCH, p)))  # until the words are rounded
     rows, different = [], 0
     for start in range(0, tokens, BATCH):
         some = ids[start : start + BATCH]
@@ -104,7 +105,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=list(EPSILONS), metavar="E")
     parser.add_argument("--tokens", type=int, default=8 * BATCH, help="for each row of the table")
     options = parser.parse_args(arguments)
-    exact_search.SCREEN_QUERIES = exact_search.SCREEN_WORK = 0
     print(f"{search_way()}; {options.tokens:,} tokens a row", flush=True)
     rows = [
         turns(name, vectors, epsilon, options.tokens) for name, vectors in sets(options) for epsilon in options.epsilons

@@ -28,6 +28,18 @@ def graphics_device() -> str | None:
     return "cuda" if torch.cuda.is_available() else None  # AMD's are called so too
 
 
+def on_device(vectors: Vectors, half_norms: Vectors) -> DeviceScreen | None:
+    """The words on the device, or None where there is none that takes them.
+
+    It may be full; and a fork of a process that has used it cannot use it.
+    """
+    device = graphics_device()
+    try:
+        return None if device is None else DeviceScreen(vectors, half_norms, device)
+    except RuntimeError:  # of PyTorch, whose OutOfMemoryError is one
+        return None
+
+
 class DeviceScreen:
     """The words of an exact search on a device. About 4·V·p bytes there, and scores in what else is free.
 

@@ -130,11 +130,9 @@ class ExactSearch:
         before, self._asked = self._asked * self.vectors.size, self._asked + n
         work = self._asked * self.vectors.size
         if before < DEVICE_WORK <= work and self._longest < FARTHEST:
-            from lexveil.embeddings.device_screen import DeviceScreen, graphics_device
+            from lexveil.embeddings.device_screen import on_device
 
-            device = graphics_device()
-            if device is not None:
-                self._on_device, self._screen = DeviceScreen(self.vectors, self.half_norms, device), None
+            self._on_device = on_device(self.vectors, self.half_norms)
         if self._on_device is not None or self._screen is not None:
             return
         if self._asked >= SCREEN_QUERIES and work >= SCREEN_WORK:

@@ -80,6 +80,19 @@ def test_batches_are_what_memory_holds(on_device: None, monkeypatch: pytest.Monk
     assert (search.nearest(queries) == scan_k(vectors, queries, 1)[0][:, 0]).all()
 
 
+def test_a_device_that_takes_no_words_is_left_alone(on_device: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def full(self: DeviceScreen, *_: object) -> None:
+        raise torch.OutOfMemoryError("full")
+
+    monkeypatch.setattr(DeviceScreen, "__init__", full)
+    vectors = wide_words(133)
+    search, queries = ExactSearch(vectors), far_queries(vectors, 5, 5.0)
+    assert (search.nearest(queries) == scan_k(vectors, queries, 1)[0][:, 0]).all()
+    assert search._on_device is None
+
+
 def test_without_pytorch_there_is_no_device() -> None:
     code = """if 1:
         import sys; sys.modules["torch"] = None
