@@ -42,8 +42,9 @@ class Scanner:
 
     def __init__(self, vectors: Vectors) -> None:
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        self.half_norms = (np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2).astype(np.float32)
-        self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
+        squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
+        self.half_norms = (squares / 2).astype(np.float32)
+        self.norms = np.sqrt(squares)
         self._longest = float(self.norms.max(initial=0.0))
         # A float32 score <q, u> - |u|²/2 is wrong by at most this times |q| |u| + |u|²/2: a rounding step for each of p
         # products and sums, and some for what else is done to it.
@@ -132,9 +133,28 @@ def _squared(vectors: Vectors, a: int, b: int) -> float:
 def squared_distances(vectors: Vectors, row: int, others: npt.NDArray[np.int64]) -> Floats:
     """Squared distances of one word to others, float64, summed in the order of the dimensions."""
     out = np.empty(len(others))
-    for at in range(len(others)):
-        out[at] = _squared(vectors, row, others[at])
+    _measure(vectors, row, others, out)
     return out
+
+
+@numba.njit(cache=True)
+def _measure(vectors: Vectors, row: int, others: npt.NDArray[np.int64] | Neighbors, out: Floats) -> None:
+    """The same into ``out``, four words at a time, whose sums do not wait for each other."""
+    whole = len(others) // 4 * 4
+    for start in range(0, whole, 4):
+        a, b, c, d = others[start], others[start + 1], others[start + 2], others[start + 3]
+        first = second = third = fourth = 0.0
+        for at in range(vectors.shape[1]):
+            value = np.float64(vectors[row, at])
+            to_a, to_b = value - np.float64(vectors[a, at]), value - np.float64(vectors[b, at])
+            to_c, to_d = value - np.float64(vectors[c, at]), value - np.float64(vectors[d, at])
+            first += to_a * to_a
+            second += to_b * to_b
+            third += to_c * to_c
+            fourth += to_d * to_d
+        out[start], out[start + 1], out[start + 2], out[start + 3] = first, second, third, fourth
+    for at in range(whole, len(others)):
+        out[at] = _squared(vectors, row, others[at])
 
 
 @numba.njit(cache=True)
@@ -213,11 +233,12 @@ def _rank(
 ) -> None:
     """Sort each query's candidates by (squared distance, row); proven are those nearer than ``cut``."""
     k = found.shape[1]
+    distance = np.empty(k)
     for query in range(len(queries)):
         square = squares[query]
+        _measure(vectors, queries[query], found[query], distance)
         for candidate in range(k):
-            row = found[query, candidate]
-            measured = _squared(vectors, queries[query], row)
+            row, measured = found[query, candidate], distance[candidate]
             at = candidate
             while at > 0 and (square[at - 1] > measured or (square[at - 1] == measured and ids[query, at - 1] > row)):
                 square[at] = square[at - 1]
