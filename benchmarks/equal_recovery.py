@@ -2,7 +2,6 @@
 
     uv run python -m benchmarks.equal_recovery --data FOLDER
     uv run python -m benchmarks.equal_recovery --data FOLDER --mechanism tem madlib --strategy S1 S3 --level 0.2
-    uv run python -m benchmarks.equal_recovery --bands          # which words come back, by public frequencies
 
 Of each data set equally many texts of either class are drawn, and rewritten by every mechanism and strategy at the base
 epsilon, found by bisection, at which the reader by the word names the wanted share of the perturbed content words,
@@ -29,19 +28,16 @@ import pyarrow.parquet as pq
 from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
 from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
 from lexveil.evaluation.classifier import Linear
-from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.batches import Batch, FlatTexts
 from lexveil.privatization.engine import ChunkRewriter, Engine
 from lexveil.privatization.model import Model
 from lexveil.privatization.public_recovery import PublicWords
 from lexveil.privatization.settings import Settings
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.shares import Expected, Sample, Share, expected
+from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 
 STEPS = 7  # of a bisection on ln ε
 TRIED = 3_000  # words by which ε is found
-BAND_WORDS = 500  # of each band, by which ε is found where no texts are read
 RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
 RANGE = (1.0, 64.0)  # of the others, in 1 / units of the embedding
@@ -54,15 +50,6 @@ COLUMNS = {
     "unchanged": "unchanged",
     "utility": "utility",
     "attack": "attack",
-    "note": "",
-}
-BANDED = {
-    "level": "recovery",
-    "mechanism": "mechanism",
-    "epsilon": "ε",
-    "recovered": "reached",
-    **{band: band for band in BANDS},
-    **{f"{band} unchanged": f"{band}, unchanged" for band in BANDS},
     "note": "",
 }
 
@@ -215,46 +202,11 @@ def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) ->
         yield row | {"epsilon": epsilon} | shares | problem.scores(done.texts)
 
 
-def banded(model: Model, mechanism: str, levels: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """What is expected to come back of each band where so much of the content words does; single words, in S1."""
-    chosen = model.params.policy
-    policy = Policy.of("S1", "perturb", chosen.punctuation, chosen.oov)
-    words, (low, high) = PublicWords.of(model, mechanism, "S1", policy), RANGES.get(mechanism, RANGE)
-    reader, kernel = words.adversary((low, high)), words.prepared.mechanism
-    sample = Sample.draw(words.prior, words.bands, stream(SEED, "bands"), BAND_WORDS)
-
-    def content(epsilon: float) -> float:
-        return _of_content(expected(kernel, reader, sample, epsilon, stream(SEED, "noise")))
-
-    for level, epsilon in found_epsilons(content, (low, high), levels):
-        row: dict[str, Any] = {"level": level, "mechanism": mechanism}
-        if epsilon is None:
-            yield row | {"note": "not reached"}
-            continue
-        found = words.expected(epsilon, "check", reader)
-        shares = {band: _in_percent(found.recovered[band]) for band in BANDS}
-        same = {f"{band} unchanged": f"{found.unchanged[band].share:.1%}" for band in BANDS}
-        yield row | {"epsilon": epsilon, "recovered": f"{_of_content(found):.1%}"} | shares | same
-
-
-def _of_content(found: Expected) -> float:
-    """The mean over all words that are no function words."""
-    content = [band for band in BANDS if band != "function"]
-    mass = sum(found.mass[band] for band in content)
-    return sum(found.mass[band] * found.recovered[band].share for band in content) / mass
-
-
-def _in_percent(share: Share) -> str:
-    return f"{share.share:.1%} ({100 * share.low:.1f}–{100 * share.high:.1f})"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare, and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.equal_recovery", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--data", type=Path, metavar="FOLDER")
-    what.add_argument("--bands", action="store_true", help="which words come back, by public frequencies")
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--model", default="en", metavar="NAME|LABEL=FOLDER")
     names = ("tem", "madlib", "mahalanobis", "vickrey", "diffractor_geometric", "diffractor_tem")
     parser.add_argument("--mechanism", nargs="+", default=names)
@@ -267,10 +219,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(arguments)
     _, model = of_spec(options.model)
-    if options.bands:
-        found = [row for mechanism in options.mechanism for row in banded(model, mechanism, options.level)]
-        print(markdown(BANDED, sorted(found, key=lambda row: float(row["level"]))), flush=True)
-        return
     sizes = options.train, options.test, options.words
     problems = [known.drawn(options.data, *sizes) for known in PROBLEMS if known.file in options.only]
     rows: dict[str, list[dict[str, Any]]] = {

@@ -2,6 +2,7 @@
 
     uv run python -m benchmarks.recovery                 # speed, on made vectors
     uv run python -m benchmarks.recovery --errors        # the estimate against TEM's closed form, and on toys
+    uv run python -m benchmarks.recovery --bands         # which words come back where equally many do
 
 Speed is that of a run of texts of about 20 tokens with an epsilon each; CPU seconds, all threads of the process.
 """
@@ -12,30 +13,38 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import limits, material
+from benchmarks.models import markdown
 from benchmarks.table import print_table
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.errors import LexveilError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import BANDS, bands_of, prior_of
 from lexveil.recovery.by_word import build_adversary
+from lexveil.recovery.calibration import Curve, epsilon_for, without_output
 from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.ladder import Ladder
-from lexveil.recovery.shares import Sample, expected
+from lexveil.recovery.shares import Expected, Sample, expected
 from lexveil.recovery.tem import RATIO, TemAdversary
 from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.tokenize import is_punctuation
+from lexveil.types import Bytes, Floats, Orders, Vectors
 
 N_WORDS, DIMENSIONS, TOKENS = 30_000, 300, 200_000
 # About what leaves a third of the words unchanged on made vectors.
 EPSILONS = {"tem": 5.0, "diffractor_geometric": 1.0, "diffractor_tem": 1.0, "truncated_gumbel": 5.0}
 NOISY = 40.0
-AGAINST = 20_000, (2.0, 4.0, 7.0)  # words and epsilons of TEM, by which the estimate is measured
+AGAINST = 5_000, (2.0, 4.0, 7.0)  # words and epsilons of TEM, by which the estimate is measured
 OF_BAND = 1_000  # words of each band: a share then has a 95% interval of at most ± 0.031
+LEVELS = (0.05, 0.2, 0.5)  # shares of the words that are no function words
+CONTENT = [band for band in BANDS if band != "function"]
+NEAR = 8.0  # an epsilon of the mechanisms on the vectors of the model en, from which the search begins
 SPREAD = 4.5  # budgets of a run lie between epsilon divided and multiplied by it
 PAPER = {"truncated_gumbel": {"calibration": "paper"}}
 SPEED = {
@@ -51,6 +60,8 @@ SPEED = {
     "unchanged": "unchanged",
 }
 BANDED = {"epsilon": "ε", "reader": "reader", "overall": "all words"} | {band: band for band in BANDS}
+AT_LEVEL = {"level": "content words", "mechanism": "mechanism", "epsilon": "ε"} | {band: band for band in BANDS} | {
+    "rare_unchanged": "rare, unchanged", "note": ""}  # fmt: skip
 TOYS = {"mechanism": "mechanism", "dimensions": "p", "epsilon": "ε", "table": "table", "estimate": "estimate",
         "unchanged": "outputs as they are"}  # fmt: skip
 
@@ -92,16 +103,67 @@ def _warm_up(name: str) -> None:
     build_adversary(mechanism, np.full(3000, 1 / 3000), (9.0, 11.0)).guess(np.arange(9), np.full(9, 10.0))
 
 
+class Words(NamedTuple):
+    """The most frequent words of the model en."""
+
+    vectors: Vectors
+    orders: Orders
+    prior: Floats
+    bands: Bytes
+
+    @classmethod
+    def of(cls, n_words: int) -> Words:
+        """The first ``n_words`` that are no punctuation, and their orders as the model has them."""
+        import lexveil.models
+
+        model = PackagedModel(Path(lexveil.models.__path__[0]) / "en")
+        space, orders = model.space("word"), model.word_lists("word", "L0").orders
+        rows = np.flatnonzero([not is_punctuation(token) for token in space.tokens])[:n_words]
+        number = np.full(len(space.tokens), -1)
+        number[rows] = np.arange(len(rows))
+        of_these = np.stack([of[of >= 0] for order in orders for of in (number[order],)]).astype(np.int32)
+        bands = bands_of(space.counts[rows], np.array([space.tokens[row] in STOP_WORDS for row in rows]))
+        return cls(np.ascontiguousarray(space.vectors[rows]), of_these, prior_of(space.counts[rows]), bands)
+
+    def mechanism(self, name: str) -> Any:
+        """A mechanism over them."""
+        return build_mechanism(name, self.vectors, PAPER, self.orders)
+
+
+def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
+    """What is expected to come back of each band where so much of the content words does; as `lexveil calibrate`."""
+    mechanism = words.mechanism(name)
+    sample = Sample.draw(words.prior, words.bands, np.random.default_rng(5), OF_BAND // 2)
+
+    def compute(epsilon: float) -> Expected:
+        reader = build_adversary(mechanism, words.prior, (epsilon, epsilon))
+        return expected(mechanism, reader, sample, epsilon, np.random.default_rng(9))
+
+    curve = Curve(compute, without_output(words.prior, words.bands))
+    for level in LEVELS:
+        row: dict[str, Any] = {"level": level, "mechanism": name}
+        try:
+            epsilon, found = epsilon_for(curve, level, "rare", of_content, EPSILONS.get(name, NEAR))
+        except LexveilError as error:
+            yield row | {"note": str(error)}
+            continue
+        shares = {band: f"{share.share:.1%} ({100 * share.low:.1f}–{100 * share.high:.1f})"
+                  for band, share in found.recovered.items()}  # fmt: skip
+        yield row | {"epsilon": epsilon} | shares | {"rare_unchanged": f"{found.unchanged['rare'].share:.1%}"}
+
+
+def of_content(found: Expected, _: str) -> float:
+    """The share of words that are no function words which the reader is expected to name."""
+    return sum(found.mass[band] * found.recovered[band].share for band in CONTENT) / sum(
+        found.mass[band] for band in CONTENT
+    )
+
+
 def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, Any]]:
     """Both readers of the same TEM outputs, by band, on the most frequent words of the model en."""
-    import lexveil.models
-
-    model = PackagedModel(Path(lexveil.models.__path__[0]) / "en")
-    space = model.space("word")
-    tokens, counts = space.tokens[:n_words], space.counts[:n_words]
-    prior, bands = prior_of(counts), bands_of(counts, np.array([token in STOP_WORDS for token in tokens]))
-    mechanism: Any = build_mechanism("tem", np.ascontiguousarray(space.vectors[:n_words]))
-    sample = Sample.draw(prior, bands, np.random.default_rng(5), OF_BAND)
+    words = Words.of(n_words)
+    prior, mechanism = words.prior, words.mechanism("tem")
+    sample = Sample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
     ends = min(epsilons), max(epsilons)
     readers: dict[str, Adversary] = {
         "exact": TemAdversary(mechanism, prior, ends, epsilons),
@@ -147,7 +209,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dimensions", type=int, default=DIMENSIONS)
     parser.add_argument("--tokens", type=int, default=TOKENS, help="tokens of a run")
     parser.add_argument("--errors", action="store_true", help="measure errors instead of speed")
+    parser.add_argument("--bands", action="store_true", help="which words come back; of the model en, --words of them")
     options = parser.parse_args(arguments)
+    if options.bands:
+        words = Words.of(options.words)
+        rows = [row for name in options.mechanisms for row in by_bands(words, name)]
+        print(markdown(AT_LEVEL, sorted(rows, key=lambda row: float(row["level"]))))
+        return
     if not options.errors:
         sizes = options.words, options.dimensions, options.tokens
         print_table(SPEED, [speed(name, *sizes) for name in options.mechanisms])
