@@ -29,7 +29,7 @@ A = TypeVar("A", Ids, Floats)
 
 CANDIDATES = 32  # of each position
 LOOKED_AT = 128  # the likeliest by the word, of which those are taken that suit the certain neighbours best
-WEIGHT = 0.5  # λ of the n-gram model
+WEIGHT = 0.5  # λ of the n-gram model: the best of those tried on held-out texts (docs/explanation/recovery.md)
 LIKELY = 15.0  # nats: candidates so much less likely by the word than the first are left out
 FREQUENT = 4096  # words of which those without any output are chosen
 POSITIONS = 65_536  # decoded at a time; none of its texts is cut unless it is longer than LONGEST
