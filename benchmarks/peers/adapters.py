@@ -11,7 +11,9 @@ peer beside that is said where it does.
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
+import multiprocessing.process
 import os
 import resource
 import signal
@@ -88,6 +90,8 @@ def dp_diffractor(spec: dict[str, Any]) -> Peer:
     method = {"diffractor_geometric": "geometric", "diffractor_tem": "TEM"}[spec["mechanism"]]
     peer = core.Diffractor(core.DiffractorConfig(epsilon=spec["epsilon"], method=method, verbose=False), [name])
     peer.detok.detokenize = " ".join  # joining words is NLTK's
+    # Its processes know their lists by their numbers, which begin at 1 only for the first that a program makes.
+    setattr(multiprocessing.process, "_process_counter", itertools.count(1))  # noqa: B010 - not in the type hints
     # In its processes every word waits for another process; its function of a word is the same here.
     order, places = peer.mgr.lists[0], peer.mgr.word_to_idx[0]
     core._RESOURCES = {"list": order, "mapping": places, "config": peer.config, "rng": np.random.default_rng()}

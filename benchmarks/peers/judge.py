@@ -83,11 +83,10 @@ def black_box(
 
 def verdict(results: Sequence[SampledResult], samples: int, repeats: bool) -> str:
     """Whether the claim was seen to be broken."""
-    if repeats:
-        return "no noise: every process draws the same"
     broken = [one for one in results if one.violation]
-    if not broken:
-        tried = ", ".join(f"{one.claimed:g}" for one in results)
-        return f"no violation seen at {samples:,} samples of a word (ε = {tried})"
-    worst = max(broken, key=lambda one: one.audited / one.claimed)
-    return f"VIOLATED: loss above {worst.audited:.3g}·d at ε = {worst.claimed:g}"
+    tried = ", ".join(f"{one.claimed:g}" for one in results)
+    said = f"no violation seen at {samples:,} samples of a word (ε = {tried})"
+    if broken:
+        worst = max(broken, key=lambda one: one.audited / one.claimed)
+        said = f"VIOLATED: loss above {worst.audited:.3g}·d at ε = {worst.claimed:g}"
+    return f"VIOLATED: every process draws the same noise; else {said}" if repeats else said

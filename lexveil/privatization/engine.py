@@ -41,6 +41,8 @@ from lexveil.types import Floats, Ids
 R = TypeVar("R")
 T = TypeVar("T")
 
+ALONE = 4_000_000  # tokens that one process counts sooner than more processes begin
+
 # What the engine says of every token; an adapter chooses the columns of its token log.
 TOKEN_LOG = pa.schema(
     [
@@ -375,10 +377,21 @@ class Engine:
     def count(
         self, batches: Iterable[tuple[T, Batch]], workers: int, progress: Progress
     ) -> Iterator[tuple[T, ChunkCounts]]:
-        """Count batches, in order."""
+        """Count batches, in order; the first in this process, because others must begin before they count."""
         counter = ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)
-        for companion, counted in map_batches(counter, batches, workers):
-            progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
+        given, n_tokens = iter(batches), 0
+
+        def alone() -> Iterator[tuple[T, ChunkCounts]]:
+            while n_tokens < ALONE:
+                if (item := next(given, None)) is None:
+                    return
+                yield item[0], counter(item[1])
+            yield from map_batches(counter, given, workers)
+
+        for companion, counted in alone():
+            tokens = int(counted.counts[1].sum())
+            n_tokens += tokens
+            progress.advance(counted.counts.shape[1], tokens)
             yield companion, counted
 
     def rewrite(

@@ -182,6 +182,7 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
         return ordered_map(Meeting(function, calls[-1], n), items, n)
 
     monkeypatch.setattr(engine, "ordered_map", together)
+    monkeypatch.setattr(engine, "ALONE", 0)
     monkeypatch.setattr(chunks, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
@@ -208,8 +209,8 @@ def test_a_generator_that_workers_share_would_be_caught(
 
 
 def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And more by as many workers as params.yaml says, unless another number is asked for."""
-    asked = []
+    """And more by as many workers as params.yaml says, unless another number is asked for; counting begins here."""
+    asked: list[int] = []
 
     def here(function: Any, items: Any, workers: int) -> Any:
         asked.append(workers)
@@ -218,6 +219,10 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(engine, "ordered_map", here)
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
     texts, how = some_texts(20), {"settings": settings, "model": Model.load()}
+    privatize_texts(texts, workers=5, **how)
+    assert asked == [5]  # to rewrite
+    asked.clear()
+    monkeypatch.setattr(engine, "ALONE", 0)
     privatize_texts(texts, **how)
     monkeypatch.setattr(in_memory, "SMALL", 10)
     privatize_texts(texts, **how)
