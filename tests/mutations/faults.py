@@ -210,8 +210,8 @@ def _restarted(per: str) -> Plant:
     return both(
         swap(
             f"{P}.rewriter:Rewriter.__call__",
-            "return release\n",
-            f"return np.random.default_rng([release, hash({per}) % 2**60])\n",
+            "release_generator(), planned",
+            f"(lambda key: lambda i: np.random.default_rng([key, hash({per}) % 2**60]))(release_generator()), planned",
         ),
         _generator(lambda: secrets.randbits(60)),
     )
