@@ -98,7 +98,8 @@ def test_a_few_texts_need_nothing_of_the_graph(outside: Path, script: str, mecha
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     script = script.replace("NAME", repr(mechanism))
     without((), script, outside)
-    (outside / "out.jsonl").unlink(missing_ok=True)
+    for file in outside.glob("out.jsonl*"):
+        file.unlink()
     assert "lexveil" in imported(script, outside)
 
 
