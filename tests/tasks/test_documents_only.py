@@ -31,7 +31,7 @@ def documents_only(outside: Path, packaged: PackagedModel, monkeypatch: pytest.M
     write_no_corpus(outside / "data/corpus")
     write_default_documents(outside / "data/documents")
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    params["embeddings"] |= {"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500}
+    params["embeddings"] |= {"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"}
     Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return outside
 
