@@ -76,6 +76,26 @@ class PerplexityScores:
         return float(np.exp(-self.log_sum.sum() / n_tokens)) if n_tokens else float("nan")
 
 
+class NextWord(Protocol):
+    """Says how likely each of W words, which it was made with, is after all the words before."""
+
+    name: ClassVar[str]
+
+    def log_probability(
+        self, texts: Sequence[Sequence[str]], rows: Ids, columns: Ids, candidates: Ids, least: Floats
+    ) -> Floats:
+        """Natural log probability of k candidates in each of p places, given what stands before these.
+
+        Args:
+            texts: each a sequence of words, or of words with spaces between.
+            rows: (p,) the text of each place.
+            columns: (p,) which of its words the candidates stand in place of.
+            candidates: (p, k) numbers of words; -1 for none, whose figure means nothing.
+            least: (p, k) below which a figure may be any from the right one to this.
+        """
+        ...
+
+
 class LanguageModel(Protocol):
     """Scores texts."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.local_model import read_model
 from lexveil.evaluation.optional_libraries import load, one_thread
+from lexveil.types import Flags, Floats, Ids
 
 BATCH = 2048  # tokens at a time: each has as many float32 scores as there are words, 50,257 of GPT-2
 
@@ -23,6 +24,10 @@ class Gpt2:
     once, from half a window at least, or from all that stands before it.
 
     Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
+
+    Attributes:
+        start: number of the mark of a new text.
+        window: inputs the model takes.
     """
 
     name = "gpt2"
@@ -42,8 +47,8 @@ class Gpt2:
                 f"{folder} (params.yaml: evaluation.gpt2_model): the model has no mark of a new text (bos_token_id in "
                 "config.json), from which a first token could be predicted; give a model of the kind of GPT-2"
             )
-        self._start = int(model.config.bos_token_id)
-        self._window = int(model.config.max_position_embeddings)
+        self.start = int(model.config.bos_token_id)
+        self.window = int(model.config.max_position_embeddings)
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each text, windows of about the same length at a time.
@@ -53,9 +58,9 @@ class Gpt2:
         log_sum, n_tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
         windows: list[tuple[int, list[int], int]] = []  # row, tokens, and how many of these are predicted in others
         for row, text in enumerate(texts):
-            ids = [self._start, *self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
+            ids = [self.start, *self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
             n_tokens[row] = len(ids) - 1
-            windows += ((row, ids[start : start + self._window], done) for start, done in self._starts(len(ids)))
+            windows += ((row, ids[start : start + self.window], done) for start, done in self._starts(len(ids)))
         windows.sort(key=lambda window: -len(window[1]))
         with one_thread():
             while windows:
@@ -68,14 +73,14 @@ class Gpt2:
         """Where windows begin, and how many of their tokens are given or were predicted: the mark is given."""
         if n_ids < 2:
             return []
-        step = self._window // 2
-        starts = range(0, max(n_ids - self._window, 0) + step, step)
-        return [(start, 1 if start == 0 else self._window - step) for start in starts]
+        step = self.window // 2
+        starts = range(0, max(n_ids - self.window, 0) + step, step)
+        return [(start, 1 if start == 0 else self.window - step) for start in starts]
 
     def _log_sums(self, batch: list[tuple[int, list[int], int]]) -> Any:
         torch = self._torch
         longest = len(batch[0][1])
-        ids = torch.full((len(batch), longest), self._start)
+        ids = torch.full((len(batch), longest), self.start)
         real, counted = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
         for number, (_, tokens, done) in enumerate(batch):
             ids[number, : len(tokens)] = torch.tensor(tokens)
@@ -85,3 +90,31 @@ class Gpt2:
             logits = self._model(input_ids=ids, attention_mask=real).logits[:, :-1]
             surprise = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
             return -(surprise.double() * counted[:, 1:]).sum(dim=1).numpy()
+
+    def tokens(self, words: Sequence[str]) -> list[list[int]]:
+        """The numbers of the tokens of each of some words; the mark of a new text where there would be none."""
+        cut = self._tokenizer(list(words), add_special_tokens=False)["input_ids"]
+        return [numbers or [self.start] for numbers in cut]
+
+    def predictions(self, tokens: Ids, position: Ids, sees: Flags) -> Callable[[int], Floats]:
+        """What the model expects after each of n inputs.
+
+        Args:
+            tokens, position: (n,) of each input.
+            sees: (n, n) whether an input, by row, sees another; each sees itself.
+
+        Returns:
+            Given the number of an input, the natural log probability of every token after it.
+        """
+        torch = self._torch
+        hidden = torch.finfo(torch.float32).min
+        mask = torch.where(torch.from_numpy(sees), 0.0, hidden)[None, None]
+        with torch.inference_mode():
+            given = {"input_ids": torch.from_numpy(tokens)[None], "position_ids": torch.from_numpy(position)[None]}
+            logits = self._model(**given, attention_mask=mask, use_cache=False).logits[0]
+
+        def after(number: int) -> Floats:
+            log_p: Floats = torch.log_softmax(logits[number].double(), 0).numpy()
+            return log_p
+
+        return after

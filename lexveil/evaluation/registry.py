@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from lexveil.evaluation.base import Classifier, Encoder, LanguageModel
+from lexveil.evaluation.base import Classifier, Encoder, LanguageModel, NextWord
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.encoder import TfidfMean
 from lexveil.evaluation.kneser_ney import train
@@ -75,6 +75,13 @@ def _gpt2(*_: object, folder: str) -> LanguageModel:
     return Gpt2(folder)
 
 
+def _gpt2_words(names: Sequence[str], folder: str) -> NextWord:
+    """Gpt2Words, of the names of words, from the folder of its model."""
+    from lexveil.evaluation.next_words import Gpt2Words
+
+    return Gpt2Words(names, folder)
+
+
 # Each is made from a seed.
 CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
     "linear": BackEnd(Linear),
@@ -92,3 +99,7 @@ LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
     "kneser_ney": BackEnd(_kneser_ney),
     "gpt2": BackEnd(_gpt2, NEURAL, "gpt2_model"),
 }
+
+
+# Of readers by context, beside the n-grams of the corpus. Each is made from the names of the words that are guessed.
+READERS: dict[str, BackEnd[NextWord]] = {"gpt2": BackEnd(_gpt2_words, NEURAL, "gpt2_model")}
