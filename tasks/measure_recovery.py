@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,16 +27,20 @@ from lexveil.artifacts.language_models import load_language_model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.word_list import load_words
-from lexveil.config import CLEAN, Params, load_params
+from lexveil.config import CLEAN, EvaluationParams, Params, load_params
 from lexveil.errors import ParameterError, RequestError
+from lexveil.evaluation.base import NextWord
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM
+from lexveil.evaluation.registry import READERS
 from lexveil.evaluation.text_quality import drawn
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.model import Model
 from lexveil.privatization.public_recovery import NEVER, PublicWords
-from lexveil.recovery.context import CANDIDATES, NOT_CERTAIN, WEIGHT, ContextReader, Tokens
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.context import CANDIDATES, LOOKED_AT, NOT_CERTAIN, WEIGHT, ContextReader, Guesses, Tokens
+from lexveil.recovery.left_to_right import LeftToRightReader, SeenTokens
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import named_run, stage_main
@@ -73,13 +77,25 @@ class Aligned:
         return replaced
 
     def tokens(self, reader: ContextReader) -> Tokens:
-        """What the reader sees of them."""
-        kept = np.flatnonzero(pc.equal(self.action, Action.KEPT.name.lower()).to_numpy(zero_copy_only=False))
+        """What the reader by n-grams sees of them."""
         n = len(self.output)
         first, last = np.full(n, NOT_CERTAIN, dtype=np.int64), np.full(n, NOT_CERTAIN, dtype=np.int64)
-        words = self.encoded.words
-        first[kept], last[kept] = reader.certain([words[at] for at in self.encoded.first_word[kept].tolist()])
+        kept, words = self._kept()
+        first[kept], last[kept] = reader.certain(words)
         return Tokens(self.encoded.text_of.astype(np.int64), self.output, self.epsilon, first, last)
+
+    def seen(self) -> SeenTokens:
+        """What the reader from left to right sees of them."""
+        certain: list[str | None] = [None] * len(self.output)
+        for at, word in zip(*self._kept(), strict=True):
+            certain[at] = word
+        return SeenTokens(self.encoded.text_of.astype(np.int64), self.output, self.epsilon, certain)
+
+    def _kept(self) -> tuple[Ids, list[str]]:
+        """Positions that were kept, and their words."""
+        kept = np.flatnonzero(pc.equal(self.action, Action.KEPT.name.lower()).to_numpy(zero_copy_only=False))
+        words = self.encoded.words
+        return kept, [words[at] for at in self.encoded.first_word[kept].tolist()]
 
 
 def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords) -> Aligned:
@@ -144,7 +160,8 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     Raises:
         MissingArtifact: if the run, the clean baseline or the language model was not made.
         ParameterError: if the list of sensitive words cannot be read.
-        RequestError: if the run and the clean baseline are not of the same texts.
+        RequestError: if the run and the clean baseline are not of the same texts, or the model of the reader by
+            context cannot be read.
     """
     made_by = f"privatize@{mechanism}-{strategy}-{epsilon}"
     log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
@@ -158,7 +175,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     sensitive = params.evaluation.sensitive
     listed = listed_words(sensitive, tokens)
     aligned = dict(datasets(clean, log_file, model, strategy, words))
-    language_model = load_language_model() if params.evaluation.language_model == "kneser_ney" else None
+    language_model = load_reader(params.evaluation, tokens)
     left_out = None
     try:
         replaced = decode(aligned, words, tokens, language_model)
@@ -175,7 +192,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
         "epsilon": epsilon,
         "language_model": None if language_model is None else language_model.name,
         "weight": None if language_model is None else WEIGHT,
-        "candidates": CANDIDATES,
+        "candidates": LOOKED_AT if params.evaluation.reader in READERS else CANDIDATES,
         "left_out": left_out,
         "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
@@ -185,8 +202,19 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     return record
 
 
+def load_reader(settings: EvaluationParams, tokens: Sequence[str]) -> NgramModel | NextWord | None:
+    """The language model of the reader by context; None without one.
+
+    Args:
+        tokens: the vocabulary.
+    """
+    if settings.reader in READERS:
+        return READERS[settings.reader].maker(settings)([token.replace("_", " ") for token in tokens])
+    return load_language_model() if settings.language_model == NgramModel.name else None
+
+
 def decode(
-    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | None
+    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | NextWord | None
 ) -> dict[str, Replaced]:
     """What the reader guesses, by data set; by the word alone without a language model."""
     spent = np.concatenate([np.empty(0), *(one.epsilon[one.is_replaced] for one in aligned.values())])
@@ -194,19 +222,30 @@ def decode(
         none = np.empty(0, dtype=np.int64)
         return dict.fromkeys(aligned, Replaced(none, none, none))
     adversary = words.adversary((float(spent.min()), float(spent.max())))
-    reader = None
-    if language_model is not None:
-        pieces = [token.split("_") for token in tokens]
-        reader = ContextReader(adversary, np.maximum(words.prior, NEVER), language_model, pieces)
+    guess = by_context(adversary, np.maximum(words.prior, NEVER), tokens, language_model)
     replaced = {}
     for name, one in aligned.items():
         at = one.is_replaced
         source, output = one.source[at], one.output[at]
-        if reader is not None:
-            replaced[name] = Replaced.of(source, output, reader.guess(one.tokens(reader)))
+        if guess is not None:
+            replaced[name] = Replaced.of(source, output, guess(one))
         else:
             replaced[name] = Replaced(source, output, adversary.guess(output, one.epsilon[at]))
     return replaced
+
+
+def by_context(
+    adversary: Adversary, prior: Floats, tokens: Sequence[str], language_model: NgramModel | NextWord | None
+) -> Callable[[Aligned], Guesses] | None:
+    """The reader by context; None without a language model."""
+    if language_model is None:
+        return None
+    pieces = [token.split("_") for token in tokens]
+    if isinstance(language_model, NgramModel):
+        ngrams = ContextReader(adversary, prior, language_model, pieces)
+        return lambda texts: ngrams.guess(texts.tokens(ngrams))
+    reader = LeftToRightReader(adversary, prior, language_model, [" ".join(words) for words in pieces])
+    return lambda texts: reader.guess(texts.seen())
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +13,8 @@ import yaml
 from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
+from lexveil.evaluation.registry import READERS, BackEnd
+from lexveil.recovery.context import LOOKED_AT
 from lexveil.runtime.hashes import sha256
 from tasks import measure_recovery as stage
 from tests.conftest import run_stage
@@ -103,6 +106,30 @@ def test_without_a_language_model_there_is_the_word_alone(made: Path, monkeypatc
     every = found["all"]["all"]
     assert found["language_model"] is None and every["by_context"] is every["without_output"] is None
     assert every["by_word"] == record()["all"]["all"]["by_word"]
+
+
+def test_another_language_model_reads_from_left_to_right(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that holds all words for equally likely is of no use, and hardly any harm."""
+
+    class Flat:
+        name = "flat"
+
+        def __init__(self, names, folder):
+            assert folder == "somewhere"
+            self.log_p = -np.log(len(names))
+
+        def log_probability(self, texts, rows, columns, candidates, least):
+            assert all(text[column] for text, column in zip([texts[row] for row in rows], columns, strict=True))
+            return np.full(candidates.shape, self.log_p)
+
+    monkeypatch.setitem(READERS, "gpt2", BackEnd(Flat, None, "gpt2_model"))
+    params = load_params()
+    settings = params.evaluation.model_copy(update={"reader": "gpt2", "gpt2_model": "somewhere"})
+    found = stage.run(*RUN, params.model_copy(update={"evaluation": settings}), Path("again.json"))
+    every, known = found["all"]["all"], record()["all"]["all"]
+    assert found["language_model"] == "flat" and found["candidates"] == LOOKED_AT
+    assert every["by_word"] == known["by_word"] and every["n"] == known["n"]
+    assert every["by_context"]["high"] >= every["by_word"]["share"]
 
 
 def test_without_a_reader_what_is_unchanged_is_known(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

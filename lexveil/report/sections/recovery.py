@@ -168,6 +168,13 @@ def csv_rows(runs: Sequence[RunRecovery]) -> CsvFile:
     return header, rows
 
 
+def _model(names: set[str | None]) -> str:
+    """What reads the context of all runs."""
+    if None in names:
+        return "a language model, which these runs have none of"
+    return "an n-gram model of the public corpus" if names == {"kneser_ney"} else "a language model"
+
+
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     runs, mechanisms = report.recovery, report.params.grid.mechanisms
@@ -175,7 +182,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "readers": readers_table(runs),
         "bands": bands_table(runs),
         "left_out": sorted({run.record["left_out"] for run in runs if run.record["left_out"]}),
-        "with_model": all(run.record["language_model"] for run in runs),
+        "model": _model({run.record["language_model"] for run in runs}),
         "drawn": [(one, band_panels(runs, one) + utility_panels(report.values, runs, one)) for one in mechanisms],
     }
 
@@ -195,8 +202,7 @@ SECTION = Section(
 <p>ε cannot be compared between mechanisms, strategies and spaces; this can. A reader who knows the mechanism, its
 parameters, the ε of each token and how frequent words are sees the output and guesses each replaced word:
 <strong>by the word</strong>, from the output of that word alone, which no other guess from it beats, and
-<strong>by context</strong>, from all outputs of the text and {{ "an n-gram model of the public corpus" if with_model
-else "a language model, which these runs have none of" }}. Measured on evaluation data, whose words are known; the figures are functions of
+<strong>by context</strong>, from all outputs of the text and {{ model }}. Measured on evaluation data, whose words are known; the figures are functions of
 source texts, and no part of what is published beside a release.</p>
 {% for why in left_out %}<p>Not decoded: {{ why }}.</p>
 {% endfor %}
