@@ -76,14 +76,13 @@ def test_draws_follow_the_law(name: str, shape: str) -> None:
     assert noise is None or (not noise.violation and noise.factor <= 1.02)
 
 
-def test_the_large_toy_makes_clusters_and_lists_of_tem_act() -> None:
+def test_the_large_toy_makes_both_samplers_of_tem_act() -> None:
     made, one = built("tem", "cloud")
     kernel = made.kernel
     assert isinstance(kernel, Tem)
     drawn(made, one, (0.1, 1.0, 8.0), 500)
     plain = [kernel.plain(one.words, np.full(len(one.words), epsilon)) for epsilon in (0.1, 1.0, 8.0)]
-    assert plain[0].any() and not plain[1].all()  # uniform proposals, and clusters
-    assert kernel.listed.any()  # words that are far from all others go on with lists
+    assert plain[0].any() and not plain[1].all()  # uniform proposals, and lists
     gap = made.law.distances(one.words, np.arange(one.space.size))
     assert (gap > kernel.gamma(np.ones(1))).any()  # γ acts
 

@@ -194,6 +194,7 @@ def test_an_audit_of_another_model_is_not_relied_on(packaged: PackagedModel, tmp
         "parameters": {},
         "policy": {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"},
         "model": {"name": "toy", "version": "1.0", "sha256": packaged.hash},
+        "shares": None,
         "space": {},
         "lexveil": version(),
         "code": code_hash(),

@@ -48,3 +48,23 @@ def test_a_report_names_every_exception_once() -> None:
         error.__context__.__context__ = error  # a circle ends
         report = crash_report(error)
     assert CANARY not in report and report.count("KeyError (") == 1 == report.count("ValueError (")
+
+
+def test_a_log_handler_that_fails_does_not_show_what_is_being_handled(tmp_path: Path) -> None:
+    """Logging prints the exception of a failed handler after the one that was being handled, with both messages."""
+    (tmp_path / "fails.py").write_text(
+        "import logging\n"
+        "from lexveil.cli import main\n"
+        "main.main(['--version'])\n"
+        "closed = open(__file__)\n"
+        "closed.close()\n"
+        "logging.getLogger().addHandler(logging.StreamHandler(closed))\n"
+        "try:\n"
+        f"    raise KeyError('{CANARY}')\n"
+        "except KeyError:\n"
+        "    logging.warning('released')\n"
+    )
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, tmp_path / "fails.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert CANARY not in done.stdout + done.stderr
