@@ -244,7 +244,11 @@ def test_output_reaches_prefects_log_without_dvcs_hints(built: Project, run, pre
 
     with get_client(sync_client=True) as client:
         task = task_runs(prefect_server)["check"]
-        logs = client.read_logs(LogFilter(task_run_id=LogFilterTaskRunId(any_=[task.id])))
+        for _ in range(60):  # the server writes what it was sent a little later
+            logs = client.read_logs(LogFilter(task_run_id=LogFilterTaskRunId(any_=[task.id])))
+            if logs:
+                break
+            time.sleep(0.5)
     messages = [log.message for log in logs]
     assert "check speaks" in messages
     assert not [message for message in messages if "git add" in message or "dvc push" in message]
