@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
-import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -65,8 +64,6 @@ for _name in VERBS:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
     hide_messages()
-    # A log handler that fails, its stream closed say, would print the exception being handled, with its message.
-    logging.raiseExceptions = False
     argv = list(sys.argv[1:] if argv is None else argv)
     verb = " ".join(("lexveil", *argv[:1]))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -46,6 +47,8 @@ def hide_messages() -> None:
         sys.excepthook = _hook
         sys.unraisablehook = lambda failed: _hook(failed.exc_type, failed.exc_value, failed.exc_traceback)
         threading.excepthook = lambda failed: _hook(failed.exc_type, failed.exc_value, failed.exc_traceback)
+        # A log handler that fails, its stream closed say, would print the exception being handled, with its message.
+        logging.raiseExceptions = False
 
 
 def _hook(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
