@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
 from lexveil.types import Floats, Ids, Vectors
+
+T = TypeVar("T")
 
 SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
 
@@ -112,3 +114,18 @@ def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
     return [
         text if second is None else f"{text} {SEPARATOR} {second}" for text, second in zip(texts, seconds, strict=True)
     ]
+
+
+def together(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Items in sequence, as many at a time as have no more than the size ``most`` together; one at least."""
+    some: list[T] = []
+    n = 0
+    for item in items:
+        own = size(item)
+        if some and n + own > most:
+            yield some
+            some, n = [], 0
+        some.append(item)
+        n += own
+    if some:
+        yield some

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lexveil.evaluation.base import together
 from lexveil.evaluation.gpt2 import Gpt2
 from lexveil.evaluation.optional_libraries import one_thread
 from lexveil.types import Floats, Ids
@@ -80,7 +81,7 @@ class Gpt2Words:
         found = np.full(candidates.shape, -np.inf)
         windows = self._windows(texts, rows, columns)
         with one_thread():
-            for pack in _packs(windows):
+            for pack in together(windows, _n_tokens, PACK):
                 log_p = self._model.predictions(*_packed(pack))
                 start = 0
                 for window in pack:
@@ -94,7 +95,8 @@ class Gpt2Words:
                     for place, after in window.after.items()
                     for column in np.flatnonzero(goes_on[place]).tolist()
                 ]
-            for pack in _packs(part for window in windows for part in self._parts(window)):
+            parts = (part for window in windows for part in self._parts(window))
+            for pack in together(parts, _n_tokens, PACK):
                 log_p = self._model.predictions(*_packed(pack))
                 start = 0
                 for window in pack:
@@ -147,19 +149,8 @@ class Gpt2Words:
             yield Window(window.inputs[: max(one.after for one in some)], branches=some)
 
 
-def _packs(windows: Iterable[Window]) -> Iterator[list[Window]]:
-    """Windows of about PACK tokens together, one at least."""
-    some: list[Window] = []
-    n = 0
-    for window in windows:
-        size = len(window.inputs) + sum(len(branch.tokens) - 1 for branch in window.branches)
-        if some and n + size > PACK:
-            yield some
-            some, n = [], 0
-        some.append(window)
-        n += size
-    if some:
-        yield some
+def _n_tokens(window: Window) -> int:
+    return len(window.inputs) + sum(len(branch.tokens) - 1 for branch in window.branches)
 
 
 def _packed(windows: Sequence[Window]) -> tuple[Ids, Ids, Any]:

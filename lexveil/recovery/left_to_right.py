@@ -14,13 +14,13 @@ first i words are final after i sweeps, most after two or three; after ``SWEEPS`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from lexveil.evaluation.base import NextWord
+from lexveil.evaluation.base import NextWord, together
 from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.recovery.context import FREQUENT, LOOKED_AT, POSITIONS, WEIGHT, Guesses
 from lexveil.types import Flags, Floats, Ids
@@ -70,14 +70,14 @@ class LeftToRightReader:
         empty = np.empty(0, dtype=np.int64)
         by_word, by_context, alone = [empty], [empty], [empty]
         chains = self._chains(tokens)
-        for some in _cut(chains, POSITIONS):
+        for some in together(chains, _positions, POSITIONS):
             outputs = np.concatenate([tokens.outputs[chain] for chain in some])
             epsilon = np.concatenate([tokens.epsilon[chain] for chain in some])
             drawn = outputs >= 0
             found = self.adversary.candidates(outputs[drawn], epsilon[drawn], LOOKED_AT)
             by_word.append(found.ids[:, 0])
             done = 0
-            for few in _cut(some, PLACES):
+            for few in together(some, _positions, PLACES):
                 words = [tokens.certain[at] for chain in few for at in range(chain.start, chain.stop)]
                 sizes = [chain.stop - chain.start for chain in few]
                 n = sum(word is None for word in words)
@@ -150,16 +150,5 @@ def _numbered(sizes: Sequence[int]) -> tuple[Ids, Ids]:
     return of, np.arange(len(of)) - starts[of]
 
 
-def _cut(chains: Sequence[slice], most: int) -> Iterator[list[slice]]:
-    """Chains of about ``most`` positions together, one at least."""
-    some: list[slice] = []
-    n = 0
-    for chain in chains:
-        size = chain.stop - chain.start
-        if some and n + size > most:
-            yield some
-            some, n = [], 0
-        some.append(chain)
-        n += size
-    if some:
-        yield some
+def _positions(chain: slice) -> int:
+    return int(chain.stop - chain.start)
