@@ -57,6 +57,16 @@ def round_row(
 
 
 @numba.njit(cache=True)
+def centred(values: Vectors | Floats, centre: Floats, row: Floats) -> float:  # pragma: no cover - compiled
+    """Write a row less the centre to ``row``, in float64; the square of its length."""
+    square = 0.0
+    for i in range(len(row)):
+        row[i] = np.float64(values[i]) - centre[i]
+        square += row[i] * row[i]
+    return square
+
+
+@numba.njit(cache=True)
 def pack_words(
     vectors: Vectors,
     order: Rows,
@@ -74,10 +84,7 @@ def pack_words(
     p = vectors.shape[1]
     row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
     for place in range(len(order)):
-        square = 0.0
-        for i in range(p):
-            row[i] = np.float64(vectors[order[place], i]) - centre[i]
-            square += row[i] * row[i]
+        square = centred(vectors[order[place]], centre, row)
         tile, rest = place // (n_vectors * lanes), place % (n_vectors * lanes)
         vector, at = rest // lanes, rest % lanes
         halves[tile, vector, at] = square / 2
@@ -109,11 +116,7 @@ def pack_queries(
     of_queries[:] = 0.0
     of_queries[:, 1] = np.inf
     for query in range(len(queries)):
-        square = 0.0
-        for i in range(p):
-            row[i] = queries[query, i] - centre[i]
-            square += row[i] * row[i]
-        lengths[query] = np.sqrt(square)
+        lengths[query] = np.sqrt(centred(queries[query], centre, row))
         tile, at = query // QUERIES, query % QUERIES
         if not SHORTEST_QUERY < lengths[query] < LONGEST:
             continue
