@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_models import no_network, save_gpt2
+from tiny_models import offline_gpt2, save_gpt2
 
 from lexveil.errors import RequestError
 from lexveil.evaluation import gpt2 as module
@@ -22,10 +22,7 @@ WINDOW = 8
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    pytest.importorskip("transformers")
-    made = save_gpt2(tmp_path / "gpt2", WORDS, WINDOW)
-    no_network(monkeypatch)
-    return made
+    return offline_gpt2(tmp_path / "gpt2", WORDS, WINDOW, monkeypatch)
 
 
 def text_of(n_words: int, seed: int = 0) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_models import no_network, save_gpt2
+from tiny_models import offline_gpt2
 
 from lexveil.config import EvaluationParams
 from lexveil.errors import RequestError
@@ -22,10 +22,7 @@ WINDOW = 16
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    pytest.importorskip("transformers")
-    made = save_gpt2(tmp_path / "gpt2", WORDS, WINDOW)
-    no_network(monkeypatch)
-    return made
+    return offline_gpt2(tmp_path / "gpt2", WORDS, WINDOW, monkeypatch)
 
 
 def by_hand(folder: str, text: list[str], column: int, name: str, context: int) -> float:

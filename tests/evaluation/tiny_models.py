@@ -89,3 +89,11 @@ def save_gpt2(folder: Path, words: Sequence[str], window: int, *, knows_nothing:
         torch.nn.init.zeros_(model.lm_head.weight)
     model.save_pretrained(folder)
     return str(folder)
+
+
+def offline_gpt2(folder: Path, words: Sequence[str], longest: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A GPT-2 in a folder, on a machine without a network from then on; skips where there is no transformers."""
+    pytest.importorskip("transformers")
+    made = save_gpt2(folder, words, longest)
+    no_network(monkeypatch)
+    return made
