@@ -128,11 +128,15 @@ def command_line() -> str:
     from lexveil.cli.main import APP
 
     blocks = [COMMAND_LINE.strip(), f"```text\n{text_of(APP, (), APP.default_parameter)}\n```"]
-    for verb in APP:
-        blocks += [f"## `lexveil {verb}`", f"```text\n{text_of(APP[verb], (verb,), APP.default_parameter)}\n```"]
-        for action in APP[verb]:
-            shown = text_of(APP[verb][action], (verb, action), APP.default_parameter)
-            blocks += [f"### `lexveil {verb} {action}`", f"```text\n{shown}\n```"]
+
+    def add(app: Any, chain: tuple[str, ...]) -> None:
+        for name in app:
+            shown = text_of(app[name], (*chain, name), APP.default_parameter)
+            heading = "#" * min(len(chain) + 2, 3)
+            blocks.extend([f"{heading} `lexveil {' '.join((*chain, name))}`", f"```text\n{shown}\n```"])
+            add(app[name], (*chain, name))
+
+    add(APP, ())
     return "\n\n".join(blocks) + "\n"
 
 

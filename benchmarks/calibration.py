@@ -30,9 +30,9 @@ from lexveil.privatization.count import plan_tokens
 from lexveil.privatization.model import Model
 from lexveil.privatization.public_recovery import PublicWords
 from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.bands import BANDS, bands_of, prior_of
+from lexveil.recovery.bands import ALL, BANDS, bands_of, prior_of
 from lexveil.recovery.by_word import build_adversary
-from lexveil.recovery.calibration import ALL, Calibrated, Curve, epsilon_for, recovered
+from lexveil.recovery.calibration import Calibrated, Curve, epsilon_for, recovered
 from lexveil.recovery.shares import by_band
 from lexveil.text.encode import encode
 from lexveil.types import Ids

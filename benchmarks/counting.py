@@ -1,10 +1,15 @@
 """How fast and how large counting is, beside Python's Counter and gensim's Phrases, and how it grows.
 
-    uv run python -m benchmarks.counting [--corpus FOLDER] [--megabytes 100] [--json FILE]
+    uv run python -m benchmarks.counting [--corpus FOLDER] [--megabytes 100] [--kenlm FOLDER] [--json FILE]
 
 Every measurement runs in a fresh process of its own. CPU time and wall time are those of the whole process, imports
 and worker processes included; memory is the largest resident size of the process, plus that of its largest worker
 times the number of workers. Counter and Phrases get the same sentences from the project's tokenizer in Python.
+
+--kenlm names the folder with lmplz and count_ngrams of KenLM. The source distribution of the package kenlm has them:
+unpack it, `cmake -B build -DCMAKE_BUILD_TYPE=Release && make -C build lmplz count_ngrams` with Boost's headers and
+program_options, thread and system libraries; the programs are in build/bin. They get the sentences as lines of a file,
+whose making is not counted.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import argparse
 import json
 import math
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -186,6 +192,28 @@ def run_phrases(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     return {"n_vocab": len(model.vocab), "tokenize_cpu_s": clock[0]}
 
 
+def run_write_lines(folder: Path, _options: dict[str, Any]) -> dict[str, Any]:
+    """The sentences as KenLM reads them: one a line, tokens between spaces."""
+    with (folder / "sentences.txt").open("w", encoding="utf-8") as file:
+        file.writelines(" ".join(sentence) + "\n" for sentence in sentences_of(folder, [0.0]))
+    return {}
+
+
+def run_kenlm(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """One of KenLM's programs on trigrams; with as much memory as ours may take."""
+    memory = options["memory_limit"].removesuffix("B")
+    command = [options["program"], "-o", "3", "-S", memory, "-T", str(folder / "work" / "kenlm")]
+    if Path(options["program"]).name == "count_ngrams":
+        command += ["--write_vocab_list", str(folder / "kenlm.words")]
+    else:
+        command += ["--skip_symbols"]
+    (folder / "work").mkdir(exist_ok=True)
+    with (folder / "sentences.txt").open("rb") as text, (folder / "kenlm.out").open("wb") as out:
+        done = subprocess.run(command, stdin=text, stdout=out, stderr=subprocess.PIPE, check=True, text=True)
+    found = re.search(r"Unigram tokens (\d+) types (\d+)", done.stderr)
+    return {} if found is None else {"n_tokens": int(found[1])}
+
+
 RUNS: dict[str, Callable[[Path, dict[str, Any]], dict[str, Any]]] = {
     "tokenize": run_tokenize,
     "count": run_count,
@@ -193,6 +221,8 @@ RUNS: dict[str, Callable[[Path, dict[str, Any]], dict[str, Any]]] = {
     "tokens_only": run_tokens_only,
     "counter": run_counter,
     "phrases": run_phrases,
+    "write_lines": run_write_lines,
+    "kenlm": run_kenlm,
 }
 
 
@@ -217,6 +247,8 @@ def child(name: str, folder: Path, options: dict[str, Any]) -> None:
     own, workers = (
         resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
+    if name == "kenlm":  # what grows is the program, not the process that starts it
+        own = workers
     if name == "tokenize":  # a small text is tokenized without workers
         own += workers * options["workers"]
     print(json.dumps({"found": found, "memory": own, "disk": largest[0]}))
@@ -284,8 +316,8 @@ def show(name: str, one: dict[str, Any], beside: dict[str, Any] | None = None) -
     print(line, flush=True)
 
 
-def compare(folder: Path, options: dict[str, Any], peers: bool) -> dict[str, Any]:
-    """Ours on some text, and Counter and Phrases on the same."""
+def compare(folder: Path, options: dict[str, Any], peers: bool, kenlm: Path | None) -> dict[str, Any]:
+    """Ours on some text, and Counter, Phrases and KenLM's programs on the same."""
     results = {"ours": ours(folder, options)}
     own = results["ours"]
     show(f"ours, min_count {options['min_count']}, with PMI", own)
@@ -308,7 +340,25 @@ def compare(folder: Path, options: dict[str, Any], peers: bool) -> dict[str, Any
         if counted != own["found"][key]:
             raise SystemExit(f"benchmarks.counting: {key} is {own['found'][key]:,}, a Counter says {counted:,}")
     print("the counts agree with those of Counter")
+    if kenlm is None:
+        return results
+    measure("write_lines", folder)
+    show("  count and pmi of ours, no tokenizing", counted := without(own, "tokenize"))
+    for title, program in (("KenLM count_ngrams, trigrams", "count_ngrams"), ("KenLM lmplz, order 3", "lmplz")):
+        one = measure("kenlm", folder, program=str(kenlm / program), **options)
+        results[title] = one
+        show(title, one, counted)
+        if one["found"].get("n_tokens", own["found"]["n_tokens"]) != own["found"]["n_tokens"]:
+            raise SystemExit(f"benchmarks.counting: {program} read {one['found']['n_tokens']:,} tokens")
     return results
+
+
+def without(one: dict[str, Any], name: str) -> dict[str, Any]:
+    """Time and memory of the steps of ours but one."""
+    steps = [step for other, step in one["steps"].items() if other != name]
+    return {key: sum(step[key] for step in steps) for key in ("wall_s", "cpu_s")} | {
+        "memory": max(step["memory"] for step in steps)
+    }
 
 
 def grow(texts: Callable[[], Iterator[str]], megabytes: float, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
@@ -356,7 +406,9 @@ def main() -> None:
     parser.add_argument("--memory-limit", default="2GB")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--min-count", type=int, default=1, help="1: every n-gram, as Counter does")
-    parser.add_argument("--no-peers", dest="peers", action="store_false", help="without Counter and Phrases")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="without Counter, Phrases and KenLM")
+    parser.add_argument("--kenlm", type=Path, metavar="FOLDER", help="where lmplz and count_ngrams of KenLM are")
+    parser.add_argument("--no-growth", dest="growth", action="store_false", help="compare, and leave the growth out")
     parser.add_argument("--seed", type=int, default=1, help="of text that is made up")
     parser.add_argument("--json", type=Path, help="write all figures here")
     asked = parser.parse_args()
@@ -377,9 +429,10 @@ def main() -> None:
         results: dict[str, Any] = {
             "bytes": written,
             "options": options,
-            "compare": compare(folder, options, asked.peers),
+            "compare": compare(folder, options, asked.peers, asked.kenlm),
         }
-        results["growth"] = grow(texts, asked.largest or asked.megabytes, folder, options)
+        if asked.growth:
+            results["growth"] = grow(texts, asked.largest or asked.megabytes, folder, options)
     if asked.json:
         asked.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 

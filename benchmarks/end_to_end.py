@@ -4,14 +4,18 @@
 
 A packaged model of V words is made in a data folder of its own: the most frequent words of the text, vectors in
 clusters (benchmarks/material.py). Every run is a process of its own with its workers; its processor time is that of all
-of them, imports and start included. --against names another checkout of Lexveil with its environment: its runs
-alternate with ours, and an experiment with a known seed must give the same bytes in both. --profile says where the
-time of one process goes, by the function of ours that is at work.
+of them, imports and start included. What a model needs once (lists of near words, what its epsilons mean) is made in
+the first run on the text, which has a row of its own; the other row has the medians of the runs after it.
+
+--against names another checkout of Lexveil with its environment: its runs alternate with ours, and an experiment with a
+known seed must give the same bytes in both. --profile says where the time of one process goes, by the function of ours
+that is at work.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import itertools
 import json
@@ -30,6 +34,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow.parquet as pq
 
 from benchmarks.corpus import corpus_texts
@@ -46,10 +51,13 @@ DIMENSIONS = 300
 MEGABYTES = {"tem": 40.0, "diffractor_geometric": 80.0, "diffractor_tem": 80.0}  # of text; else SLOW
 SLOW = 1.0
 AVERAGE_WORDS = 200.0  # of a document, by which ε becomes a budget
+MORE_WORDS = 1.2  # times as many invented words as the model has: the others are not in its vocabulary
+POLL, SMALL_PROCESS = 0.05, 20 * 2**20  # seconds between looks at memory; bytes of what only watches others
 SAMPLE = 0.002  # seconds of processor time between two looks at what is at work
 COLUMNS = {
     "mechanism": "mechanism",
     "code": "code",
+    "run": "run",
     "tokens": "tokens",
     "perturbed": "perturbed",
     "cpu_s": "CPU s",
@@ -57,7 +65,7 @@ COLUMNS = {
     "wall_s": "wall s",
     "per_s": "tokens/s",
     "load": "load",
-    "resident_mb": "MB, largest process",
+    "resident_mb": "MB, of each process",
 }
 
 
@@ -71,7 +79,8 @@ class Checkout:
 
 
 def made_texts(n_words: int, seed: int = 5) -> Iterator[str]:
-    """Texts of invented words whose frequencies fall as 1/rank, with a full stop after every twelve."""
+    """Texts of more than ``n_words`` invented words, as frequent as 1/rank, with a full stop after every twelve."""
+    n_words = int(n_words * MORE_WORDS)
     letters = np.random.default_rng(seed).integers(97, 123, size=(n_words, 7), dtype=np.uint8)
     words = [row.tobytes().decode() for row in letters]
     for part in itertools.count():
@@ -126,9 +135,10 @@ def arguments_of(source: Path, out: Path, mechanism: str, epsilon: float, worker
     return ["privatize", str(source), "-o", str(out), *fixed, *given, *more]
 
 
-def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, float]:
-    """One run in a process of its own; its seconds and the memory of its largest process."""
+def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """One run in a process of its own; its seconds and what each of its processes has in memory at most."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LEXVEIL")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or every process would compile all that it imports
     environment |= {"LEXVEIL_HOME": str(folder / "home"), "PYTHONPATH": str(code.folder), "PWD": str(folder)}
     script = f"import os, sys; os.chdir({str(folder)!r}); from lexveil.cli.main import main; sys.exit(main())"
     before, begin = os.times(), time.perf_counter()
@@ -139,40 +149,66 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, flo
         environment,
         file_actions=[(os.POSIX_SPAWN_OPEN, one, str(log), os.O_WRONLY | os.O_CREAT, 0o600) for one in (1, 2)],
     )
-    _, status, usage = os.wait4(process, 0)
+    resident, status = dict[int, int](), None
+    while status is None:
+        time.sleep(POLL)
+        for one in _family(process):
+            with contextlib.suppress(psutil.Error):
+                resident[one.pid] = max(resident.get(one.pid, 0), one.memory_info().rss)
+        done, ended = os.waitpid(process, os.WNOHANG)
+        status = ended if done else None
     if status:
         raise SystemExit(f"benchmarks.end_to_end: {' '.join(arguments)}: {log.read_text(encoding='utf-8')[-2000:]}")
     wall, after = time.perf_counter() - begin, os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"wall_s": wall, "cpu_s": cpu, "load": os.getloadavg()[0], "resident_mb": usage.ru_maxrss / 1024}
+    largest = ", ".join(
+        f"{size / 2**20:.0f}" for size in sorted(resident.values(), reverse=True) if size > SMALL_PROCESS
+    )
+    return {"wall_s": wall, "cpu_s": cpu, "load": os.getloadavg()[0], "resident_mb": largest}
+
+
+def _family(process: int) -> list[psutil.Process]:
+    """A process and those it started."""
+    try:
+        first = psutil.Process(process)
+        return [first, *first.children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
 def measure(
     codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Medians of alternating runs of all checkouts on the same text; the first of each compiles and does not count."""
-    source = folder / f"{mechanism}.jsonl"
-    found: dict[str, list[dict[str, float]]] = {code.name: [] for code in codes}
+    """Alternating runs of all checkouts on the same text: the first, and the medians of the others.
+
+    A short text before them lets each checkout compile its kernels.
+    """
+    source, small = folder / f"{mechanism}.jsonl", folder / "small.jsonl"
+    found: dict[str, list[dict[str, Any]]] = {code.name: [] for code in codes}
     rows, out = [], folder / "out.jsonl"
-    for number in range(options.runs + 1):
+    for number in range(options.runs + 2):
         for code in codes:
             for file in folder.glob("out.jsonl*"):
                 file.unlink()
-            shutil.rmtree(folder / "home" / "ledger", ignore_errors=True)
+            made = ("cache", "recovery") if number == 1 else ()
+            for name in ("ledger", *made):
+                shutil.rmtree(folder / "home" / name, ignore_errors=True)
             (folder / "home" / "ledger-anchor.json").unlink(missing_ok=True)
-            small = folder / "small.jsonl"
-            arguments = arguments_of(source if number else small, out, mechanism, options.epsilon, options.workers)
+            given = source if number else small
+            arguments = arguments_of(given, out, mechanism, options.epsilon, options.workers)
             result = run(code, folder, arguments)
             if number:
                 found[code.name].append(result)
     counts = json.loads(out.with_name("out.jsonl.operator.json").read_text(encoding="utf-8"))["counts"]
     assert pq.ParquetFile(out.with_name("out.jsonl.tokens.parquet")).metadata.num_rows == counts["n_tokens_in"]
     for code in codes:
-        row: dict[str, Any] = {"mechanism": mechanism, "code": code.name, "tokens": counts["n_tokens_in"]}
-        row["perturbed"] = counts["n_perturbed"]
-        row |= {key: statistics.median(one[key] for one in found[code.name]) for key in found[code.name][0]}
-        row |= {"per_cpu_s": row["tokens"] / row["cpu_s"], "per_s": row["tokens"] / row["wall_s"]}
-        rows.append(row)
+        first, *others = found[code.name]
+        later = others[-1] | {key: statistics.median(one[key] for one in others) for key in ("wall_s", "cpu_s", "load")}
+        for name, result in (("first", first), ("lists made", later)):
+            row: dict[str, Any] = {"mechanism": mechanism, "code": code.name, "run": name}
+            row |= {"tokens": counts["n_tokens_in"], "perturbed": counts["n_perturbed"], **result}
+            row |= {"per_cpu_s": row["tokens"] / row["cpu_s"], "per_s": row["tokens"] / row["wall_s"]}
+            rows.append(row)
     return rows
 
 
@@ -194,20 +230,27 @@ def check_same(codes: Sequence[Checkout], folder: Path, mechanism: str, options:
 
 
 def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
-    """Print where the processor time of a run in this process goes."""
+    """Print where the processor time of a run in this process goes.
+
+    Python looks up from compiled code only when that returns, so a look counts for all the time since the one before.
+    """
     from lexveil.cli.main import main as lexveil
 
     seen: Counter[tuple[str, str]] = Counter()
+    last = time.process_time_ns()
 
     def look(number: int, frame: FrameType | None) -> None:
+        nonlocal last
         del number
+        now = time.process_time_ns()
+        since, last = now - last, now
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
             if module.startswith("lexveil"):
-                seen[module, frame.f_code.co_qualname] += 1
+                seen[module, frame.f_code.co_qualname] += since
                 return
             frame = frame.f_back
-        seen["other", ""] += 1
+        seen["other", ""] += since
 
     for file in folder.glob("out.jsonl*"):
         file.unlink()
@@ -230,7 +273,7 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
     modules: Counter[str] = Counter()
     for (module, _), count in seen.items():
         modules[module] += count
-    print(f"{mechanism}: {total * SAMPLE:.1f} CPU-s sampled in one process")
+    print(f"{mechanism}: {total / 1e9:.1f} CPU-s of one process")
     for module, count in modules.most_common(18):
         inside = [f"{name} {n / total:.1%}" for (one, name), n in seen.most_common() if one == module][:4]
         print(f"  {count / total:6.1%}  {module}: {', '.join(inside)}")

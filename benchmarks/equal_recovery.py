@@ -40,7 +40,7 @@ STEPS = 7  # of a bisection on ln ε
 TRIED = 3_000  # words by which ε is found
 RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
-RANGE = (1.0, 64.0)  # of the others, in 1 / units of the embedding
+RANGE = (1.0, 128.0)  # of the others, in 1 / units of the embedding
 COLUMNS = {
     "level": "recovery",
     "mechanism": "mechanism",

@@ -18,10 +18,13 @@ from pydantic import Field
 from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
+from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import MechanismName, Params, StrategyName, load_params
 from lexveil.paths import AUDITS
 from lexveil.privatization.model import Model
+from lexveil.privatization.recovery_terms import settled
+from lexveil.privatization.settings import RewriteOptions
 from lexveil.runtime.project import find_root, prepare
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -56,7 +59,7 @@ class AuditResult(TypedDict):
 
 
 def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """Return where one audit writes its result."""
+    """Return where one audit writes its result; of a run at a level under the epsilon that was found for it."""
     return AUDITS / f"{mechanism}-{strategy}-{epsilon}.json"
 
 
@@ -107,15 +110,32 @@ def _run_audit(commands: TimedCommands, name: str, argv: Sequence[str], out: Pat
 
 
 def released(params: Params) -> list[Combination]:
-    """What the nightly release runs, at its base ε: that of params.yaml, or its document budget over the average."""
+    """What the nightly release runs, at its base ε: of params.yaml, of its recovery, or its budget over the average."""
     release = params.release
     if release.source is None and release.sql is None:
         return []
     epsilon = release.epsilon
+    if release.recovery is not None:
+        asked = RewriteOptions(
+            mechanism=release.mechanism,
+            strategy=release.strategy,
+            recovery=release.recovery,
+            band=release.recovery_band,
+        )
+        epsilon = settled(asked, Model.load(Path(), OWN)).epsilon
     if epsilon is None:
-        assert release.document_budget is not None  # one of both is given
+        assert release.document_budget is not None  # one of the three is given
         epsilon = release.document_budget / (release.average_words or Model.load(Path(), OWN).average_words())
     return [(release.mechanism, release.strategy, epsilon)]
+
+
+def at_levels(params: Params, mechanisms: Sequence[str] | None, strategies: Sequence[str] | None) -> list[Combination]:
+    """The runs of the grid at levels of recovery, with the epsilons found for them; only those of some names."""
+    return [
+        (mechanism, strategy, epsilon_of(mechanism, strategy, level))
+        for mechanism, strategy, level in params.grid.runs_at_levels()
+        if mechanism in (mechanisms or [mechanism]) and strategy in (strategies or [strategy])
+    ]
 
 
 @flow(name="audit", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
@@ -128,12 +148,13 @@ def audit(
 ) -> State[Any]:
     """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a claim is violated.
 
-    First what the nightly release runs, if there is one, unless mechanisms, strategies or epsilons are given.
+    First what the nightly release runs, if there is one, unless mechanisms, strategies or epsilons are given. Of a run
+    at a level of recovery, the epsilon is audited that the last build found for it.
 
     Args:
         mechanisms: null takes those of the grid in params.yaml.
         strategies: null takes those of the grid.
-        epsilons: null takes those of the grid; per token, in releases base ε per word.
+        epsilons: null takes those of the grid, and those found for its levels; per token, in releases base ε per word.
         words: of the vocabulary, drawn with the seed of params.yaml.
         samples: draws per word of a toy.
     """
@@ -141,13 +162,14 @@ def audit(
     logger = get_run_logger()
     params = load_params()
     given = mechanisms or strategies or epsilons
-    grid = list(
-        product(
+    grid = [
+        *product(
             mechanisms or params.grid.mechanisms,
             strategies or params.grid.strategies,
             epsilons or params.grid.epsilons,
-        )
-    )
+        ),
+        *([] if epsilons else at_levels(params, mechanisms, strategies)),
+    ]
     requested = list(dict.fromkeys([*([] if given else released(params)), *grid]))
     commands = TimedCommands()
     states: dict[Combination, State[Any]] = {}

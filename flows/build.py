@@ -43,7 +43,7 @@ from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_graph import Graph, open_repo, read_graph, with_status
+from lexveil.runtime.dvc_graph import Graph, open_repo, read_graph, require_stages_at_levels, with_status
 from lexveil.runtime.new_project import refresh_code
 from lexveil.runtime.project import build_lock, end_leftovers, find_root, prepare
 from lexveil.runtime.run_events import RunObserver, StageResult
@@ -162,6 +162,7 @@ def plan(say: Callable[[str], None]) -> Graph:
     with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
         repair(repo, say)
         graph = read_graph(repo)
+        require_stages_at_levels(graph, load_params().grid.recovery)
         prune(graph, say)
         for name in settle_lock(repo, graph):
             say(f"dropped {name} from dvc.lock: dvc.yaml has no such stage")

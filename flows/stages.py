@@ -52,6 +52,7 @@ class Build:
     origin: provenance.Origin | None = None
     events: Events | None = None
     seconds: float = 0.0
+    at_once: int = 1  # stages side by side, at most
     until: str | None = None  # the stage that is wanted; None for all
     api_url: str | None = None  # of the server of `lexveil run`
     forks: DvcForks = field(default_factory=DvcForks)
@@ -122,7 +123,7 @@ class Build:
             if self.stopped_by is not None:
                 return StageResult(stage.name, "stopped")
             command = self.commands[stage.name] = Command(
-                [], stage_environment(), start=partial(self.forks.start, stage.name)
+                [], stage_environment(self.at_once), start=partial(self.forks.start, stage.name)
             )
         self.watcher.start(stage.name)
         with parser.log.open("w", encoding="utf-8") as log:
@@ -200,6 +201,7 @@ def _announced(build: Build, stage: Stage) -> StageResult:
 
 def schedule(build: Build, workers: int) -> None:
     """Submit each stage when all it needs has ended, at most ``workers`` at a time, in DVC's order."""
+    build.at_once = workers
     futures: dict[str, PrefectFuture[Any]] = {}
     running: set[str] = set()
     waiting = build.wanted()

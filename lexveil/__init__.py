@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
     from lexveil.ledger.ledger import Ledger
     from lexveil.mechanisms.registry import MECHANISMS
+    from lexveil.privatization.batch_map import PrivatizeBatches
     from lexveil.privatization.in_memory import Privatized
     from lexveil.privatization.inspection import Inspection
     from lexveil.privatization.model import Model
@@ -37,6 +38,7 @@ __all__ = [
     "Model",
     "ParameterError",
     "PrivacyRecord",
+    "PrivatizeBatches",
     "Privatized",
     "RequestError",
     "__version__",
@@ -53,6 +55,7 @@ _MODULES = {
     "Ledger": "lexveil.ledger.ledger",
     "Model": "lexveil.privatization.model",
     "PrivacyRecord": "lexveil.accounting.record",
+    "PrivatizeBatches": "lexveil.privatization.batch_map",
     "Privatized": "lexveil.privatization.in_memory",
 } | dict.fromkeys(_ERRORS, "lexveil.errors")
 

@@ -48,8 +48,9 @@ def privatize(
     """Rewrite texts under metric differential privacy, with a model that is installed or that a project's run made.
 
     Args:
-        texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of pandas or polars;
-            or a relation of DuckDB. None is no text.
+        texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of pandas or polars.
+            None is no text. Or a table: a DataFrame of pandas or polars, a Table of pyarrow, a relation of DuckDB, a
+            Dataset of Hugging Face; of one that streams, ``PrivatizeBatches``.
         mechanism: a name of ``lexveil.MECHANISMS``.
         strategy: S1 (words), S2 to S4 (collocations), as `lexveil privatize --help` says.
         epsilon: base epsilon per word, in 1 / units of the mechanism's metric: a text's budget is that times
@@ -57,14 +58,14 @@ def privatize(
         document_budget: the budget of each text.
         recovery: the share of perturbed words that a best-informed reader is expected to name, by public word
             frequencies: it becomes the base epsilon, and the largest of a token.
-        band: of which words that is: all, function, frequent, middle or rare.
+        band: of which words that is: all, content (all but function words), function, frequent, middle or rare.
         average_words: a public number of words; None is that of params.yaml, by default the corpus's mean. ``data``,
             the mean of these texts, is private and only for experiments.
         max_token_epsilon: the largest epsilon of a token, for texts so short that they would come out as they are;
             None is that of params.yaml, by default twice the base epsilon. ``none`` is only for experiments.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all releases. None: each text
-            is a subject of its own. Of a relation: the name of a column.
-        column: of a relation: its text column.
+            is a subject of its own. Of a table also the name of a column.
+        column: of a table: its text column.
         mode: release: the noise is the operating system's and the ledger is charged. experiment: it is seeded, so
             that it can be repeated and protects nothing. None: experiment if there is a seed, else release.
         seed: of an experiment; None is that of params.yaml.

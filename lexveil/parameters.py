@@ -85,6 +85,7 @@ def _distinct(items: list[T]) -> list[T]:
     return items
 
 
+Distinct = Annotated[list[T], AfterValidator(_distinct)]  # a list of different values, or an empty one
 Several = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]  # a list of different values
 
 

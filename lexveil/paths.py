@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lexveil.levels import Level
+
 LIBRARY = Path(__file__).resolve().parent
 # What `lexveil init` copies: in the wheel; without one, the library stands in the project's own repository.
 TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.parent
@@ -123,6 +125,25 @@ def plans(strategy: str) -> Path:
 def plan(strategy: str, epsilon: float) -> Path:
     """The budget plan of every document for one strategy and base epsilon."""
     return plans(strategy) / f"{epsilon}.parquet"
+
+
+def calibration(mechanism: str, strategy: str, level: Level) -> Path:
+    """The epsilon that was found for a level of recovery."""
+    return ARTIFACTS / "plans" / mechanism / strategy / f"{level}.json"
+
+
+def plan_of(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """The budget plan of a run: that of its strategy, but at a level of recovery its own."""
+    if isinstance(epsilon, Level):
+        return calibration(mechanism, strategy, epsilon).with_name(f"{epsilon}.parquet")
+    return plan(strategy, epsilon)
+
+
+def plan_check_of(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """What the expectations said of the plan of a run."""
+    if isinstance(epsilon, Level):
+        return CHECKS / "plans" / mechanism / strategy / f"{epsilon}.json"
+    return plan_check(strategy, epsilon)
 
 
 def plan_check(strategy: str, epsilon: float) -> Path:

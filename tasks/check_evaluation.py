@@ -10,6 +10,7 @@ from lexveil import paths
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.checks.evaluation_cells import cells, not_above_majority
 from lexveil.config import EvaluationParams, GridParams, load_params
+from lexveil.levels import stage_name
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_json, write_json
 
@@ -23,7 +24,7 @@ def read_scores(grid: GridParams) -> dict[str, dict[str, Any]]:
     return {
         f"{mechanism}/{strategy}/{epsilon}": read_json(
             paths.evaluation(mechanism, strategy, epsilon),
-            "evaluate_baseline" if mechanism == "none" else f"evaluate@{mechanism}-{strategy}-{epsilon}",
+            "evaluate_baseline" if mechanism == "none" else stage_name("evaluate", mechanism, strategy, epsilon),
         )
         for mechanism, strategy, epsilon in grid.runs_and_clean()
     }

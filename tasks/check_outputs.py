@@ -15,6 +15,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.config import CLEAN, GridParams, MachineParams, load_params
+from lexveil.levels import stage_name
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import read_json, require, write_json
@@ -54,9 +55,9 @@ def runs_of(grid: GridParams) -> list[Run]:
     return [baseline] + [
         Run(
             f"{mechanism}/{strategy}/{epsilon}",
-            f"privatize@{mechanism}-{strategy}-{epsilon}",
+            stage_name("privatize", mechanism, strategy, epsilon),
             require(paths.private(mechanism, strategy, epsilon), "privatize"),
-            require(paths.plan(strategy, epsilon), "plan_budgets"),
+            require(paths.plan_of(mechanism, strategy, epsilon), "plan_budgets"),
             sizes[strategy],
         )
         for mechanism, strategy, epsilon in grid.runs()

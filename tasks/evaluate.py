@@ -20,18 +20,23 @@ import pyarrow.compute as pc
 
 from lexveil import paths
 from lexveil.artifacts.attackers import load_attackers
+from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.evaluation_models import load_models
+from lexveil.compiled import worth_kernels
 from lexveil.config import CLEAN, Params, load_params
 from lexveil.errors import RequestError
 from lexveil.evaluation.membership import parts_of
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
 from lexveil.evaluation.utility import LeftOut
+from lexveil.levels import stage_name
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
+from lexveil.text.encode import CHARACTER
 
 STAGE = "evaluate"
+READINGS = 4  # times that texts are cut into tokens
 LARGE = 50_000_000  # bytes of documents from which on data sets are evaluated in parallel
 
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
@@ -43,7 +48,7 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
     Raises:
         MissingArtifact: if it was not made.
     """
-    made_by = "baseline" if mechanism == "none" else f"privatize@{mechanism}-{strategy}-{epsilon}"
+    made_by = "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, epsilon)
     file = paths.private(mechanism, strategy, epsilon) / "documents.parquet"
     return read_table(file, made_by, [*KEPT, "text", "text_b"])
 
@@ -103,12 +108,11 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     """
     private = read_run(mechanism, strategy, epsilon)
     clean = private if mechanism == "none" else read_run(*CLEAN)
+    worth_kernels(READINGS * clean.nbytes * CHARACTER)  # all that is to come, so that they are not put off
     settings = params.evaluation
     models = load_models(settings)
     record = {
-        "mechanism": mechanism,
-        "strategy": strategy,
-        "epsilon": epsilon,
+        **named_in_record(mechanism, strategy, epsilon),
         "classifier": settings.classifier,
         "encoder": settings.encoder,
         "language_model": settings.language_model,
@@ -132,4 +136,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    stage_main(main)
+    stage_main(main, pandas=False)

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES, Action, Policy
+from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.language_models import load_language_model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
@@ -31,9 +32,9 @@ from lexveil.config import CLEAN, EvaluationParams, Params, load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.base import NextWord
 from lexveil.evaluation.language_model import NgramModel
-from lexveil.evaluation.metrics.base import STREAM
 from lexveil.evaluation.registry import READERS
-from lexveil.evaluation.text_quality import drawn
+from lexveil.evaluation.text_quality import STREAM, drawn
+from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.model import Model
@@ -163,7 +164,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
         RequestError: if the run and the clean baseline are not of the same texts, or the model of the reader by
             context cannot be read.
     """
-    made_by = f"privatize@{mechanism}-{strategy}-{epsilon}"
+    made_by = stage_name("privatize", mechanism, strategy, epsilon)
     log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
     clean_file = paths.private(*CLEAN) / "documents.parquet"
     clean = read_table(clean_file, "baseline", ["dataset", "doc_id", *FIELDS])
@@ -187,9 +188,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
         }
     shares = {name: one.shares(words.bands, listed) for name, one in replaced.items()}
     record = {
-        "mechanism": mechanism,
-        "strategy": strategy,
-        "epsilon": epsilon,
+        **named_in_record(mechanism, strategy, epsilon),
         "language_model": None if language_model is None else language_model.name,
         "weight": None if language_model is None else WEIGHT,
         "candidates": LOOKED_AT if params.evaluation.reader in READERS else CANDIDATES,
@@ -265,4 +264,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    stage_main(main)
+    stage_main(main, pandas=False)

@@ -1,9 +1,13 @@
-"""Plan what every text may spend, before any noise is drawn: documents -> plans/STRATEGY/EPSILON.parquet."""
+"""Plan what every text may spend, before any noise is drawn: documents -> plans/STRATEGY/EPSILON.parquet.
+
+For a run at a level of recovery: plans/MECHANISM/STRATEGY/rLEVEL.json, documents -> the plan beside it.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,22 +15,53 @@ import pyarrow as pa
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
+from lexveil.artifacts.calibrations import load_calibration
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.text_rows import texts_of
 from lexveil.config import PolicyParams, load_params
-from lexveil.errors import RequestError
 from lexveil.privatization.count import count_tokens
-from lexveil.runtime.stage import stage_main
+from lexveil.runtime.stage import named_level, stage_main
 from lexveil.runtime.tables import atomic_directory, write_table
+from lexveil.types import Floats, Ids
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """What the budgets of n texts follow from, (n,) each.
+
+    Attributes:
+        n_perturbed_words: words of the tokens that are perturbed.
+    """
+
+    n_words: Ids
+    n_tokens: Ids
+    n_perturbed: Ids
+    n_perturbed_words: Ids
+
+    @classmethod
+    def of(cls, texts: pa.Table, strategy: str, policy: PolicyParams) -> TokenCounts:
+        """Cut the texts as a strategy does, and count."""
+        resolved = Policy.of(strategy, policy.stopwords, policy.punctuation, policy.oov)
+        return cls(*count_tokens(texts.column("text").to_pylist(), load_lexicon(SEGMENTATION_OF[strategy]), resolved))
+
+    def table(self, texts: pa.Table, budget: Floats, per_token: Floats) -> pa.Table:
+        """The plan of the texts."""
+        table = texts.drop_columns(["text"])
+        for name, values in {
+            "n_words": self.n_words,
+            "n_tokens": self.n_tokens,
+            "n_perturbed": self.n_perturbed,
+            "budget": budget,
+            "epsilon_per_token": per_token,
+        }.items():
+            table = table.append_column(name, pa.array(values))
+        return table
 
 
 def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: PolicyParams, out: Path) -> None:
     """Write one plan per base epsilon into folder ``out``; rows as ``texts``, one budget per data set."""
-    resolved = Policy.of(strategy, policy.stopwords, policy.punctuation, policy.oov)
-    n_words, n_tokens, n_perturbed, n_perturbed_words = count_tokens(
-        texts.column("text").to_pylist(), load_lexicon(SEGMENTATION_OF[strategy]), resolved
-    )
+    counts = TokenCounts.of(texts, strategy, policy)
     dataset = np.array(texts.column("dataset").to_pylist())
     with atomic_directory(out) as folder:
         for base_epsilon in epsilons:
@@ -34,32 +69,46 @@ def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: Poli
             per_token = np.zeros(texts.num_rows)
             for name in np.unique(dataset):
                 own = dataset == name
-                budget[own] = document_budget(base_epsilon, n_words[own])
+                budget[own] = document_budget(base_epsilon, counts.n_words[own])
                 per_token[own] = epsilon_per_token(
-                    strategy, budget[own].max(initial=0.0), n_perturbed[own], n_perturbed_words[own]
+                    strategy,
+                    budget[own].max(initial=0.0),
+                    counts.n_perturbed[own],
+                    counts.n_perturbed_words[own],
                 )
-            table = texts.drop_columns(["text"])
-            for name, values in {
-                "n_words": n_words,
-                "n_tokens": n_tokens,
-                "n_perturbed": n_perturbed,
-                "budget": budget,
-                "epsilon_per_token": per_token,
-            }.items():
-                table = table.append_column(name, pa.array(values))
-            write_table(table, folder / f"{base_epsilon}.parquet")
+            write_table(counts.table(texts, budget, per_token), folder / f"{base_epsilon}.parquet")
+
+
+def plan_at_level(texts: pa.Table, strategy: str, epsilon: float, policy: PolicyParams, out: Path) -> None:
+    """Write the plan in which every perturbed token gets ``epsilon``, however long its text is, to file ``out``.
+
+    A budget that is the same for all texts would be spread over more tokens in long ones, and of those a reader would
+    get back less than the level says. The budget of a data set is here what its longest text spends.
+    """
+    counts = TokenCounts.of(texts, strategy, policy)
+    dataset = np.array(texts.column("dataset").to_pylist())
+    budget = np.zeros(texts.num_rows)
+    for name in np.unique(dataset):
+        own = dataset == name
+        budget[own] = epsilon * counts.n_perturbed[own].max(initial=0)
+    write_table(counts.table(texts, budget, np.where(counts.n_perturbed > 0, epsilon, 0.0)), out)
 
 
 def main() -> None:
-    """Run the stage for the strategy named on the command line."""
-    if len(sys.argv) != 2 or sys.argv[1] not in STRATEGIES:
-        raise RequestError(f"usage: python -m tasks.plan_budgets {'|'.join(STRATEGIES)}")
-    strategy = sys.argv[1]
-    params = load_params()
-    texts = texts_of(load_documents())
-    plan(texts, strategy, params.grid.epsilons, params.policy, paths.plans(strategy))
-    print(f"planned {texts.num_rows:,} texts at {len(params.grid.epsilons)} base epsilons")
+    """Run the stage for the strategy, or the run at a level of recovery, named on the command line."""
+    named = sys.argv[1:]
+    params, texts = load_params(), texts_of(load_documents())
+    if len(named) == 1 and named[0] in STRATEGIES:
+        plan(texts, named[0], params.grid.epsilons, params.policy, paths.plans(named[0]))
+        print(f"planned {texts.num_rows:,} texts at {len(params.grid.epsilons)} base epsilons")
+        return
+    mechanism, strategy, level = named_level(
+        f"usage: python -m tasks.plan_budgets {'|'.join(STRATEGIES)}, or MECHANISM STRATEGY rLEVEL"
+    )
+    epsilon = load_calibration(mechanism, strategy, level).epsilon
+    plan_at_level(texts, strategy, epsilon, params.policy, paths.plan_of(mechanism, strategy, level))
+    print(f"planned {texts.num_rows:,} texts at epsilon {epsilon:g} of each token")
 
 
 if __name__ == "__main__":
-    stage_main(main)
+    stage_main(main, pandas=False)

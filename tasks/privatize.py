@@ -12,7 +12,7 @@ from lexveil.runtime.stage import named_run, stage_main
 
 def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
-    usage = "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, or none none 0.0"
+    usage = "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a level, or none none 0.0"
     mechanism, strategy, epsilon = named_run(usage)
     known = mechanism in MECHANISMS and strategy in STRATEGIES
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
@@ -27,4 +27,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    stage_main(main)
+    stage_main(main, pandas=False)

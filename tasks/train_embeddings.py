@@ -164,4 +164,4 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Tra
 
 
 if __name__ == "__main__":
-    stage_main(main)
+    stage_main(main, pandas=False)

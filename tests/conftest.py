@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,23 @@ SEGMENTATIONS = ("word", "gst", "mst")
 # No test judges by the clock, and none leaves a database of examples behind.
 settings.register_profile("project", deadline=None, database=None)
 settings.load_profile("project")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files by file, and those that want a Prefect server in one worker: a server costs more than most files."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    served = {file.name for file in (ROOT / "tests/flows").glob("test_*.py") if "prefect_server" in file.read_text()}
+
+    class OneServer(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "with a Prefect server" if file.rpartition("/")[2] in served else file
+
+    return OneServer(config, log)
 
 
 def run_stage(name: str, *arguments: str) -> None:

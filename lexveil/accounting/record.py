@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, NonNegativeInt, WithJsonSchema
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting.notebook import framed
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.accounting.shares import Shares
 from lexveil.mechanisms.registry import MECHANISMS
@@ -193,6 +194,17 @@ class PrivacyRecord(Result):
     """Of `lexveil release`."""
     withdrawn: NonNegativeInt | None = None
     """Rows taken out of the archive since."""
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        model = f", {self.model}" if self.model else ""
+        done = f"mechanism {self.mechanism}, strategy {self.strategy}, mode {self.mode}{model}"
+        claim = self.guarantee
+        lines = [f"guarantee: {claim.formula}", claim.statement, *claim.because]
+        lines += [claim.not_covered] if claim.not_covered else []
+        lines += self.meaning.sentences if self.meaning else []
+        facts = [("audit", self.audit and self.audit.result), ("Lexveil", self.lexveil)]
+        return framed("Privacy record", [done], lines, facts, holds=claim.holds)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyRecord:

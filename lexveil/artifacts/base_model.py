@@ -61,7 +61,7 @@ def n_tokens(settings: EmbeddingParams, model: PackagedModel) -> int:
 
 def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: str) -> WordSpace:
     """The tokens of one segmentation that are taken: single words for ``word``, else all."""
-    space = model.space(segmentation)
+    space = model.space(segmentation, as_trained=True)  # embeddings.scale gives the lengths
     taken = int(np.searchsorted(model.rows(segmentation), n_tokens(settings, model)))
     return WordSpace(space.tokens[:taken], space.vectors[:taken], space.counts[:taken])
 

@@ -16,6 +16,7 @@ from lexveil.artifacts.neighborhoods import BLOCK, add_lists, cache_folder, key_
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
+from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.embeddings.word_orders import SETS, WordLists, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
@@ -41,6 +42,11 @@ class Prepared:
     parameters: dict[str, Any]
     files: dict[str, Path]
     key: str | None = None
+
+    @property
+    def lists(self) -> NearTable | None:
+        """The lists of near words that there are; None if it uses none."""
+        return self.mechanism.near.table if isinstance(self.mechanism, OnNeighbors) else None
 
     def keep_lists(self, n_tokens: int, epsilon: float) -> None:
         """Make the lists of near words that pay in a text of so many tokens, and keep them in the user's cache.

@@ -6,6 +6,7 @@
     pmi.npy           (V,) float32 bits, of collocations; 0 of words
     vectors.npy       (V, p) int8, and
     scales.npy        (V,) float32: the vector of a token is its row times its scale, in float32
+    trained_scales.npy  the same with the lengths as trained, where scales.npy has others; what a training begins with
     orders/S.npy      (2, n) uint16 or uint32: orders of the tokens for 1-Diffractor; S is word (words alone) or all
     structure.json    what one replaced word changes in public texts, by segmentation
     NOTICE.md         attribution of the sources
@@ -30,6 +31,7 @@ from pydantic import Field
 from lexveil.accounting.results import Result, Sha256
 from lexveil.artifacts.embeddings import read_words, write_words
 from lexveil.artifacts.structure import MeasuredStructure
+from lexveil.embeddings.scaling import Rule, scaled
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.parameters import MODEL_NAME
@@ -41,6 +43,7 @@ from lexveil.types import Floats, Orders, Vectors
 
 FORMAT = 1  # of the files; raised when a reader of today could not read them
 CARD = "model.json"
+SCALES, TRAINED_SCALES = "scales.npy", "trained_scales.npy"
 ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
 
 
@@ -98,6 +101,22 @@ def quantized(vectors: Vectors) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.fl
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
 
 
+def rescaled(
+    rows: npt.NDArray[np.int8], scales: npt.NDArray[np.float32], counts: npt.NDArray[Any], rule: Rule
+) -> npt.NDArray[np.float32]:
+    """Scales (V,) by which the rows (V, p) have the lengths of a rule; those of rows of zeros stay.
+
+    Args:
+        scales: (V,), by which they have the lengths that they were trained with.
+        counts: (V,) occurrences, by falling count.
+    """
+    tokens = [str(row) for row in range(len(rows))]
+    trained = rows.astype(np.float32) * scales[:, None]
+    wanted = scaled(WordSpace(tokens, trained, counts.astype(np.int64)), rule).vectors
+    before, after = (np.linalg.norm(some.astype(np.float64), axis=1) for some in (trained, wanted))
+    return np.where(before > 0, scales * (after / np.where(before > 0, before, 1)), scales).astype(np.float32)
+
+
 def write_packaged(
     folder: Path,
     card: Mapping[str, Any],
@@ -106,6 +125,7 @@ def write_packaged(
     orders: Mapping[str, Orders],
     structure: Mapping[str, MeasuredStructure],
     notice: str,
+    lengths: Rule = "none",
 ) -> ModelCard:
     """Write a model; ``card`` is all of its card but for what follows from the rest.
 
@@ -114,6 +134,7 @@ def write_packaged(
         pmi: (V,) bits; 0 of words.
         orders: by ``word`` and ``all``, (2, n) permutations.
         structure: by segmentation.
+        lengths: of the vectors of the model; ``none`` leaves those of the space. Others stand beside those.
     """
     rows, scales = quantized(np.asarray(space.vectors))
     n_words = np.array([token.count("_") + 1 for token in space.tokens])
@@ -122,7 +143,10 @@ def write_packaged(
         np.save(partial / "counts.npy", space.counts.astype(np.uint32), allow_pickle=False)
         np.save(partial / "pmi.npy", pmi.astype(np.float32), allow_pickle=False)
         np.save(partial / "vectors.npy", rows, allow_pickle=False)
-        np.save(partial / "scales.npy", scales, allow_pickle=False)
+        if lengths != "none":
+            np.save(partial / TRAINED_SCALES, scales, allow_pickle=False)
+            scales = rescaled(rows, scales, space.counts, lengths)
+        np.save(partial / SCALES, scales, allow_pickle=False)
         (partial / "orders").mkdir()
         for name, order in orders.items():
             narrow = np.uint16 if order.shape[1] <= 2**16 else np.uint32
@@ -197,11 +221,12 @@ class PackagedModel:
             return np.arange(len(self.tokens))
         return np.array([row for row, token in enumerate(self.tokens) if "_" not in token], dtype=np.int64)
 
-    def space(self, segmentation: str) -> WordSpace:
-        """The embedding of a segmentation: a part of the one space."""
+    def space(self, segmentation: str, *, as_trained: bool = False) -> WordSpace:
+        """The embedding of a segmentation: a part of the one space; also with the lengths that training gave it."""
         rows = self.rows(segmentation)
+        scales = TRAINED_SCALES if as_trained and TRAINED_SCALES in self.card.files else SCALES
         vectors = self._array("vectors.npy")[rows].astype(np.float32)
-        vectors *= self._array("scales.npy")[rows, None]
+        vectors *= self._array(scales)[rows, None]
         tokens = self.tokens if len(rows) == len(self.tokens) else [self.tokens[row] for row in rows.tolist()]
         return WordSpace(tokens, vectors, self._array("counts.npy")[rows].astype(np.int64))
 

@@ -20,8 +20,8 @@ def calibrate(
         float, option("the share of words that a best-informed reader is to name", "R", converter=reads(share))
     ],
     band: Annotated[
-        Literal["all", "function", "frequent", "middle", "rare"],
-        option("of which words, by their public frequency"),
+        Literal["all", "content", "function", "frequent", "middle", "rare"],
+        option("of which words, by their public frequency; content: all but function words"),
     ] = "all",
     mechanism: Annotated[
         tuple[str, ...], option("all, or of {mechanisms}", "M,M", converter=several(str), n_tokens=1)

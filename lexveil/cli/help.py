@@ -34,8 +34,7 @@ def text_of(app: App, chain: Sequence[str], defaults: Parameter | None) -> str:
     if command is None:
         word = "ACTION" if chain else "COMMAND"
         about = inspect.cleandoc(app.help) if chain else TOP
-        rows = [(name, _summary(app[name])) for name in app if not name.startswith("-")]
-        blocks = [f"{usage} {word} …", about, _table(f"{word.lower()}s", rows)]
+        blocks = [f"{usage} {word} …", about, _table(f"{word.lower()}s", _commands(app))]
         if not chain:
             blocks += [
                 _table(
@@ -56,10 +55,17 @@ def text_of(app: App, chain: Sequence[str], defaults: Parameter | None) -> str:
     for title in titles:
         rows = [(_names(each), _about(each)) for each in options if _title(each) == title]
         blocks.append(_table(title, [*rows, HELP] if title == "options" else rows))
+    if actions := _commands(app):
+        blocks.append(_table("actions", actions))
     return "\n\n".join(blocks)
 
 
 HELP = ("-h, --help", "print this and exit")
+
+
+def _commands(app: App) -> list[tuple[str, str]]:
+    """The commands below a command, with what each does."""
+    return [(name, _summary(app[name])) for name in app if not name.startswith("-")]
 
 
 def _summary(app: App) -> str:

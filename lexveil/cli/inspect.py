@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from lexveil.cli.options import Json, Stream, option
-from lexveil.cli.output import anywhere, show
+from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 from lexveil.errors import RequestError
 
 
 def inspect(
-    source: Annotated[Stream, option("file or folder to look at; - is standard input", name="IN")],
+    source: Annotated[
+        Stream, option("file or folder to look at; the address of a database; - is standard input", name="IN")
+    ],
     /,
     *,
     mechanism: Mechanism | None = None,
@@ -27,13 +28,14 @@ def inspect(
 
     Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
     the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
-    Mechanism, strategy and epsilon default to those in the middle of the grid of params.yaml. Works
+    Mechanism, strategy and epsilon (or the level of recovery, where the grid has no epsilon) default to those in the
+    middle of the grid of params.yaml. Works
     anywhere, as `lexveil privatize`.
 
       lexveil inspect letters.jsonl
       lexveil inspect tickets.csv --text-column body --mechanism tem --strategy S3 --epsilon 5 --show-examples
     """
-    file = source if source == "-" else Path(source).absolute()
+    file = located(source)
     anywhere()
     from lexveil.privatization import inspection
     from lexveil.privatization.model import Model
@@ -44,7 +46,10 @@ def inspect(
     mechanism = mechanism or grid.mechanisms[0]
     strategy = strategy or ("S3" if "S3" in grid.strategies else grid.strategies[0])
     if all(request[name] is None for name in ("epsilon", "document_budget", "recovery")):
-        request["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
+        if grid.epsilons:
+            request["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
+        else:
+            request |= {"recovery": sorted(grid.recovery)[len(grid.recovery) // 2], "band": grid.recovery_band}
     if "none" in (mechanism, strategy):
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
     result = inspection.inspect(

@@ -30,6 +30,15 @@ def anywhere() -> Path | None:
     return root
 
 
+def located(text: str) -> Path | str:
+    """A file, a folder, the address of a database or -, so that it stays the same from another folder."""
+    from lexveil.databases.address import is_address, read_address
+
+    if text == "-":
+        return text
+    return read_address(text).text if is_address(text) else Path(text).absolute()
+
+
 def show(
     value: Any, as_json: bool, as_text: Callable[[Any], Iterable[str]] | None = None, *, stream: TextIO | None = None
 ) -> None:

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from lexveil.cli.options import Json, Stream, option, reads, whole
-from lexveil.cli.output import anywhere, show
+from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 from lexveil.errors import RequestError
 
 
 def privatize(
-    source: Annotated[Stream, option("file or folder to rewrite; - is standard input", name="IN")],
+    source: Annotated[
+        Stream, option("file or folder to rewrite; the address of a database; - is standard input", name="IN")
+    ],
     /,
     *,
     mechanism: Mechanism,
@@ -21,11 +23,17 @@ def privatize(
     output: Annotated[
         Stream | None,
         option(
-            "file or folder to write, in the form of IN; - is standard output, without record and token log",
+            "file or folder to write, in the form of IN (of a database: NAME.parquet); the address of a database; - is "
+            "standard output, without record and token log",
             "OUT",
             alias="-o",
         ),
     ] = None,
+    table: Annotated[str | None, option("of the database that is OUT: its name, or SCHEMA.NAME", "NAME")] = None,
+    if_exists: Annotated[
+        Literal["fail", "append", "replace"],
+        option("what becomes of a table that is there: release nothing, add to its rows, or delete them first"),
+    ] = "fail",
     preview: Annotated[
         int | None,
         option(
@@ -54,24 +62,26 @@ def privatize(
 ) -> int:
     r"""Rewrite a file or a folder of texts.
 
-    Reads JSONL, CSV, TSV, text (each also .gz or .zst) or Parquet, rewrites the text columns, and leaves the
-    rest as it is. A record of what was protected, what was not and what was spent goes with the output, and the
-    ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Works anywhere: outside of projects
-    with a model that is installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would
-    happen.
+    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL, MySQL, MariaDB or
+    SQLite, rewrites the text columns, and leaves the rest as it is. A record of what was protected, what was not
+    and what was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each subject has spent in
+    all releases. Works anywhere: outside of projects with a model that is installed, and a ledger in your data
+    folder. `lexveil inspect IN` says beforehand what would happen.
 
       lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
       lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
           --subject-column customer --mechanism tem --strategy S3 --document-budget 200
       lexveil privatize archive/ -o private/ --mechanism tem --strategy S3 --epsilon 10 --workers 8
       lexveil privatize letters.jsonl --preview 5 --mechanism madlib --strategy S3 --epsilon 10
+      lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
+          -o postgresql://localhost/crm --table tickets_private --mechanism tem --strategy S3 --epsilon 10
       cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl
     """
     if preview is not None:
         return _preview(source, preview, output, json, how, mechanism=mechanism, strategy=strategy)
     if output is None:
         raise RequestError("the following arguments are required: --output, or --preview to only look")
-    in_file, out_file = (path if path == "-" else Path(path).absolute() for path in (source, output))
+    in_file, out_file = located(source), located(output)
     anywhere()
     from lexveil.accounting.statement import statement
     from lexveil.privatization.file_adapter import privatize_file
@@ -85,6 +95,8 @@ def privatize(
         strategy=strategy,
         formulas=formulas,
         on_exhausted=on_exhausted,
+        table=table,
+        if_exists=if_exists,
         **how.keywords(),
     )
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
@@ -92,6 +104,9 @@ def privatize(
         show(done.record.to_dict(), True, stream=stream)
         return 0
     print("\n".join(statement(done.record, done.operator)), file=stream)
+    if done.table is not None and done.target is not None:
+        print(f"table: {done.table}, with a copy of the record in the table lexveil_records")
+        output = done.target.name
     if output != "-":
         if done.target is not None and done.target.name != Path(output).name:
             output = str(Path(output).with_name(done.target.name))
@@ -114,7 +129,7 @@ def _preview(
         raise RequestError(
             "--preview shows source text, on a terminal only; with --json it goes to a file or another program"
         )
-    in_file = source if source == "-" else Path(source).absolute()
+    in_file = located(source)
     anywhere()
     from lexveil.privatization.preview import preview
 

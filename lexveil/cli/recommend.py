@@ -16,7 +16,8 @@ def recommend(
         Share | None, option("the largest share of replaced words that a reader gets back, with its interval", "R")
     ] = None,
     band: Annotated[
-        Literal["all", "function", "frequent", "middle", "rare", "listed"], option("of which words --max-recovery is")
+        Literal["all", "content", "function", "frequent", "middle", "rare", "listed"],
+        option("of which words --max-recovery is"),
     ] = "all",
     dataset: Annotated[str | None, option("only this data set (default: all that have both scores)", "NAME")] = None,
     setting: Annotated[Literal["private", "clean"], option("utility on rewritten texts or on clean ones")] = "private",

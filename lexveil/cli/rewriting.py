@@ -43,8 +43,8 @@ def _class_share(text: str) -> tuple[str, float]:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Rewriting:
-    """How texts are rewritten, but for the mechanism and the strategy."""
+class Settings:
+    """How texts are rewritten, wherever they are from, but for the mechanism and the strategy."""
 
     model: ModelName = None
     epsilon: Annotated[
@@ -63,8 +63,8 @@ class Rewriting:
         ),
     ] = None
     band: Annotated[
-        Literal["all", "function", "frequent", "middle", "rare"],
-        option("of which words --recovery is, by their public frequency"),
+        Literal["all", "content", "function", "frequent", "middle", "rare"],
+        option("of which words --recovery is, by their public frequency; content: all but function words"),
     ] = "all"
     average_words: Annotated[
         float | Literal["data"] | None,
@@ -83,39 +83,6 @@ class Rewriting:
             "X",
             converter=reads(positive_or("none")),
         ),
-    ] = None
-    text_column: Annotated[
-        tuple[str, ...],
-        option(
-            "a column to rewrite; can be given several times: the texts of a row share its budget",
-            "NAME",
-            group="input",
-        ),
-    ] = ("text",)
-    subject_column: Annotated[
-        str | None,
-        option(
-            "the column that says whom a row is about: whose budget the ledger keeps over all releases, "
-            "up to release.cap of params.yaml (default: each text is a subject of its own, known again by"
-            " its content)",
-            "NAME",
-            group="input",
-        ),
-    ] = None
-    mode: Annotated[
-        Literal["release", "experiment"] | None,
-        option(
-            "release (the default): noise from the operating system; experiment: seeded, repeatable, not private",
-            group="noise",
-        ),
-    ] = None
-    without_guarantee: Annotated[
-        bool,
-        option("release also what no guarantee can be given of; the name of the output then says so", group="noise"),
-    ] = False
-    seed: Annotated[
-        Seed | None,
-        option("the seed of an experiment (default: params.yaml); implies --mode experiment", group="noise"),
     ] = None
     consistent: Annotated[
         Literal["document"] | None,
@@ -156,9 +123,63 @@ class Rewriting:
             "the public list of the class listed, a word a line (default: params.yaml)", "FILE@HASH", group="tokens"
         ),
     ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The same as fields of ``RewriteOptions``."""
+        own = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if name not in ("model", "share")}
+        return own | {"consistent": self.consistent == "document", "shares": dict(self.share)}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Rewriting(Settings):
+    """How texts of files are rewritten, but for the mechanism and the strategy."""
+
+    text_column: Annotated[
+        tuple[str, ...],
+        option(
+            "a column to rewrite; can be given several times: the texts of a row share its budget",
+            "NAME",
+            group="input",
+        ),
+    ] = ("text",)
+    subject_column: Annotated[
+        str | None,
+        option(
+            "the column that says whom a row is about: whose budget the ledger keeps over all releases, "
+            "up to release.cap of params.yaml (default: each text is a subject of its own, known again by"
+            " its content)",
+            "NAME",
+            group="input",
+        ),
+    ] = None
+    mode: Annotated[
+        Literal["release", "experiment"] | None,
+        option(
+            "release (the default): noise from the operating system; experiment: seeded, repeatable, not private",
+            group="noise",
+        ),
+    ] = None
+    without_guarantee: Annotated[
+        bool,
+        option("release also what no guarantee can be given of; the name of the output then says so", group="noise"),
+    ] = False
+    seed: Annotated[
+        Seed | None,
+        option("the seed of an experiment (default: params.yaml); implies --mode experiment", group="noise"),
+    ] = None
     format: Annotated[
         str | None,
         option("the format of standard input: {formats} (default: jsonl)", "F", group="input"),
+    ] = None
+    sql: Annotated[
+        str | None,
+        option(
+            "of the database that IN is (postgresql://host/database, mysql://host/database, sqlite:///path): what is "
+            "read; the address has no password in it, which is read from where the database's own clients have it",
+            "SELECT",
+            group="input",
+        ),
     ] = None
     workers: Annotated[
         int | None,
@@ -173,10 +194,12 @@ class Rewriting:
     def keywords(self) -> dict[str, Any]:
         """The same as keyword arguments of ``privatize_file`` and ``inspect``."""
         same = {name: value for name, value in asdict(self).items() if name not in ("format", "share")}
-        return same | {
-            "text_column": tuple(dict.fromkeys(self.text_column)),
-            "form": self.format,
-            "consistent": self.consistent == "document",
-            "shares": dict(self.share),
-            "mode": self.mode or ("release" if self.seed is None else "experiment"),
-        }
+        return (
+            same
+            | self.settings()
+            | {
+                "text_column": tuple(dict.fromkeys(self.text_column)),
+                "form": self.format,
+                "mode": self.mode or ("release" if self.seed is None else "experiment"),
+            }
+        )

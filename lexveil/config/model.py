@@ -34,6 +34,11 @@ class ModelParams(Section):
     cleaning: list[str] = Field([], description="sentences on how the corpus was cleaned, for the card")
     known_faults: list[str] = Field([], description="sentences for the card")
     neighbours_of: list[str] = Field([], description="tokens whose nearest tokens the card shows")
+    scale: Literal["none", "unit", "frequency"] = Field(
+        "none",
+        description="lengths of its vectors, by a rule of embeddings.scale; those of the embedding stay beside them, "
+        "for trainings that begin with it; none: those of the embedding, which embeddings.scale has given",
+    )
     min_documents: int = Field(
         5, ge=1, le=2**31, description="a token of fewer documents is left out, if the base does not have it"
     )

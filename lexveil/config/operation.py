@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from lexveil.config.privacy import MechanismName, StrategyName
+from lexveil.config.privacy import BandName, MechanismName, StrategyName
 from lexveil.parameters import ListFile, Section, Several, refused
 
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
@@ -88,7 +88,6 @@ class GateParams(Section):
 
 
 Share = Annotated[float, Field(ge=0.01, le=10)]
-BandName = Literal["all", "function", "frequent", "middle", "rare"]
 
 
 class ShareParams(Section):
@@ -140,13 +139,17 @@ class ReleaseParams(Section):
         description="refuse releases of which a best-informed reader is expected to name more, or more is to come out "
         "unchanged, at the largest epsilon of a token; null: not asked",
     )
-    max_recovery_band: BandName = Field("rare", description="of which words: all, function, frequent, middle or rare")
+    max_recovery_band: BandName = Field(
+        "rare", description="of which words: all, content (all but function words), function, frequent, middle or rare"
+    )
     without_guarantee: bool = Field(
         False, description="release also what no guarantee can be given of; names and records of such outputs say so"
     )
     source: str | None = Field(None, description="an inbox folder, or a file or pattern of files that DuckDB reads")
     sql: str | None = Field(None, description="in place of a source: SELECT id, text FROM tickets")
-    attach: str | None = Field(None, description="the database that sql reads: postgres:dbname=crm, sqlite:crm.db")
+    attach: str | None = Field(
+        None, description="the database that sql reads, without a password: postgresql://host/crm, a file of DuckDB"
+    )
     id_column: str = Field("id", description="by which a document is known again")
     ids: Literal["pseudonym", "plain"] = Field(
         "pseudonym", description="published ids and subjects: random names, others in each release; or as they are"
@@ -169,7 +172,9 @@ class ReleaseParams(Section):
         description="share of words that a best-informed reader is expected to name, by public word frequencies: it "
         "becomes a base epsilon, and the largest of a token",
     )
-    recovery_band: BandName = Field("all", description="of which words: all, function, frequent, middle or rare")
+    recovery_band: BandName = Field(
+        "all", description="of which words: all, content (all but function words), function, frequent, middle or rare"
+    )
     gate: GateParams = Field(default_factory=GateParams)
     archive: str = Field("releases", description="folder of this project for what is released")
     operator: str = Field(

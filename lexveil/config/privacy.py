@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema
 
+from lexveil.levels import Level
 from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import ListFile, OneOf, Section, Several, refused
+from lexveil.parameters import Distinct, ListFile, OneOf, Section, Several, refused
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
@@ -29,6 +30,8 @@ def _as_float(raw: object) -> object:
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]
 GridEpsilon = Annotated[float, BeforeValidator(_as_float)]
+GridLevel = Annotated[float, Field(gt=0, lt=1)]
+BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
 
 
 class PolicyParams(Section):
@@ -85,17 +88,44 @@ def _mechanism_params(values: dict[str, Any]) -> MechanismParams:
 
 
 class GridParams(Section):
-    """The runs: every mechanism with every strategy at every base epsilon; the baseline `none` is always made."""
+    """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none` is always made."""
 
     mechanisms: Several[MechanismName] = Field(["madlib"], description="registered mechanisms")
     strategies: Several[StrategyName] = Field(["S1", "S2", "S3", "S4"], description="how budgets are allocated")
-    epsilons: Several[GridEpsilon] = Field(
-        [1.0, 10.0, 50.0], description="base epsilon per word; written 1.0, not 1: it becomes a folder name"
+    epsilons: Distinct[GridEpsilon] = Field(
+        [1.0, 10.0, 50.0],
+        description="base epsilon per word; written 1.0, not 1: it becomes a folder name. [] for levels alone",
+    )
+    recovery: Distinct[GridLevel] = Field(
+        [],
+        description="levels: shares of the words of recovery_band that a best-informed reader is expected to name, by "
+        "public word frequencies; for each mechanism and strategy the epsilon is found at which it is so",
+    )
+    recovery_band: BandName = Field(
+        "content", description="of which words: content (all but function words), all, function, frequent, middle, rare"
     )
 
+    @model_validator(mode="after")
+    def _has_runs(self) -> Self:
+        if not self.epsilons and not self.recovery:
+            raise ValueError(
+                "grid.epsilons and grid.recovery are both empty, so there would be no run; give at least one epsilon, "
+                "such as epsilons: [10.0], or one level, such as recovery: [0.2]"
+            )
+        return self
+
+    @property
+    def levels(self) -> list[Level]:
+        """The levels of recovery that runs are made at."""
+        return [Level(share) for share in self.recovery]
+
     def runs(self) -> list[tuple[str, str, float]]:
-        """Mechanism, strategy and base epsilon of every run, in the order of params.yaml."""
-        return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
+        """Mechanism, strategy and base epsilon, or level, of every run, in the order of params.yaml."""
+        return list(itertools.product(self.mechanisms, self.strategies, [*self.epsilons, *self.levels]))
+
+    def runs_at_levels(self) -> list[tuple[str, str, Level]]:
+        """Those of ``runs`` that are made at a level."""
+        return list(itertools.product(self.mechanisms, self.strategies, self.levels))
 
     def runs_and_clean(self) -> list[tuple[str, str, float]]:
         """The clean baseline, then ``runs``."""

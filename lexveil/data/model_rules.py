@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.packaged_model import CARD, FORMAT, ORDERS, ModelCard
+from lexveil.artifacts.packaged_model import CARD, FORMAT, ORDERS, SCALES, TRAINED_SCALES, ModelCard
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
@@ -86,7 +86,8 @@ def size_limits(card: ModelCard) -> dict[str, int]:
         "counts.npy": 4 * n + header,
         "pmi.npy": 4 * n + header,
         "vectors.npy": n * card.dimensions + header,
-        "scales.npy": 4 * n + header,
+        SCALES: 4 * n + header,
+        TRAINED_SCALES: 4 * n + header,
         ORDERS["word"]: 8 * card.n_words + header,
         ORDERS["all"]: 8 * n + header,
         "structure.json": 2**20,
@@ -101,6 +102,8 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         sizes: bytes by path inside the model, without the card.
     """
     limits = size_limits(card)
+    if TRAINED_SCALES not in card.files:  # which a model need not have
+        del limits[TRAINED_SCALES]
     for there, wanted, what in (
         (sizes, limits, "no file of a model"),
         (limits, sizes, "missing"),
@@ -157,13 +160,8 @@ def check_array(name: str, array: Array, dtype: str, shape: tuple[int, ...]) -> 
         )
 
 
-def check_numbers(tokens: Sequence[str], counts: Array, pmi: Array, vectors: Array, scales: Array) -> None:
-    """See that counts fall, PMI and vectors are finite, and single words have no PMI.
-
-    Args:
-        counts, pmi, scales: (V,).
-        vectors: (V, p) int8.
-    """
+def check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
+    """See that counts, (V,), fall, PMI, (V,), is finite, and single words have none."""
     if (counts[1:] > counts[:-1]).any():
         first = int(np.argmax(counts[1:] > counts[:-1]))
         raise UnsoundModel(
@@ -175,14 +173,18 @@ def check_numbers(tokens: Sequence[str], counts: Array, pmi: Array, vectors: Arr
         raise UnsoundModel(f"pmi.npy: number {int(np.argmin(np.isfinite(pmi))) + 1:,} is not finite")
     if pmi[["_" not in token for token in tokens]].any():
         raise UnsoundModel("pmi.npy: a single word has a PMI; it must be 0")
+
+
+def check_scales(name: str, vectors: Array, scales: Array) -> None:
+    """See that rows (V, p) of int8 times scales (V,) are vectors of finite, moderate lengths."""
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise UnsoundModel("scales.npy: every scale must be finite and greater than 0")
+        raise UnsoundModel(f"{name}: every scale must be finite and greater than 0")
     largest = max(
         float((np.abs(vectors[start : start + 8192].astype(np.int16)).max(axis=1) * scales[start : start + 8192]).max())
         for start in range(0, len(vectors), 8192)
     )
     if largest > LARGEST:
-        raise UnsoundModel(f"scales.npy: a coordinate of {largest:g}; {LARGEST:g} is the largest")
+        raise UnsoundModel(f"{name}: a coordinate of {largest:g}; {LARGEST:g} is the largest")
 
 
 def check_order(name: str, orders: Array, size: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lexveil.artifacts.packaged_model import CARD, ORDERS, ModelCard
+from lexveil.artifacts.packaged_model import CARD, ORDERS, SCALES, TRAINED_SCALES, ModelCard
 from lexveil.data.model_rules import (
     CARD_LIMIT,
     Array,
@@ -15,6 +15,7 @@ from lexveil.data.model_rules import (
     check_files,
     check_numbers,
     check_order,
+    check_scales,
     check_structure,
     check_tokens,
     read_card,
@@ -58,11 +59,14 @@ def _verified(folder: Path) -> ModelCard:
         ("counts.npy", "<u4", (n,)),
         ("pmi.npy", "<f4", (n,)),
         ("vectors.npy", "|i1", (n, p)),
-        ("scales.npy", "<f4", (n,)),
+        *((name, "<f4", (n,)) for name in (SCALES, TRAINED_SCALES) if name in card.files),
     ):
         arrays[name] = _array(folder, name)
         check_array(name, arrays[name], dtype, shape)
-    check_numbers(tokens, *arrays.values())
+    check_numbers(tokens, arrays["counts.npy"], arrays["pmi.npy"])
+    for name in (SCALES, TRAINED_SCALES):
+        if name in arrays:
+            check_scales(name, arrays["vectors.npy"], arrays[name])
     check_order(ORDERS["word"], _array(folder, ORDERS["word"]), card.n_words)
     check_order(ORDERS["all"], _array(folder, ORDERS["all"]), n)
     check_structure((folder / "structure.json").read_bytes())

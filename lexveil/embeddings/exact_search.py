@@ -53,7 +53,9 @@ class ExactSearch:
     """
 
     def __init__(self, vectors: Vectors, screens: bool = True) -> None:
-        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        # A read-only view, as of a file: for an array that can be written, every kernel would be compiled once more.
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)[:]
+        self.vectors.flags.writeable = False
         halves = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2
         with np.errstate(over="ignore"):  # of words beyond FARTHEST, which are searched in float64
             self.half_norms = halves.astype(np.float32)
@@ -254,6 +256,16 @@ def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
 
         return np.sqrt(measure_pairs(vectors, left, right))
     return np.sqrt(_squares(vectors[left], vectors[right]))
+
+
+def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
+    """Inner products in float64 of rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
+    if worth_kernels(len(left) * vectors.shape[1] * PAIR):
+        from lexveil.embeddings.kernels.search import multiply_pairs
+
+        return multiply_pairs(vectors, left, right)
+    products: Distances = np.einsum("np,np->n", vectors[left], vectors[right], dtype=np.float64, casting="safe")
+    return products
 
 
 def distance_rows(vectors: Vectors, rows: Rows) -> Distances:

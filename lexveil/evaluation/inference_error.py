@@ -22,7 +22,7 @@ from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import BLOCK, LAWS, draw_replacements
 from lexveil.mechanisms.registry import ClosedForm, Kernel
 from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, Vectors
 
 DRAWS = 100  # of each word in a run
 RUNS = 100  # Figures 2 and 3
@@ -177,6 +177,11 @@ def measure_together(
     return [known[place] if place in known else next(drawn_ones) for place in range(len(mechanisms))]
 
 
+def _same_memory(one: Vectors, other: Vectors) -> bool:
+    """Whether two arrays are views of the same numbers; each mechanism has a view of its own."""
+    return one.ctypes.data == other.ctypes.data and one.shape == other.shape and one.strides == other.strides
+
+
 def _draw_each(
     mechanisms: Sequence[Kernel], epsilon: float, n_draws: int, rng: np.random.Generator
 ) -> Iterator[Ids] | list[Ids]:
@@ -188,7 +193,7 @@ def _draw_each(
         first is None
         or len(family) < len(mechanisms)
         or any(
-            candidate.vectors is not first.vectors
+            not _same_memory(candidate.vectors, first.vectors)
             or (candidate.k, candidate.exclude_input) != (first.k, first.exclude_input)
             for candidate in family
         )

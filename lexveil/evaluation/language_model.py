@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from lexveil.errors import ParameterError
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.kneser_ney import KneserNey
-from lexveil.text.fast_tokenize import tokenize_texts
+from lexveil.text.encode import tokenize
 from lexveil.types import Ids
 
 BLOCK = 2048  # texts at a time
@@ -54,11 +53,11 @@ class NgramModel:
         )
 
     def _score(self, texts: Sequence[str]) -> PerplexityScores:
-        tokens = tokenize_texts(pa.array(texts, pa.large_string()))
-        number = self.numbers(tokens.words.to_pylist())
-        ids = number[tokens.ids] if len(number) else np.zeros(0, dtype=np.int64)
-        sizes = tokens.sentence_sizes.astype(np.int64)
-        text_of = np.repeat(np.arange(len(texts)), tokens.sentences_per_text)
+        forms, word, _, sentence_sizes, sentences_per_text = tokenize(texts)
+        number = self.numbers(forms)
+        ids = number[word] if len(number) else np.zeros(0, dtype=np.int64)
+        sizes = sentence_sizes.astype(np.int64)
+        text_of = np.repeat(np.arange(len(texts)), sentences_per_text)
         log_p = self.model.log_probability(ids, np.concatenate([[0], np.cumsum(sizes)]))
         n_texts = len(texts)
         return PerplexityScores(

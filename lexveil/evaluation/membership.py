@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.stats import rankdata
 
 from lexveil.errors import ParameterError
 from lexveil.evaluation.linear import TfidfLogistic
@@ -101,6 +100,8 @@ def auc(scores_in: Floats, scores_out: Floats) -> Membership:
     Raises:
         ParameterError: if one of the two is empty.
     """
+    from scipy.stats import rankdata
+
     n_in, n_out = len(scores_in), len(scores_out)
     if not (n_in and n_out):
         raise ParameterError(f"an AUC needs members and others; there are {n_in} and {n_out}")

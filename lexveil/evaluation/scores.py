@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 DIGITS = 9  # of what is written: the last bits of a float are no result
 
 
@@ -31,14 +33,17 @@ NAMES = tuple(field.name for field in fields(ClassificationScores))
 
 
 def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScores:
-    """Compare n predictions with n true classes, n > 0."""
-    from sklearn.metrics import accuracy_score, f1_score
+    """Compare n predictions with n true classes, n > 0.
 
-    return ClassificationScores(
-        float(accuracy_score(truth, predicted)),
-        float(f1_score(truth, predicted, average="micro", zero_division=0)),
-        float(f1_score(truth, predicted, average="macro", zero_division=0)),
-    )
+    Counted here, since scikit-learn's functions take 60 ms for a few hundred of them.
+    """
+    n = len(truth)
+    names, numbers = np.unique(np.array([*truth, *predicted], dtype=object), return_inverse=True)
+    right = numbers[:n][numbers[:n] == numbers[n:]]
+    share = len(right) / n
+    # Of each class 2·tp / (2·tp + fp + fn): below the line, how often it is true and how often it is predicted.
+    f1 = 2 * np.bincount(right, minlength=len(names)) / np.bincount(numbers)
+    return ClassificationScores(share, share, float(f1.mean()))
 
 
 def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScores:

@@ -13,6 +13,8 @@ import numpy as np
 from lexveil.evaluation.scores import DIGITS
 from lexveil.types import Rows
 
+STREAM = "evaluate"  # the first name of the random streams of the evaluation
+
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
     """Documents drawn at random, as many as have at most ``max_texts`` texts together, at least one; ascending.

@@ -196,7 +196,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     """
     where = source.shown
     try:
-        file = pq.ParquetFile(stream)
+        file = pq.ParquetFile(stream, pre_buffer=False)  # else it keeps all that it has read
         columns = file.schema_arrow.names
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last one from names that are no UTF-8
         if stream.seek(0, io.SEEK_END) == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO
@@ -49,6 +49,8 @@ class Reader:
         subject_column: the column that names the subject of a row.
         reopen: opens the bytes anew if they are not at the source's path.
         descriptor: of their file, then.
+        engine: which database the rows are from, if they are.
+        kinds: what it calls the types of columns, where Arrow's do not say it all.
 
     Attributes:
         table: known once reading has begun.
@@ -66,9 +68,12 @@ class Reader:
         subject_column: str | None = None,
         reopen: Callable[[], IO[bytes]] | None = None,
         descriptor: int | None = None,
+        engine: str | None = None,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
         self.reopen, self.descriptor = reopen, descriptor
+        self.engine, self.kinds = engine, kinds or {}
 
     @property
     def size(self) -> int:

@@ -19,6 +19,10 @@ from lexveil.ledger.subjects import Hasher, as_bytes
 from lexveil.types import Flags
 
 
+class Exhausted(RequestError):
+    """The cap of a subject leaves nothing for a document that was to be released or nothing at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """What was reserved for a release.

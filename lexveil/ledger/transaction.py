@@ -21,7 +21,7 @@ from lexveil.ledger.caps import fix_cap
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored, sync
-from lexveil.ledger.reservation import Charge, Reservation
+from lexveil.ledger.reservation import Charge, Exhausted, Reservation
 from lexveil.ledger.spool import Spool
 from lexveil.ledger.subjects import Hasher
 from lexveil.types import Floats
@@ -91,6 +91,7 @@ class Transaction:
         cap: float | Literal["own"] | None,
         on_exhausted: Literal["withhold", "refuse"] = "withhold",
         partials: Iterable[Path | str] = (),
+        spends: bool = False,
     ) -> Reservation:
         """Charge all that was asked for, as far as the cap allows, in one transaction.
 
@@ -103,9 +104,10 @@ class Transaction:
                 ledger has by itself, which is fixed now if it has none: ten times this document budget.
             on_exhausted: what happens if documents are to be withheld.
             partials: files that may be written from now on, beside those named to ``begin``.
+            spends: also ``spend`` it, in the same transaction.
 
         Raises:
-            RequestError: with ``refuse``, if a document would be withheld; nothing is reserved then.
+            Exhausted: with ``refuse``, if a document would be withheld; nothing is reserved then.
             ParameterError: if budget or cap is not a positive number, or a document spends more than the budget.
         """
         self._must_be("open", "reserve")
@@ -120,7 +122,7 @@ class Transaction:
             for part in self._spool.parts():
                 charge.add(con, part)
             if on_exhausted == "refuse" and charge.n_withheld:
-                raise RequestError(
+                raise Exhausted(
                     f"the cap of {(charge.limit or 0) / NANO:g} epsilon per subject leaves nothing for "
                     f"{charge.n_withheld:,} of {self._spool.n_documents:,} documents, of {charge.n_exhausted:,} of "
                     f"{charge.n_subjects:,} subjects; nothing was reserved. Leave them out, ask for a smaller budget, "
@@ -135,7 +137,9 @@ class Transaction:
                 "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
                 (payload["budget"], charge.limit, entry.seq, self._number),
             )
-        self.state, self.head = "reserved", entry.hash
+            if spends:
+                self._spend(con)
+        self.state, self.head = "spent" if spends else "reserved", entry.hash
         return charge.reservation(self._spool.n_documents, entry.hash, is_new)
 
     def _note_names(self, subjects: Sequence[str]) -> None:
@@ -163,9 +167,12 @@ class Transaction:
         self._must_be("reserved", "spend")
         with self._database.transaction() as con:
             self._still(con)
-            con.execute("update releases set state = 'spent' where number = ?", (self._number,))
-            chain.append(con, self.id, "spent", {})
+            self._spend(con)
         self.state = "spent"
+
+    def _spend(self, con: sqlite3.Connection) -> None:
+        con.execute("update releases set state = 'spent' where number = ?", (self._number,))
+        chain.append(con, self.id, "spent", {})
 
     def written(self, files: Iterable[tuple[Path | str, Path | str, str]]) -> None:
         """Say that everything is written: from here on a crash completes the release.

@@ -49,7 +49,7 @@ def package(
     row_of = {token: row for row, token in enumerate(trained.tokens)}
     tokens = [one.token for one in screened.kept]
     rows, scales = quantized(np.asarray(trained.vectors)[[row_of[token] for token in tokens]])
-    # All that follows is of the vectors as they will be loaded.
+    # All that follows is of the vectors as they will be loaded, with the lengths that they were trained with.
     space = WordSpace(
         tokens,
         rows.astype(np.float32) * scales[:, None],
@@ -84,7 +84,9 @@ def package(
         "known_faults": wanted.known_faults,
     }
     orders = _orders(space, params)
-    return write_packaged(folder, card, space, bits, orders, _structure(space, bits, params), notice(wanted, sources))
+    return write_packaged(
+        folder, card, space, bits, orders, _structure(space, bits, params), notice(wanted, sources), wanted.scale
+    )
 
 
 def sources_of(wanted: ModelParams, machine: MachineParams) -> list[Source]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from lexveil.config import ReleaseParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.ledger.caps import TIMES
-from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.ledger import PATIENCE, Ledger
 from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Transaction
@@ -29,6 +29,25 @@ from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.types import Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """On whose behalf a charge is made, where one process serves many.
+
+    Attributes:
+        about: further facts for the ledger's chain; no text.
+        patience: seconds to wait for other processes that use the ledger.
+        at_once: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
+            noise at once, and has nothing in between that could still give the epsilon back.
+        on_spent: hears of the transaction's id once its epsilon is durably spent.
+    """
+
+    about: Mapping[str, str] = field(default_factory=dict)
+    patience: float = PATIENCE
+    at_once: bool = False
+    on_spent: Callable[[str], None] | None = None
+
 
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
@@ -98,6 +117,7 @@ class LedgerCharge:
     params: ReleaseParams
     outputs: Outputs
     finals: Sequence[Path]
+    payer: Payer = field(default_factory=Payer)
     reserved: Reservation | None = None
     near: NearCollisions = field(default_factory=NearCollisions)
 
@@ -115,8 +135,14 @@ class LedgerCharge:
         if isinstance(self.params.cap, float):
             cap = self.params.cap
         self.reserved = self.release.reserve(
-            budget or 1.0, cap, self.params.on_exhausted, [Path(partial).absolute() for partial in partials]
+            budget or 1.0,
+            cap,
+            self.params.on_exhausted,
+            [Path(partial).absolute() for partial in partials],
+            spends=self.payer.at_once,
         )
+        if self.payer.at_once:
+            self._tell()
         if self.reserved.is_new_cap and self.reserved.cap is not None:
             print(
                 f"the ledger has a cap from now on: {self.reserved.cap / 1e9:g} epsilon of one subject over all "
@@ -163,7 +189,13 @@ class LedgerCharge:
 
     def spend(self) -> None:
         """Spend it, durably."""
-        self.release.spend()
+        if not self.payer.at_once:
+            self.release.spend()
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.payer.on_spent is not None:
+            self.payer.on_spent(self.release.id)
 
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear. After ``written``, recovery rolls the transaction forward."""
@@ -208,12 +240,14 @@ def paying(
     about: Mapping[str, str],
     outputs: Outputs,
     finals: Sequence[Path],
+    payer: Payer | None = None,
 ) -> Iterator[Charge]:
     """Open the ledger if anything is released.
 
     Args:
         about: of the run, for the ledger's chain; no source text.
         finals: the output files.
+        payer: None is whoever runs this process.
 
     Raises:
         RequestError: if the ledger cannot be used.
@@ -229,11 +263,12 @@ def paying(
     if is_of_user(params.ledger):
         make_user_data()
         print(f"charged to your own ledger outside of projects, {params.ledger}", file=sys.stderr)
-    with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor) as ledger:
+    payer = payer or Payer()
+    with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor, patience=payer.patience) as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
-        with ledger.begin({**about, "lexveil": version()}) as release:
-            charge = LedgerCharge(release, params, outputs, finals)
+        with ledger.begin({**about, **payer.about, "lexveil": version()}) as release:
+            charge = LedgerCharge(release, params, outputs, finals, payer)
             try:
                 yield charge
             except BaseException as error:

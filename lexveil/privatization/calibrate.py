@@ -22,8 +22,7 @@ from lexveil.privatization.model import Model
 from lexveil.privatization.recovery_store import StoredCurve
 from lexveil.privatization.recovery_terms import require_even
 from lexveil.privatization.settings import RewriteOptions, make_settings
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.calibration import ALL
+from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.meaning import recovery_at
 
 
@@ -90,8 +89,8 @@ def calibrate(
         raise RequestError(
             f"--mechanism {unknown[0]}: there is no such mechanism; there are all, {', '.join(MECHANISMS)}"
         )
-    if band not in (ALL, *BANDS):
-        raise RequestError(f"--band {band}: there is no such band; there are {', '.join((ALL, *BANDS))}")
+    if band not in BANDS_OF:
+        raise RequestError(f"--band {band}: there is no such band; there are {', '.join(BANDS_OF)}")
     if not 0 < recovery < 1:
         raise RequestError(f"--recovery {recovery:g}: must lie between 0 and 1, both excluded")
     using = Model.load(project, model)

@@ -10,9 +10,9 @@ import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +31,14 @@ from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.privatization.rewriter import Rewriter, TextBatch
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
-from lexveil.runtime.pool import ordered_map
+from lexveil.runtime.pool import Workers, ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
+A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
@@ -151,6 +152,11 @@ class ChunkRewriter:
         texts = flat.rows(rewritten.texts, len(self.columns))
         return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent, per_token)
 
+    def at(self, budget: DocumentBudget) -> ChunkRewriter:
+        """The same at another budget of each document, which with the texts' keys names the noise of a seeded run."""
+        rewriter = self.rewriter and self.rewriter.named(repr(budget.total))
+        return replace(self, rewriter=rewriter, budget=budget)
+
     def rewrite(self, flat: FlatTexts, batch: Batch) -> Rewritten:
         """Rewrite the texts of a batch, laid out. What comes back holds source text."""
         rewriter = self.rewriter
@@ -187,6 +193,23 @@ class ChunkRewriter:
             ],
             schema=TOKEN_LOG,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWorker:
+    """Counts batches and then rewrites them at a budget, in processes that do both.
+
+    Attributes:
+        rewriter: at any budget.
+    """
+
+    counter: ChunkCounter
+    rewriter: ChunkRewriter
+
+    def __call__(self, work: tuple[Batch, DocumentBudget | None]) -> Any:
+        """The ``ChunkCounts`` of a batch, or with a budget its ``RewrittenChunk``."""
+        batch, budget = work
+        return self.counter(batch) if budget is None else self.rewriter.at(budget)(batch)
 
 
 def plan_texts(
@@ -374,11 +397,23 @@ class Engine:
         rewriter = self.rewriter(repr(budget.total))
         return ChunkRewriter(self.settings, rewriter, tuple(columns), column_keys, budget, self.shares)
 
+    def chunk_worker(self, columns: Sequence[str]) -> ChunkWorker:
+        """What counts batches of documents with these text columns, and then rewrites them."""
+        return ChunkWorker(self._counter(), self.chunk_rewriter(columns, DocumentBudget(0.0, 0.0)))
+
+    def _counter(self) -> ChunkCounter:
+        return ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)
+
     def count(
-        self, batches: Iterable[tuple[T, Batch]], workers: int, progress: Progress
+        self, batches: Iterable[tuple[T, Batch]], workers: int | Workers[Any, Any], progress: Progress
     ) -> Iterator[tuple[T, ChunkCounts]]:
-        """Count batches, in order; the first in this process, because others must begin before they count."""
-        counter = ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)
+        """Count batches, in order.
+
+        Args:
+            workers: that have a ``chunk_worker``; a number is that many processes, of which others than this one begin
+                if there is much to count.
+        """
+        counter = self._counter()
         given, n_tokens = iter(batches), 0
 
         def alone() -> Iterator[tuple[T, ChunkCounts]]:
@@ -386,9 +421,11 @@ class Engine:
                 if (item := next(given, None)) is None:
                     return
                 yield item[0], counter(item[1])
+            assert isinstance(workers, int)
             yield from map_batches(counter, given, workers)
 
-        for companion, counted in alone():
+        results = _paired(workers.map, _to_do(batches, None)) if isinstance(workers, Workers) else alone()
+        for companion, counted in results:
             tokens = int(counted.counts[1].sum())
             n_tokens += tokens
             progress.advance(counted.counts.shape[1], tokens)
@@ -399,12 +436,15 @@ class Engine:
         batches: Iterable[tuple[T, Batch]],
         columns: Sequence[str],
         budget: DocumentBudget,
-        workers: int,
+        workers: int | Workers[Any, Any],
         progress: Progress,
     ) -> Iterator[tuple[T, RewrittenChunk]]:
-        """Rewrite batches, in order, each document at the same budget."""
-        worker = self.chunk_rewriter(columns, budget)
-        for companion, rewritten in map_batches(worker, batches, workers):
+        """Rewrite batches, in order, each document at the same budget; ``workers`` as of ``count``."""
+        if isinstance(workers, Workers):
+            results = _paired(workers.map, _to_do(batches, budget))
+        else:
+            results = map_batches(self.chunk_rewriter(columns, budget), batches, workers)
+        for companion, rewritten in results:
             progress.advance(len(rewritten.texts), len(rewritten.tokens))
             yield companion, rewritten
 
@@ -413,13 +453,27 @@ def map_batches(
     function: Callable[[Batch], R], batches: Iterable[tuple[T, Batch]], workers: MachineParams | int
 ) -> Generator[tuple[T, R], None, None]:
     """What ``function`` makes of each batch, with the batch's companion, which stays in this process."""
+    yield from _paired(lambda items: ordered_map(function, items, workers), batches)
+
+
+def _to_do(
+    batches: Iterable[tuple[T, Batch]], budget: DocumentBudget | None
+) -> Iterator[tuple[T, tuple[Batch, DocumentBudget | None]]]:
+    for companion, batch in batches:
+        yield companion, (batch, budget)
+
+
+def _paired(
+    mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
+) -> Generator[tuple[T, R], None, None]:
+    """What an ordered map makes of each item, with the item's companion."""
     waiting: deque[T] = deque()
 
-    def items() -> Iterator[Batch]:
-        for companion, batch in batches:
+    def given() -> Iterator[A]:
+        for companion, item in items:
             waiting.append(companion)
-            yield batch
+            yield item
 
-    with closing(ordered_map(function, items(), workers)) as results:
+    with closing(mapped(given())) as results:
         for result in results:
             yield waiting.popleft(), result

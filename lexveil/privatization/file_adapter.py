@@ -9,11 +9,11 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,17 @@ from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, OperatorReport
 from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFacts, record
 from lexveil.accounting.results import Result
+from lexveil.compiled import expect_much
 from lexveil.config import ReleaseParams
+from lexveil.databases.address import is_address, read_address
+from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.budget_charge import paying, terms_of
 from lexveil.privatization.engine import InputTotals
 from lexveil.privatization.model import Model
-from lexveil.privatization.no_guarantee import is_without_guarantee, stamped
-from lexveil.privatization.outputs import Job, Outputs, find_jobs, writing
+from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
+from lexveil.privatization.outputs import Job, Outputs, check_companions, find_jobs, writing
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
 from lexveil.privatization.settings import RewriteOptions, Settings
@@ -38,6 +41,9 @@ from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
 from lexveil.runtime.tables import PARQUET
+
+if TYPE_CHECKING:
+    from lexveil.databases.table import IfExists, Table
 
 OPERATOR_FILES = (("tokens", "tokens.parquet"), ("withheld", "withheld.csv"))
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
@@ -71,12 +77,15 @@ class PrivatizedFiles:
     Attributes:
         record: the privacy record, which is published with the outputs.
         operator: what only the operator may see; None of a copy.
-        target: the output's name, which says so if it has no guarantee; None of standard output.
+        target: the output's name, which says so if it has no guarantee; None of standard output. Of a table the name
+            that those of its record and the operator's files begin with.
+        table: its name, if it is a table of a database.
     """
 
     record: PrivacyRecord
     operator: OperatorReport | None
     target: Path | None
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +98,17 @@ class Request:
     workers: int
     formulas: Formulas
     subjects: Sequence[str] | None = None
+    table: Table | None = None
 
     @property
     def has_subjects(self) -> bool:
         """Whether it is said whom each row is about."""
         return self.subject_column is not None or self.subjects is not None
+
+    @property
+    def table_name(self) -> str | None:
+        """The table that is written, if the output is one."""
+        return None if self.table is None else self.table.name
 
     @property
     def has_names(self) -> bool:
@@ -146,6 +161,9 @@ class FileOptions(RewriteOptions):
         form: of standard input, as the ending of a name; None is jsonl.
         formulas: what happens to a rewritten CSV or TSV field that a spreadsheet would compute.
         on_exhausted: what happens to rows whose subject's budget is exhausted; None as in params.yaml.
+        sql: the query of a database.
+        table: of the database that is the output.
+        if_exists: what becomes of a table that is there: fail, append or replace.
         workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
     """
 
@@ -154,6 +172,9 @@ class FileOptions(RewriteOptions):
     form: str | None = None
     formulas: Formulas = "keep"
     on_exhausted: Literal["withhold", "refuse"] | None = None
+    sql: str | None = None
+    table: str | None = None
+    if_exists: IfExists = "fail"
     workers: int | None = None
 
     @property
@@ -179,9 +200,10 @@ def privatize_file(
 
     Args:
         source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; "-" is
-            standard input.
-        target: the output, of the same form; "-" is standard output, which gets no record and nothing else beside it.
-            An output without a guarantee becomes NAME.no-guarantee.EXT.
+            standard input; the address of a database, of which ``sql`` is read.
+        target: the output, of the same form, Parquet for a database; "-" is standard output, which gets no record and
+            nothing else beside it; or the address of a database whose ``table`` is written, with the record in the
+            current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
         archiving: what `lexveil release` adds.
@@ -199,13 +221,23 @@ def privatize_file(
         using = Model.load(project, model)
     settings = settled(chosen, using)
     spool = using.path(using.params.machine.temp_directory)
-    if target != "-" and is_without_guarantee(settings, using):
-        target = stamped(Path(target))
-    with find_jobs(source, target, chosen.columns, chosen.subject_column, chosen.form, spool) as jobs:
-        workers = chosen.workers_for(sum(job.reader.size for job in jobs), using)
+    table = _table(target, chosen)
+    is_stamped = target != "-" and is_without_guarantee(settings, using)
+    out: Path | str | None = stamped(Path(target)) if is_stamped else target
+    base = None if out is None or out == "-" else Path(out)
+    if table is not None:
+        table = table.stamped(STAMP) if is_stamped else table
+        table.check()
+        out, base = None, Path.cwd() / table.name
+        check_companions(base)
+    with find_jobs(source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool) as jobs:
+        size = sum(job.reader.size for job in jobs)
+        workers = chosen.workers_for(size, using)
+        if size >= SMALL:
+            expect_much()
         adds = archiving or Archiving()
-        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects)
-        with writing(None if target == "-" else Path(target), adds.more, adds.operator) as outputs:
+        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects, table)
+        with writing(base, adds.more, adds.operator) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
             terms = terms_of(using, chosen.on_exhausted)
@@ -238,17 +270,20 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedF
     if outputs.target is not None:
         privacy_record = privacy_record.model_copy(update={"output": _hashes(request, outputs)})
         _write(privacy_record, outputs, "record.json")
-        outputs.publish()
-    return PrivatizedFiles(privacy_record, None, outputs.target)
+        _deliver(request, outputs, privacy_record, outputs.publish)
+    return PrivatizedFiles(privacy_record, None, outputs.target, request.table_name)
 
 
 def _rewrite(
     request: Request, run: TwoPassRun, terms: ReleaseParams, outputs: Outputs, adds: Archiving
 ) -> PrivatizedFiles:
-    about = {**adds.about, **run.about()}
+    about = {**adds.about, **run.about(), **({"table": request.table_name} if request.table_name else {})}
     for job in request.jobs:
         job.reader.check()  # a wrong column is no request that the ledger keeps
-    with paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment:
+    with (
+        paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment,
+        run.working(),
+    ):
         run.count(payment, adds.gate.counted)
         adds.gate.reserved(payment.costs())
         with ExitStack() as stack:
@@ -268,8 +303,44 @@ def _rewrite(
             privacy_record, operator = adds.gate.written(outputs, privacy_record, operator)
             _write(privacy_record, outputs, "record.json")
             _write(operator, outputs, "operator.json")
-        payment.publish(outputs)
-        return PrivatizedFiles(privacy_record, operator, outputs.target)
+        _deliver(request, outputs, privacy_record, lambda: payment.publish(outputs))
+        return PrivatizedFiles(privacy_record, operator, outputs.target, request.table_name)
+
+
+def _deliver(request: Request, outputs: Outputs, record: PrivacyRecord, publish: Callable[[], None]) -> None:
+    """Let the outputs appear, the rows of a table first: they are one transaction with a copy of their record.
+
+    So there is never a table without its record, whatever ends this process; and a table that cannot be written leaves
+    nothing behind but what was spent.
+    """
+    if request.table is None:
+        publish()
+        return
+    outputs.settle()
+    (job,) = request.jobs
+    assert job.stream is not None
+    of_source = job.reader.kinds if request.table.address.engine == job.reader.engine else {}
+    release = "" if record.release is None else record.release.id
+    request.table.write(job.stream, of_source, release, json.dumps(record.to_dict(), sort_keys=True))
+    try:
+        publish()
+    except LexveilError as error:
+        raise LexveilError(
+            f"{error}; the table {request.table.name} is written, with its record in the database"
+        ) from None
+
+
+def _table(target: Path | str, chosen: FileOptions) -> Table | None:
+    """The table to write, if the output is one."""
+    if not is_address(target):
+        if chosen.table is not None or chosen.if_exists != "fail":
+            raise RequestError("--table, --if-exists: only for a database; OUT is its address")
+        return None
+    from lexveil.databases.table import Table
+
+    if chosen.table is None:
+        raise RequestError("the output is a database; give --table NAME, which is made in it")
+    return Table.named(read_address(str(target)), chosen.table, chosen.if_exists)
 
 
 def _write(result: Result, outputs: Outputs, ending: str) -> None:
@@ -278,8 +349,10 @@ def _write(result: Result, outputs: Outputs, ending: str) -> None:
     outputs.begin(outputs.companion(ending)).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _hashes(request: Request, outputs: Outputs) -> OutputHashes:
+def _hashes(request: Request, outputs: Outputs) -> OutputHashes | None:
     """The sha256 of what is published: never of the source, with whose hash anybody could test a guess of the text."""
+    if request.table is not None:
+        return None  # a table has no bytes of its own
     if request.has_names:
         return OutputHashes(files={job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None})
     return OutputHashes(sha256=outputs.sha256(request.finals[0]))
@@ -302,7 +375,7 @@ class _Sinks:
         if file not in self.opened:
             self.stack.close()
             job = self.jobs[file]
-            out = sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
+            out = job.stream or sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
             self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.request.formulas))
         return self.opened[file]
 

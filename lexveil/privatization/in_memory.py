@@ -1,4 +1,4 @@
-"""Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a DuckDB relation.
+"""Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a table.
 
 from lexveil.privatization.in_memory import privatize
 
@@ -9,7 +9,7 @@ print(done.record.guarantee.formula)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,10 @@ from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.errors import RequestError
-from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather, is_text, rewritten_type
+from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather
 from lexveil.formats.values import plain_value, text_value
-from lexveil.privatization.budget_charge import paying, terms_of
+from lexveil.privatization.budget_charge import Payer, paying, terms_of
+from lexveil.privatization.frames import column_like, column_list, frame_of
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import Outputs
 from lexveil.privatization.recovery_terms import settled
@@ -31,6 +32,7 @@ from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
 from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.two_passes import TwoPassRun
 
+SHOWN = 5  # rewritten texts in a notebook
 SMALL = 2**20  # characters below which worker processes cost more than they save
 
 
@@ -55,6 +57,16 @@ class Privatized:
     operator: OperatorReport
     measurement: Measurement
 
+    def _repr_html_(self) -> str:
+        """As notebooks show it: the record and the first rewritten texts, which may be published, and no more."""
+        from lexveil.accounting.notebook import framed, table_html
+
+        values = self.values.tolist() if hasattr(self.values, "tolist") else self.values
+        texts = list(enumerate(values[:SHOWN], 1)) if isinstance(values, list | tuple) else []
+        shown = table_html(("text", f"rewritten, the first {len(texts)}"), texts) if texts else ""
+        kept = ["values, record: to be published together", "token_log, operator: as secret as the source"]
+        return self.record._repr_html_() + shown + framed("What there is", [], kept)
+
 
 def privatize(
     values: Any,
@@ -70,10 +82,11 @@ def privatize(
     """Rewrite a column of texts with a packaged model, or with the artifacts that `lexveil run` made in a project.
 
     Args:
-        values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a DuckDB relation.
-        column: of a relation: its text column.
+        values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a table: a
+            DataFrame of pandas or polars, a pyarrow Table, a DuckDB relation, a datasets.Dataset.
+        column: of a table: its text column.
         subjects: whom each text is about, of the same length: whose budget the ledger keeps; None: each text has its
-            own. Of a relation: the name of a column.
+            own. Of a table also the name of a column.
         on_exhausted: what becomes of texts whose subject's budget is exhausted; None as in params.yaml.
         workers: processes; they change no result.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
@@ -88,12 +101,18 @@ def privatize(
     using = Model.load(project, model)
     settings = settled(options, using)
     run = partial(privatize_texts, settings=settings, model=using, workers=workers, on_exhausted=on_exhausted)
-    if hasattr(values, "fetch_arrow_table") and hasattr(values, "columns"):
-        return _relation(values, column, subjects, run)
-    if column is not None:
-        raise RequestError("column: only of a DuckDB relation; give the column itself")
-    done = run(_listed(values, "values"), subjects=None if subjects is None else _listed(subjects, "subjects"))
-    return replace(done, values=_like(values, done.values))
+    frame = frame_of(values)
+    if frame is not None:
+        column = frame.named(column, "column")
+        if isinstance(subjects, str):
+            subjects = frame.read(frame.named(subjects, "subjects"))
+    elif column is not None or isinstance(subjects, str):
+        name = "subjects" if column is None else "column"
+        raise RequestError(f"{name}: the name of a column is for tables; give the column itself")
+    texts = column_list(values, "values") if frame is None else frame.read(str(column))
+    done = run(texts, subjects=None if subjects is None else column_list(subjects, "subjects"))
+    made = column_like(values, done.values) if frame is None else frame.replaced(str(column), done.values)
+    return replace(done, values=made)
 
 
 def privatize_texts(
@@ -104,11 +123,12 @@ def privatize_texts(
     workers: int | None = None,
     subjects: Sequence[Any] | None = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
+    payer: Payer | None = None,
 ) -> Privatized:
-    """Rewrite a list of texts; see ``privatize``."""
+    """Rewrite a list of texts; see ``privatize``, and ``paying`` for the payer."""
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
-    chunks = list(_chunks(texts, subjects))
+    chunks = list(whole_chunks(texts, subjects))
     if workers is None:
         size = sum(len(text) for selected in chunks for (text,) in selected.chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.params.machine.workers
@@ -118,7 +138,10 @@ def privatize_texts(
     schema = token_log_schema(1, settings.shares is not None)
     token_logs = [schema.empty_table()]
     outputs = Outputs(None)
-    with paying(terms, settings.mode, subjects is not None, run.about(), outputs, ()) as payment:
+    with (
+        paying(terms, settings.mode, subjects is not None, run.about(), outputs, (), payer) as payment,
+        run.working(),
+    ):
         run.count(payment)
         for selected, done in run.rewrite(payment):
             rewritten += [
@@ -132,7 +155,12 @@ def privatize_texts(
     return Privatized(rewritten, pa.concat_tables(token_logs).combine_chunks(), record, operator, measurement)
 
 
-def _chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[SelectedChunk]:
+def whole_chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[SelectedChunk]:
+    """A list of texts as the chunks that the engine takes.
+
+    Raises:
+        RequestError: if a value is no text or too long, or there is not one subject for each.
+    """
     if subjects is not None and len(subjects) != len(texts):
         raise RequestError(f"subjects: {len(subjects):,} for {len(texts):,} texts; give one for each")
 
@@ -151,47 +179,3 @@ def _subject(value: Any, number: int) -> str:
     if subject is None:
         raise RequestError(f"text {number}: its subject is empty; say whom it is about, or give no subjects at all")
     return subject
-
-
-def _listed(values: Any, name: str) -> list[Any]:
-    """A column as a list, null as None."""
-    if isinstance(values, list | tuple):
-        return list(values)
-    if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
-    if hasattr(values, "isna") and hasattr(values, "index") and hasattr(values, "dtype"):  # a Series of pandas
-        absent = values.isna().tolist()
-        return [None if gone else value for value, gone in zip(values.tolist(), absent, strict=True)]
-    if hasattr(values, "to_list"):  # polars
-        return list(values.to_list())
-    raise RequestError(
-        f"{name}: a {type(values).__name__}; give a list of strings, a column of pandas, polars or Arrow, or a relation"
-    )
-
-
-def _like(values: Any, rewritten: list[str | None]) -> Any:
-    if isinstance(values, pa.ChunkedArray | pa.Array):
-        kind = rewritten_type(values.type) if is_text(values.type) else pa.string()
-        array = pa.array(rewritten, pa.large_string()).cast(kind)
-        return pa.chunked_array([array]) if isinstance(values, pa.ChunkedArray) else array
-    if hasattr(values, "isna"):
-        # The categories are other ones now.
-        dtype = "category" if values.dtype == "category" else values.dtype
-        return type(values)(rewritten, index=values.index, name=values.name, dtype=dtype)
-    if hasattr(values, "to_list"):
-        return type(values)(values.name, rewritten)
-    return tuple(rewritten) if isinstance(values, tuple) else rewritten
-
-
-def _relation(relation: Any, column: str | None, subjects: Any, run: Callable[..., Privatized]) -> Privatized:
-    import duckdb
-
-    for name, wanted in (("column", column), ("subjects", subjects)):
-        if (wanted is not None or name == "column") and wanted not in relation.columns:
-            raise RequestError(f"{name}: {wanted!r} is none of the relation's {len(relation.columns):,} columns")
-    table = relation.fetch_arrow_table()
-    listed_subjects = None if subjects is None else table.column(subjects).to_pylist()
-    done = run(table.column(column).to_pylist(), subjects=listed_subjects)
-    index = table.schema.get_field_index(column)
-    table = table.set_column(index, pa.field(column, pa.string()), pa.array(done.values, pa.string()))
-    return replace(done, values=duckdb.from_arrow(table))

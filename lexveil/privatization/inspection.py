@@ -6,7 +6,7 @@ import math
 import resource
 import time
 from collections import Counter as Frequencies
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ import numpy as np
 from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, ClassCounts
 from lexveil.accounting.results import Number, Result
 from lexveil.accounting.shares import WHOLE, ShareClasses
@@ -28,10 +29,12 @@ from lexveil.privatization.batches import FlatTexts
 from lexveil.privatization.count import plan_tokens
 from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
 from lexveil.privatization.file_adapter import FileOptions
+from lexveil.privatization.in_memory import whole_chunks
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import find_readers
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally, class_counts, coverage, unprotected_share
 from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
@@ -86,6 +89,24 @@ class Estimate(Result):
     memory_bytes: int
 
 
+class Preview(Result):
+    """What rewriting texts in memory would do. A text that is not null is a document."""
+
+    secrecy: str = SECRECY
+    rows: int
+    texts: int
+    tokens: int
+    coverage: float | None
+    """Share of the words that the vocabulary knows."""
+    unprotected_share: float | None
+    """Share of the tokens that would stay unprotected."""
+    by_class: ClassCounts
+    """How many tokens of each class would meet which action."""
+    budget: BudgetPreview
+    guarantee: Guarantee
+    """What the record would state."""
+
+
 class Inspection(Result):
     """What `lexveil privatize` would do with an input. A row with any text is a document."""
 
@@ -112,6 +133,12 @@ class Inspection(Result):
     examples: dict[str, list[tuple[str, int]]] | None
     """Frequent words that would stay unprotected or are unknown; they are source text."""
 
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        from lexveil.accounting.notebook import framed
+
+        return framed("Inspection", [], as_text(self), holds=self.guarantee.holds)
+
 
 def inspect(
     source: Path | str,
@@ -137,19 +164,18 @@ def inspect(
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = using.path(params.machine.temp_directory)
-    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
+    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql) as readers:
         n_bytes = sum(reader.size for reader in readers)
         workers = chosen.workers_for(n_bytes, using)
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
         try:
-            survey = _survey(engine, readers, workers)
+            survey = _survey(engine, _chunks(readers), workers)
         except NoColumn as error:
             raise (RequestError(f"{error}: {names(error.columns)}") if show_examples else error) from None
         totals, budget = survey.totals, engine.budget(survey.totals)
-        withholds = settings.mode == "release" and params.release.cap != "unlimited"
-        measurement = engine.measurement(budget, len(chosen.columns), withholds=withholds)
-        spread, n_capped = survey.epsilon_per_token(budget, engine.shares)
+        measurement = _measurement(engine, budget, len(chosen.columns))
+        preview = _budget_preview(engine, survey, budget, measurement)
         tried = _try(engine, survey.first, budget)
         examples = _examples(engine, [selected for selected, _ in survey.first]) if show_examples else None
     tokens = int(totals.by_class.sum())
@@ -164,23 +190,60 @@ def inspect(
         coverage=coverage(totals.by_class),
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
-        budget=BudgetPreview(
-            mechanism=settings.mechanism,
-            strategy=settings.strategy,
-            mode=settings.mode,
-            metric=engine.prepared.mechanism.metric,
-            no_guarantee="; ".join(measurement.refusals) or None,
-            document_budget=budget.total,
-            cap=params.release.cap,
-            max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
-            capped_documents=n_capped,
-            epsilon_per_token=spread,
-        ),
+        budget=preview,
         guarantee=engine.guarantee(measurement, len(chosen.columns)),
-        meaning=meaning_of_run(settings, engine, spread.least or 0.0, spread.most or 0.0),
+        meaning=meaning_of_run(
+            settings, engine, preview.epsilon_per_token.least or 0.0, preview.epsilon_per_token.most or 0.0
+        ),
         tried=tried,
         estimate=_estimate(tokens, workers, survey.seconds, tried),
         examples=examples,
+    )
+
+
+def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Model) -> Preview:
+    """Say what rewriting texts in memory would do: no noise is drawn, and nothing is written or charged.
+
+    Raises:
+        RequestError: as ``privatize_texts``.
+    """
+    model.require_checks(settings.strategy)
+    engine = Engine(settings, model)
+    survey = _survey(engine, whole_chunks(texts, None), 1)
+    budget = engine.budget(survey.totals)
+    measurement = _measurement(engine, budget, 1)
+    return Preview(
+        secrecy=SECRECY,
+        rows=survey.totals.rows,
+        texts=survey.totals.texts,
+        tokens=int(survey.totals.by_class.sum()),
+        coverage=coverage(survey.totals.by_class),
+        unprotected_share=unprotected_share(survey.totals.by_class),
+        by_class=class_counts(survey.totals.by_class),
+        budget=_budget_preview(engine, survey, budget, measurement),
+        guarantee=engine.guarantee(measurement, 1),
+    )
+
+
+def _measurement(engine: Engine, budget: DocumentBudget, n_columns: int) -> Measurement:
+    withholds = engine.settings.mode == "release" and engine.model.params.release.cap != "unlimited"
+    return engine.measurement(budget, n_columns, withholds=withholds)
+
+
+def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, measurement: Measurement) -> BudgetPreview:
+    settings = engine.settings
+    spread, n_capped = survey.epsilon_per_token(budget, engine.shares)
+    return BudgetPreview(
+        mechanism=settings.mechanism,
+        strategy=settings.strategy,
+        mode=settings.mode,
+        metric=engine.prepared.mechanism.metric,
+        no_guarantee="; ".join(measurement.refusals) or None,
+        document_budget=budget.total,
+        cap=engine.model.params.release.cap,
+        max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
+        capped_documents=n_capped,
+        epsilon_per_token=spread,
     )
 
 
@@ -222,17 +285,17 @@ class _Survey:
         return spread, int(documents[budget.cap * parts < budget.total * most].sum())
 
 
-def _survey(engine: Engine, readers: Sequence[Reader], workers: int) -> _Survey:
+def _chunks(readers: Sequence[Reader]) -> Iterator[SelectedChunk]:
+    for reader in readers:
+        for chunk in reader.chunks(for_writing=False):
+            yield SelectedChunk.whole(chunk)
+
+
+def _survey(engine: Engine, chunks: Iterable[SelectedChunk], workers: int) -> _Survey:
     survey, n_first = _Survey(), 0
-
-    def chunks() -> Iterator[SelectedChunk]:
-        for reader in readers:
-            for chunk in reader.chunks(for_writing=False):
-                yield SelectedChunk.whole(chunk)
-
     progress = progress_on_stderr("inspect", 0, "rows")
     start = time.monotonic()
-    for selected, counted in engine.count(batches_of(chunks()), workers, progress):
+    for selected, counted in engine.count(batches_of(chunks), workers, progress):
         survey.totals.add(counted)
         if n_first < TRIED:
             survey.first.append((selected, counted))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from lexveil.databases.address import Address, is_address, read_address
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import shown
 from lexveil.formats.readers import Reader
-from lexveil.formats.registry import as_source, known_names
+from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.formats.writers import check_output
 from lexveil.ledger.output_files import erase, is_own, make_folder
 from lexveil.runtime.hashes import sha256
@@ -31,11 +32,18 @@ COMPANIONS = ("record.json", *OPERATORS)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One table to rewrite: ``out`` is None for standard output; ``name`` tells the files of a folder apart."""
+    """One table to rewrite.
+
+    Attributes:
+        out: None for a stream.
+        name: tells the files of a folder apart.
+        stream: where it is written if that is no file: standard output, or what waits for a table of a database.
+    """
 
     reader: Reader
     out: Path | None
     name: str = ""
+    stream: IO[bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -200,29 +208,39 @@ def _faults(path: Path) -> Iterator[None]:
 @contextmanager
 def find_jobs(
     source: Path | str,
-    target: Path | str,
+    target: Path | str | None,
     text_columns: Sequence[str],
     subject_column: str | None,
     form: str | None,
+    sql: str | None,
     spool: Path,
 ) -> Iterator[list[Job]]:
     """Find what is to be read and written, and see that it can be.
 
     Args:
-        source: a file, a folder, or "-" for standard input.
-        target: the file or folder to write, or "-" for standard output.
+        source: a file, a folder, the address of a database, or "-" for standard input.
+        target: the file or folder to write, "-" for standard output, or None for a table of a database.
         form: how standard input is written, as the ending of a name: jsonl, csv.gz, ...
-        spool: the folder where standard input is kept meanwhile.
+        sql: the query of a database.
+        spool: the folder where standard input and rows of a database are kept meanwhile.
 
     Raises:
         RequestError: if it cannot; nothing is touched then.
     """
-    if target == STDIN and source != STDIN and Path(source).is_dir():
+    is_stream = source == STDIN or is_address(source)
+    is_folder = not is_stream and os.path.isdir(source)  # noqa: PTH112  # no error for a name too long
+    if target == STDIN and is_folder:
         raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
-    with find_readers(source, text_columns, subject_column, form, spool) as readers:
-        if source == STDIN or not Path(source).is_dir():
-            reader = readers[0]
-            yield [Job(reader, _target(target, None if source == STDIN else Path(source), reader.source))]
+    with find_readers(source, text_columns, subject_column, form, spool, sql) as readers:
+        reader = readers[0]
+        if target is None:
+            if is_folder or reader.source.format.name != "parquet":
+                raise RequestError("only the rows of a query or of a Parquet file, which have types, go into a table")
+            with _faults(spool), _temporary(spool) as waiting:
+                yield [Job(reader, None, stream=waiting)]
+            return
+        if not is_folder:
+            yield [Job(reader, _target(target, None if is_stream else Path(source), reader.source))]
             return
         out = Path(target)
         with _names(out):
@@ -239,18 +257,29 @@ def name_in(folder: Path | str, file: Path) -> str:
 
 @contextmanager
 def find_readers(
-    source: Path | str, text_columns: Sequence[str], subject_column: str | None, form: str | None, spool: Path
+    source: Path | str,
+    text_columns: Sequence[str],
+    subject_column: str | None,
+    form: str | None,
+    spool: Path,
+    sql: str | None = None,
 ) -> Iterator[list[Reader]]:
     """Find what is to be read; arguments as of ``find_jobs``.
 
     Raises:
         RequestError: if it cannot be read.
     """
+    if sql is not None and not is_address(source):
+        raise RequestError("--sql: only for a database; IN is its address, such as postgresql://host/database")
     if source != STDIN and form is not None:
         raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
     if source == STDIN:
         with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
             yield [Reader(source_of_stdin, text_columns, subject_column, reopen, descriptor)]
+        return
+    if is_address(source):
+        with _query(str(source), sql, spool) as (place, rows, reopen, descriptor, kinds):
+            yield [Reader(rows, text_columns, subject_column, reopen, descriptor, place.engine, kinds)]
         return
     yield [Reader(file, text_columns, subject_column) for file in find_sources([Path(source)])]
 
@@ -310,15 +339,39 @@ def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[
     if named is None:
         raise RequestError(f"--format {form}: not known; give {known_names()}")
     source = Source(Path("standard input"), named.format, named.compression, "stdin")
-    if is_of_user(folder):
-        make_user_data()
-    with _faults(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with _faults(folder), tempfile.TemporaryFile(dir=folder) as spool:
+    with _faults(folder), _temporary(folder) as spool:
         while block := sys.stdin.buffer.read(2**20):
             spool.write(block)
         spool.flush()
         yield source, lambda: _again(spool), spool.fileno()
+
+
+@contextmanager
+def _query(
+    address: str, sql: str | None, folder: Path
+) -> Iterator[tuple[Address, Source, Callable[[], IO[bytes]], int, Mapping[str, str]]]:
+    """The rows of a query in a file without a name, which ends with this process."""
+    from lexveil.databases.base import QUERY
+    from lexveil.databases.query import spool_query
+
+    place = read_address(address)
+    if sql is None:
+        raise RequestError(f"{place.shown}: a database takes --sql 'SELECT ...', which says what is read of it")
+    with _faults(folder), _temporary(folder) as spool:
+        kinds = spool_query(place, sql, spool)
+        spool.flush()
+        rows = Source(Path(QUERY), format_named("parquet"), "", "query")
+        yield place, rows, lambda: _again(spool), spool.fileno(), kinds
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[BinaryIO]:
+    """A file without a name, which nobody else can open."""
+    if is_of_user(folder):
+        make_user_data()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        yield file
 
 
 def _again(spool: BinaryIO) -> IO[bytes]:

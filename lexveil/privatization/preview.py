@@ -15,6 +15,7 @@ import numpy as np
 
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
+from lexveil.databases.address import is_address
 from lexveil.errors import RequestError
 from lexveil.formats.readers import Reader
 from lexveil.privatization.batches import FlatTexts
@@ -135,7 +136,7 @@ def preview(
         raise RequestError("--average-words data takes all rows, and a preview reads the first; give a number of words")
     assert settings.seed is not None
     spool = using.path(using.params.machine.temp_directory)
-    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool) as readers:
+    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql) as readers:
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
         budget = engine.budget()
@@ -148,7 +149,7 @@ def preview(
 
 def _first(source: Path | str, readers: Sequence[Reader], n_rows: int) -> Iterator[SelectedChunk]:
     """The chunks with the first rows; no others are read."""
-    is_folder = source != STDIN and Path(source).is_dir()
+    is_folder = source != STDIN and not is_address(source) and Path(source).is_dir()
     for reader in readers:
         for chunk in reader.chunks(for_writing=False):
             name = name_in(source, reader.source.path) if is_folder else ""

@@ -9,7 +9,8 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,11 +20,12 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.errors import RequestError
 from lexveil.privatization import public_recovery
 from lexveil.privatization.model import Model
 from lexveil.privatization.public_recovery import PublicWords
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.calibration import ALL, LAST, STEPS, Calibrated, Curve, Measure, epsilon_for, recovered
+from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
+from lexveil.recovery.calibration import LAST, STEPS, Calibrated, Curve, Measure, epsilon_for
 from lexveil.recovery.distances import Spread, WordDistances, word_distances
 from lexveil.recovery.meaning import meaning_of
 from lexveil.recovery.shares import Expected, Share
@@ -32,7 +34,27 @@ from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
 ROUNDING = 1e-9  # by which a share may lie outside of its interval, where it is 0 or 1
+_only_kept = ContextVar("_only_kept", default=False)
 NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
+
+
+class NotComputed(RequestError):
+    """What readers are expected to get back was not computed here yet, and is not to be computed now."""
+
+
+@contextlib.contextmanager
+def only_kept() -> Iterator[None]:
+    """Compute nothing in this block: a figure takes seconds, which a service does not have while it answers."""
+    token = _only_kept.set(True)
+    try:
+        yield
+    finally:
+        _only_kept.reset(token)
+
+
+def _check_time() -> None:
+    if _only_kept.get():
+        raise NotComputed("what a reader is expected to get back at this epsilon was not computed here yet")
 
 
 class StoredCurve(Curve):
@@ -69,7 +91,12 @@ class StoredCurve(Curve):
 
     @cached_property
     def words(self) -> PublicWords:
-        """The words whose recovery is expected."""
+        """The words whose recovery is expected: who asks for them computes.
+
+        Raises:
+            NotComputed: within ``only_kept``.
+        """
+        _check_time()
         return self._words_of()
 
     def meaning(self, least: float, most: float) -> Meaning:
@@ -85,20 +112,21 @@ class StoredCurve(Curve):
         if -LAST <= above <= LAST and self.epsilon(above) < most:
             found.insert(0, self.point(above))
         if self._distances is None and mechanism.is_proven:
+            _check_time()
             self._distances = word_distances(mechanism)
             self._keep()
         return meaning_of(mechanism, found, self._distances)
 
     def epsilon_for(self, target: float, band: str = ALL, measure: Measure | None = None) -> Calibrated:
-        """See ``lexveil.recovery.calibration.epsilon_for``."""
-        near = 1.0 if self.points or target <= self.blind[band] else self.words.epsilon_near(target, band)
-        if self.points:
-            near = min(
-                self.points.values(), key=lambda point: abs((measure or recovered)(point, band) - target)
-            ).epsilon
+        """See ``lexveil.recovery.calibration.epsilon_for``.
+
+        The search begins where public things say and not at what is kept: an ε must not depend on earlier questions.
+        """
+        near = self.words.epsilon_near(target, band) if self.blind[band] < target < 1 else 1.0
         return epsilon_for(self, target, band, measure, near)
 
     def _computed(self, epsilon: float) -> Expected:
+        _check_time()
         if self._told is not None:
             self._told(epsilon)
         # Each point by a reader of its own: what is found must not depend on what was asked before.
@@ -156,7 +184,7 @@ def _kept(file: Path, key: str) -> _Kept | None:
         values = json.loads(file.read_text(encoding="utf-8"))
         if values["of"] != key:
             return None
-        blind = {band: _share(values["blind"][band]) for band in (ALL, *BANDS)}
+        blind = {band: _share(values["blind"][band]) for band in BANDS_OF}
         points = {int(number): _expected(int(number), point) for number, point in values["points"].items()}
         distances = values.get("distances")
         return _Kept(blind, points, None if distances is None else _distances(distances))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Rewriter(Components):
 
     names: tuple[str, ...]
     seed: int | None
+
+    def named(self, budget_name: str) -> Rewriter:
+        """The same for another budget: the last of its names."""
+        return replace(self, names=(*self.names[:-1], budget_name))
 
     def __call__(self, batch: TextBatch, planned: tuple[Encoded, Plan] | None = None) -> Rewritten:
         """Rewrite a batch. In release mode it has a generator of its own, keyed here and now by the system.

@@ -16,8 +16,7 @@ from lexveil.artifacts.word_list import load_words
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.calibration import ALL
+from lexveil.recovery.bands import ALL, BANDS_OF
 from lexveil.runtime.hashes import sha256
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -25,7 +24,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "stopwords": (None, "paper", "perturb", "keep", "drop", "sample"),
     "punctuation": (None, "perturb", "keep", "drop", "sample"),
     "oov": (None, "keep", "drop", "sample"),
-    "band": (ALL, *BANDS),
+    "band": tuple(BANDS_OF),
 }
 LARGEST = 2**53  # of whole numbers: all up to it are numbers of the engine
 SMALLEST_EPSILON = 1e-9  # with much less, noise is beyond what a number can hold

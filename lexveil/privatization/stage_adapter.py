@@ -20,10 +20,12 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Policy
 from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
+from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
+from lexveil.levels import Level, stage_name
 from lexveil.privatization.batches import Batch
 from lexveil.privatization.engine import ChunkRewriter, Engine, RewrittenChunk, map_batches
 from lexveil.privatization.model import Model
@@ -69,34 +71,45 @@ class BudgetPlan:
     n_perturbed: int
 
     @classmethod
-    def load(cls, strategy: str, epsilon: float) -> BudgetPlan:
-        """Read the plan that the stage plan_budgets wrote.
+    def load(cls, mechanism: str, strategy: str, epsilon: float) -> BudgetPlan:
+        """Read the plan of a run that the stage plan_budgets, or plan_budgets_at_level, wrote.
 
         Raises:
             MissingArtifact: if it was not made.
         """
-        plan = read_table(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}").to_pydict()
+        at_level = isinstance(epsilon, Level)
+        made_by = stage_name("plan_budgets", mechanism, strategy, epsilon) if at_level else f"plan_budgets@{strategy}"
+        plan = read_table(paths.plan_of(mechanism, strategy, epsilon), made_by).to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
         per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
         return cls(per_token, dict(zip(plan["dataset"], plan["budget"], strict=True)), sum(plan["n_perturbed"]))
 
 
 class StageRun:
-    """One cell of the grid: what rewrites its documents, with which budgets."""
+    """One cell of the grid, at a base epsilon or a level: what rewrites its documents, with which budgets."""
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
-        self.epsilon, self.machine = epsilon, model.params.machine
+        self.machine = model.params.machine
         self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
         if mechanism != "none":
             chosen = model.params.policy
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+            base = epsilon_of(mechanism, strategy, epsilon)
             self.settings = Settings(
-                mechanism, strategy, epsilon, None, model.params.seed, policy, False, average_words="data"
+                mechanism,
+                strategy,
+                base,
+                None,
+                model.params.seed,
+                policy,
+                False,
+                average_words="data",
+                max_token_epsilon=base if isinstance(epsilon, Level) else None,
             )
             self.engine = Engine(self.settings, model)
             segmentation = SEGMENTATION_OF[strategy]  # the record says what the stage measured, or no run repeats it
             require(model.path(paths.structure(segmentation)), f"measure_structure@{segmentation}")
-            self.plan = BudgetPlan.load(strategy, epsilon)
+            self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
         rewriter = self.engine.rewriter(str(epsilon)) if self.engine else None
         self.worker = ChunkRewriter(self.settings, rewriter, FIELDS, tuple((field,) for field in FIELDS))
         if self.plan.n_perturbed < SMALL:

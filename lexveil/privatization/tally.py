@@ -10,6 +10,7 @@ import numpy.typing as npt
 from lexveil.accounting.budgets import Action
 from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCounts
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.embeddings.exact_search import pair_products
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
@@ -67,9 +68,7 @@ class Tally:
             changed = (done.action == Action.PERTURBED.value) & (done.rows != done.encoded.rows)
             before, after = (vocabulary.number[rows[changed]] for rows in (done.encoded.rows, done.rows))
             lengths = vocabulary.lengths[before] * vocabulary.lengths[after]
-            dot = np.einsum(
-                "np,np->n", vocabulary.vectors[before], vocabulary.vectors[after], dtype=np.float64, casting="safe"
-            )
+            dot = pair_products(vocabulary.vectors, before, after)
             cosines = np.zeros(len(changed))
             cosines[changed] = np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
             self.n_changed += int(changed.sum())

@@ -6,13 +6,16 @@ import hashlib
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Any
 
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.accounting.shares import WHOLE
+from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
@@ -25,6 +28,7 @@ from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
 from lexveil.privatization.tally import Tally, coverage
 from lexveil.runtime.hashes import code_hash, version
+from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress
 
 
@@ -56,6 +60,8 @@ class TwoPassRun:
         self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
         require_little_recovery(settings, self.engine, self.budget)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
+        self._processes: ExitStack | None = None
+        self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
         self.made_with, self.model = self.engine.made_with(), model.reference(settings.strategy)
         self.audit, self.why_no_audit = audit_relied_on(self._sought(model), model.place.audits)
 
@@ -67,6 +73,24 @@ class TwoPassRun:
         epsilon = settings.epsilon or (self.budget.total / average if average else 0.0)
         parameters = self.engine.prepared.parameters
         return Sought(settings, parameters, self.model, self.made_with, epsilon, model.params.operation.audit_days)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Let processes that count in this block also rewrite: each takes a second to begin. They end with the rows."""
+        with ExitStack() as stack:
+            self._processes = stack if self.workers > 1 else None
+            yield
+
+    def _workers(self) -> int | Workers[Any, Any]:
+        """The processes of this block; others where lists of near words were made since they began."""
+        if self._processes is None:
+            return self.workers
+        lists = self.engine.prepared.lists
+        if self._started is None or self._started[1] is not lists:
+            self._processes.close()
+            started = Workers(self.engine.chunk_worker(self.columns), self.workers)
+            self._started = self._processes.enter_context(started), lists
+        return self._started[0]
 
     def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
@@ -86,7 +110,7 @@ class TwoPassRun:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
         progress = progress_on_stderr("count", 0, "rows")
-        for selected, counted in self.engine.count(batches_of(self.chunks(False)), self.workers, progress):
+        for selected, counted in self.engine.count(batches_of(self.chunks(False)), self._workers(), progress):
             self.survey.add(counted)
             self.seen.add(selected)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
@@ -120,11 +144,13 @@ class TwoPassRun:
 
         progress = progress_on_stderr("privatize", self.survey.rows, "rows")
         for selected, rewritten in self.engine.rewrite(
-            batches_of(chosen()), self.columns, self.budget, self.workers, progress
+            batches_of(chosen()), self.columns, self.budget, self._workers(), progress
         ):
             self.spent.add(rewritten.spent[selected.keep], rewritten.per_token[selected.keep])
             self.tally.merge(rewritten.tally)
             yield selected, rewritten
+        if self._processes is not None:
+            self._processes.close()
         if again.chunks != self.seen.chunks:
             raise _changed()
 

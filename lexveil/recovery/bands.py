@@ -7,6 +7,8 @@ import numpy as np
 from lexveil.types import Bytes, Counts, Flags, Floats
 
 BANDS = ("function", "frequent", "middle", "rare")
+ALL, CONTENT = "all", "content"  # bands together: all words, and all but the function words
+BANDS_OF = {ALL: BANDS, CONTENT: BANDS[1:]} | {band: (band,) for band in BANDS}
 # Of the occurrences of words that are no function words, those of the most frequent words make up so much ...
 FREQUENT = 0.6
 # ... and with the middle ones so much; the rest are rare.

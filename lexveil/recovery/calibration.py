@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.errors import RequestError
-from lexveil.recovery.bands import BANDS
+from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.shares import Expected, Share
 from lexveil.types import Bytes, Floats
 
-ALL = "all"  # bands together: the mean over all perturbed words
 STEPS = 4  # points of the lattice in each doubling of ε: between two of them recovery is a line to some thousandths
 DOUBLINGS = 29  # of the lattice on both sides of ε = 1: about as far as a base ε may lie
 LAST = DOUBLINGS * STEPS  # number of its last point; -LAST is that of the first
@@ -96,7 +95,7 @@ def epsilon_for(
     """The largest ε at which expected recovery is at most ``target``, by bisection; rounded down to three digits.
 
     Args:
-        band: of which words; ``all`` is the mean over all perturbed ones.
+        band: of which words; ``all`` is the mean over all perturbed ones, ``content`` that over all but function words.
         measure: what the target is of; by default the share recovered.
         start: ε near which the search begins; it changes how long it takes.
 
@@ -155,12 +154,12 @@ def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 def recovered(expected: Expected, band: str) -> float:
     """The share that a reader is expected to name, of a band or of all."""
-    return expected.overall(expected.recovered) if band == ALL else expected.recovered[band].share
+    return expected.overall(expected.recovered, band)
 
 
 def unchanged(expected: Expected, band: str) -> float:
     """The share that is expected to come out as it is, of a band or of all."""
-    return expected.overall(expected.unchanged) if band == ALL else expected.unchanged[band].share
+    return expected.overall(expected.unchanged, band)
 
 
 def given_back(expected: Expected, band: str) -> float:
@@ -171,9 +170,11 @@ def given_back(expected: Expected, band: str) -> float:
 def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
     """What a reader who sees no output names, by band and of all: always the most frequent word."""
     best = int(np.argmax(prior))
-    mass = float(prior[bands == bands[best]].sum())
-    blind = {band: float(prior[best]) / mass if number == bands[best] else 0.0 for number, band in enumerate(BANDS)}
-    return blind | {ALL: float(prior[best])}
+    mass = {band: float(prior[bands == number].sum()) for number, band in enumerate(BANDS)}
+    return {
+        name: float(prior[best]) / sum(mass[band] for band in together) if BANDS[bands[best]] in together else 0.0
+        for name, together in BANDS_OF.items()
+    }
 
 
 def _place(epsilon: float) -> tuple[int, float]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from lexveil.accounting.expected_recovery import BandRecovery, Bound, Factor, Meaning, MeaningAt, RecoveryAt
 from lexveil.mechanisms.base import Kernel
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.calibration import ALL, recovered, unchanged
+from lexveil.recovery.bands import ALL, BANDS
+from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.distances import Spread, WordDistances
 from lexveil.recovery.shares import Expected, Z
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from lexveil.evaluation.scores import DIGITS
-from lexveil.recovery.bands import BANDS
+from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.context import Guesses
 from lexveil.recovery.shares import Share
 from lexveil.types import Bytes, Flags, Ids
 
 GUESSES = ("by_word", "by_context", "without_output")
-ALL, LISTED = "all", "listed"  # bands beside the frequency bands: all words, and those of the user's list
+LISTED = "listed"  # beside the frequency bands: the words of the user's list
 
 
 @dataclass(frozen=True, slots=True, repr=False)

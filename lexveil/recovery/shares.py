@@ -8,7 +8,7 @@ import numpy as np
 
 from lexveil.mechanisms.base import Mechanism
 from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.bands import BANDS
+from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.types import Bytes, Flags, Floats, Ids
 
 Z = 1.959963984540054  # two-sided 95%
@@ -50,9 +50,12 @@ class Expected:
     unchanged: dict[str, Share]
     mass: dict[str, float]
 
-    def overall(self, shares: dict[str, Share]) -> float:
-        """The mean over all words of ``recovered`` or ``unchanged``."""
-        return sum(self.mass[band] * shares[band].share for band in BANDS)
+    def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
+        """The mean over the words of a band, or of bands together, of ``recovered`` or ``unchanged``."""
+        if band in shares:
+            return shares[band].share
+        mass = sum(self.mass[one] for one in BANDS_OF[band])
+        return sum(self.mass[one] * shares[one].share for one in BANDS_OF[band]) / (mass or 1.0)
 
 
 def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:

@@ -266,7 +266,7 @@ def read_record(release: Path) -> dict[str, Any]:
 
 def _take(file: Path, column: str, values: pa.Array) -> None:
     """Rewrite a Parquet file without the rows that have one of ``values``, in bounded memory."""
-    source = pq.ParquetFile(file)
+    source = pq.ParquetFile(file, pre_buffer=False)
     with atomic_file(file) as partial, pq.ParquetWriter(partial, source.schema_arrow, **PARQUET) as writer:
         for batch in source.iter_batches(batch_size=BATCH):
             writer.write_batch(batch.filter(pc.invert(pc.is_in(batch.column(column), values))))

@@ -180,7 +180,7 @@ def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
     """Yield the hashes of a source, batch by batch, in the columns of ``INCOMING``."""
     wanted = list(dict.fromkeys([columns.id, *columns.subjects, *columns.texts]))
     start = 0
-    for batch in pq.ParquetFile(file).iter_batches(
+    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(
         BATCH, columns=["place", "is_withdrawn", *map(columns.inner, wanted)]
     ):
         values = {column: batch.column(columns.inner(column)).to_pylist() for column in wanted}

@@ -1,9 +1,8 @@
-"""Reads the source of a release once, into a private file: an inbox of files, or whatever DuckDB reads."""
+"""Reads the source of a release once, into a private file: an inbox of files, a database, or whatever DuckDB reads."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.config import ReleaseParams
+from lexveil.databases.address import FORMS, is_address, read_address
+from lexveil.databases.base import quotable, stripped
+from lexveil.databases.query import spool_query
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
@@ -132,13 +134,22 @@ def _is_true(value: object, where: str) -> bool:
 
 def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> None:
     key = "release.source" if params.sql is None else "release.sql"
-    if params.attach is not None:
-        _attach(params.attach, con)
-    if params.sql is not None:
-        query = params.sql.strip().rstrip(";")
-    else:
+    if is_address(params.source):
+        raise RequestError(
+            "params.yaml: release.source: name a database in release.attach, and the SELECT in release.sql"
+        )
+    if params.sql is None:
         assert params.source is not None
-        query = "from '" + params.source.replace("'", "''") + "'"
+        query = f"from {_literal(params.source)}"
+    elif is_address(params.attach):
+        assert params.attach is not None
+        rows = out.with_name("query.parquet")
+        spool_query(read_address(params.attach), params.sql, rows)
+        query = f"from {_literal(str(rows))}"
+    else:
+        query = stripped(params.sql)
+        if params.attach is not None:
+            _attach(params.attach, con)
     try:
         described = con.execute(f"describe select * from ({query}) as source").fetchall()
         kinds = {str(row[0]): str(row[1]) for row in described}
@@ -152,20 +163,12 @@ def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnecti
             )
         con.execute(f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)")
     except ABOUT_THE_QUERY as error:
-        raise RequestError(f"params.yaml: {key}: {_about_query(error, query)}") from None
+        raise RequestError(f"params.yaml: {key}: {quotable(str(error), query)}") from None
     except duckdb.Error as error:
         raise RequestError(
             f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says may hold a value and is "
             "not shown). Try the query in DuckDB itself"
         ) from None
-
-
-def _about_query(error: duckdb.Error, query: str) -> str:
-    """What DuckDB says of a query, of which it may quote the query alone: other quotations are of the data."""
-    quotation = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
-    line = str(error).splitlines()[0]
-    shown_line = quotation.sub(lambda quoted: quoted[0] if quoted[0][1:-1] in query else "(not shown)", line)
-    return shown_line[:300]
 
 
 def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
@@ -180,25 +183,21 @@ def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
 
 
 def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
-    extension = target.partition(":")[0] if ":" in target else None
+    if ":" in target:
+        raise RequestError(f"params.yaml: release.attach is neither a file of DuckDB nor an address; write {FORMS}")
     try:
-        if extension:
-            con.execute(f"load {quoted(extension)}")
-    except duckdb.Error:
-        raise RequestError(
-            f"params.yaml: release.attach: DuckDB's extension {shown(extension or '')} is not installed, and nothing "
-            "is fetched here. Where there is a network, install it once into the same DuckDB: "
-            f"python -c \"import duckdb; duckdb.sql('install {shown(extension or '')}')\""
-        ) from None
-    try:
-        con.execute(f"attach '{target.replace(chr(39), chr(39) * 2)}' as {DATABASE} (read_only)")
+        con.execute(f"attach {_literal(target)} as {DATABASE} (read_only)")
         con.execute(f"use {DATABASE}")
     except duckdb.Error as error:
-        # Its message can hold the address, and that a password.
         raise RequestError(
             f"params.yaml: release.attach: the database cannot be opened ({type(error).__name__}); is it there, and "
-            "does it take this user?"
+            "a file of DuckDB?"
         ) from None
+
+
+def _literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _require(known: Collection[str], columns: Columns, where: str) -> None:

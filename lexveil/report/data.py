@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.artifacts.calibrations import resolved
 from lexveil.config import CLEAN, Params
+from lexveil.levels import Level, stage_name
 from lexveil.report import literature
 from lexveil.report.evaluation_values import EvaluatedRun, Key, Values, relative_gains, require_same_back_ends, values
 from lexveil.report.records import (
@@ -68,12 +70,14 @@ class ReportData:
 
     @cached_property
     def keys(self) -> list[Key]:
-        """Mechanism, strategy and epsilon of every run that params.yaml names, in the order of the page."""
-        return self.params.grid.model_copy(update={"epsilons": sorted(self.params.grid.epsilons)}).runs()
+        """Mechanism, strategy and epsilon, or level, of every run that params.yaml names, in the order of the page."""
+        grid = self.params.grid
+        ordered = grid.model_copy(update={"epsilons": sorted(grid.epsilons), "recovery": sorted(grid.recovery)})
+        return [(mechanism, strategy, resolved(mechanism, strategy, at)) for mechanism, strategy, at in ordered.runs()]
 
     @cached_property
     def plans(self) -> list[PlanTotals]:
-        """What every plan of the grid grants and spends, per data set."""
+        """What every plan of a base epsilon grants and spends, per data set."""
         totals = []
         with duckdb_session.session(self.params.machine) as con:
             for strategy in self.params.grid.strategies:
@@ -95,7 +99,11 @@ class ReportData:
 
         return [
             *(
-                read(key, f"privatize@{'-'.join(map(str, key))}", budget_mean(self.plans, *key[1:]))
+                read(
+                    key,
+                    stage_name("privatize", *key),
+                    None if isinstance(key[2], Level) else budget_mean(self.plans, *key[1:]),
+                )
                 for key in self.keys
             ),
             read(CLEAN, "baseline", None),
@@ -104,10 +112,7 @@ class ReportData:
     @cached_property
     def recovery(self) -> list[RunRecovery]:
         """What a best-informed reader gets back of every run of the grid."""
-        return [
-            RunRecovery(read_json(paths.recovery(*key), f"measure_recovery@{'-'.join(map(str, key))}"))
-            for key in self.keys
-        ]
+        return [RunRecovery(read_json(paths.recovery(*key), stage_name("measure_recovery", *key))) for key in self.keys]
 
     @cached_property
     def samples(self) -> list[Sample]:
@@ -145,6 +150,7 @@ class ReportData:
                 for strategy in grid.strategies
                 for epsilon in sorted(grid.epsilons)
             ),
+            *((paths.plan_check_of(*key), stage_name("check_plans", *key)) for key in grid.runs_at_levels()),
             (paths.CHECKS / "outputs.json", "check_outputs"),
             (paths.CHECKS / "evaluation.json", "check_evaluation"),
         ]
@@ -166,9 +172,7 @@ class ReportData:
             CheckFailed: if they were measured by different models.
         """
         clean = EvaluatedRun(read_json(paths.evaluation(*CLEAN), "evaluate_baseline"))
-        runs = [
-            EvaluatedRun(read_json(paths.evaluation(*key), f"evaluate@{'-'.join(map(str, key))}")) for key in self.keys
-        ]
+        runs = [EvaluatedRun(read_json(paths.evaluation(*key), stage_name("evaluate", *key))) for key in self.keys]
         require_same_back_ends(clean, runs)
         return clean, runs
 

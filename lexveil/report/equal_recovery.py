@@ -7,15 +7,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.measured import ALL
+from lexveil.levels import Level
+from lexveil.recovery.bands import BANDS_OF, CONTENT
 from lexveil.recovery.shares import Share
 from lexveil.report.evaluation_values import Key, Values
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import RunRecovery
 
 NORMAL = 1.96  # half of a 95% interval, in standard errors
-CONTENT = "content"  # all bands but that of the function words, which S1 keeps and the others replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,31 @@ class AtLevel:
     scores: Mapping[str, Interval]
 
 
-def recovered(run: RunRecovery, dataset: str, band: str = CONTENT) -> Interval | None:
-    """The share of the replaced words of a band that the reader gets back; None where none was replaced."""
-    if band in (ALL, *BANDS):
-        return run.share(band, dataset=dataset)
-    shares = [(run.n_words(one, dataset), run.share(one, dataset=dataset)) for one in BANDS if one != "function"]
+@dataclass(frozen=True, slots=True)
+class MadeAt:
+    """A run at a level of recovery, on one data set.
+
+    Attributes:
+        at: the level, the epsilon that was found for it, and the scores of the run with their intervals.
+        recovered: share of the replaced words of the level's band that the best-informed reader got back.
+        by_word: the same of the reader by the word, of whom the level is expected.
+    """
+
+    at: AtLevel
+    recovered: Interval | None
+    by_word: Interval | None
+
+
+def recovered(run: RunRecovery, dataset: str, band: str = CONTENT, which: str = "recovered") -> Interval | None:
+    """The share of the replaced words of a band that the reader gets back; None where none was replaced.
+
+    Args:
+        band: content: all bands but that of the function words, which S1 keeps and the others replace.
+        which: the reader, as of ``RunRecovery.share``.
+    """
+    if band != CONTENT:
+        return run.share(band, which, dataset) if run.n_words(band, dataset) else None
+    shares = [(run.n_words(one, dataset), run.share(one, which, dataset)) for one in BANDS_OF[band]]
     n = sum(words for words, found in shares if found is not None)
     found = Share.of(round(sum(words * found.share for words, found in shares if found is not None)), n)
     return Interval(found.share, found.low, found.high) if n else None
@@ -62,13 +81,14 @@ def recovered(run: RunRecovery, dataset: str, band: str = CONTENT) -> Interval |
 def rungs(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
 ) -> dict[tuple[str, str], list[Rung]]:
-    """The runs of each mechanism and strategy by rising epsilon.
+    """The runs of each mechanism and strategy at base epsilons, by rising epsilon.
 
     Args:
         of: means of this data set.
         names: scores to take.
     """
     found: dict[tuple[str, str], list[Rung]] = {}
+    runs = [run for run in runs if not isinstance(run.key[2], Level)]
     for run in sorted(runs, key=lambda run: run.key[2]):
         share = recovered(run, dataset, band)
         scores = {name: of[name, run.key] for name in names if (name, run.key) in of}
@@ -102,6 +122,27 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
             scores[name] = interval(MeanSd(mean, None, error))
         return AtLevel(mechanism, strategy, level, epsilon, scores)
     return AtLevel(mechanism, strategy, level, None, {})
+
+
+def made_at_levels(
+    of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
+) -> list[MadeAt]:
+    """The runs at levels of recovery that have one of some scores.
+
+    Args:
+        of: means of this data set.
+        names: scores to take.
+        band: that the levels are of.
+    """
+    found = []
+    for run in runs:
+        mechanism, strategy, level = run.key
+        scores = {name: interval(of[name, run.key]) for name in names if (name, run.key) in of}
+        if isinstance(level, Level) and scores:
+            at = AtLevel(mechanism, strategy, level.share, level.epsilon, scores)
+            reads = (recovered(run, dataset, band, which) for which in ("recovered", "by_word"))
+            found.append(MadeAt(at, *reads))
+    return found
 
 
 def interval(value: MeanSd) -> Interval:

@@ -9,6 +9,7 @@ from typing import Any
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import PaperTable
 from lexveil.evaluation.metrics.utility import LOSS
+from lexveil.levels import Level
 from lexveil.report import formatting
 from lexveil.report.evaluation_values import CLEAN, MAJORITY, EvaluatedRun, Key, Values, averages, losses
 from lexveil.report.literature import Literature, beside, groups
@@ -79,7 +80,7 @@ def _table(
 ) -> Table | None:
     clean, runs, published = context.clean, context.runs, context.published
     rows_of = list(dict.fromkeys((mechanism, strategy) for mechanism, strategy, _ in runs))
-    epsilons = sorted({epsilon for _, _, epsilon in runs})
+    epsilons = sorted({epsilon for _, _, epsilon in runs}, key=lambda one: (isinstance(one, Level), float(one)))
     show = formatting.mean_sd_one if form.scores[0].decimals == 1 else formatting.mean_sd
     printed = {
         one.name: beside(published, datasets, one.published, rows_of, epsilons) for one in form.scores if one.published
@@ -117,7 +118,12 @@ def _table(
         Column("figures", "Figures of"),
         Column("clean", "Clean texts", show, "No rewriting"),
         Column("majority", "Majority", show, "No rewriting"),
-        *(Column(f"epsilon_{one:g}", formatting.epsilon(one), show, "Base ε") for one in epsilons),
+        *(
+            Column(f"level_{one:g}", formatting.level(one), show, "Level of recovery")
+            if isinstance(one, Level)
+            else Column(f"epsilon_{one:g}", formatting.epsilon(one), show, "Base ε")
+            for one in epsilons
+        ),
     ]
     dropped = [
         place

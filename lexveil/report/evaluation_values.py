@@ -13,6 +13,7 @@ from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.utility import LOSS, UTILITY, UTILITY_MICRO
 from lexveil.evaluation.scores import relative_gain
+from lexveil.levels import Level, epsilon_in
 from lexveil.report.formatting import MeanSd
 
 METRIC = "macro_f1"
@@ -41,7 +42,7 @@ class EvaluatedRun:
     @property
     def key(self) -> Key:
         """What names the run."""
-        return str(self.record["mechanism"]), str(self.record["strategy"]), float(self.record["epsilon"])
+        return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
 
     @property
     def datasets(self) -> list[str]:
@@ -150,3 +151,14 @@ def losses(of: Values) -> Values:
 def keys_of(of: Values) -> list[Key]:
     """The runs that something is known of, by mechanism as they came, strategy and epsilon."""
     return [key for key in dict.fromkeys(key for _, key in of) if key not in (CLEAN, MAJORITY)]
+
+
+def at_epsilons(of: Values) -> Values:
+    """What is known of the runs at base epsilons, of clean texts and of the majority; without runs at levels."""
+    return {(name, key): value for (name, key), value in of.items() if not isinstance(key[2], Level)}
+
+
+def one_kind(of: Values) -> Values:
+    """What one line can go through: the runs at base epsilons, or those at levels where there are no others."""
+    of_epsilons = at_epsilons(of)
+    return of_epsilons if keys_of(of_epsilons) else of

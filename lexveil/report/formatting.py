@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from lexveil.levels import Level
+
 MISSING = "–"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -107,8 +109,23 @@ def mean_sd_one(value: MeanSd | None) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """A base epsilon, as short as it can be: 0.5, 1, 50; none for the clean baseline."""
+    """A base epsilon, as short as it can be: 0.5, 1, 50; none for the clean baseline.
+
+    Of a run at a level of recovery both: 20%, ε 8.11.
+    """
+    if isinstance(value, Level):
+        return level(value) if value.epsilon is None else f"{level(value)}, ε {epsilon_found(value.epsilon)}"
     return MISSING if not value else f"{value:g}"
+
+
+def run_epsilon(value: float) -> str:
+    """What a run of a mechanism and strategy is called: ε 0.5; or 20%, ε 8.11."""
+    return epsilon(value) if isinstance(value, Level) else f"ε {epsilon(value)}"
+
+
+def level(value: float | None) -> str:
+    """A level of recovery, as short as it can be: 5%, 0.5%."""
+    return MISSING if value is None else f"{100 * float(value):g}%"
 
 
 def epsilon_found(value: float | None) -> str:

@@ -57,6 +57,7 @@ def _environment(templates: Mapping[str, str]) -> Environment:
         "count": formatting.count,
         "share": formatting.share,
         "epsilon": formatting.epsilon,
+        "run_epsilon": formatting.run_epsilon,
         "three": formatting.three,
         "breakable": _breakable,
         "listed": formatting.listed,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexveil.errors import CheckFailed
+from lexveil.levels import Level, epsilon_in
 from lexveil.report.formatting import Interval
 
 SEGMENTATIONS = ("word", "gst", "mst")
@@ -68,7 +69,7 @@ class RunResult:
         metrics: its metrics.json.
         record: its record.json.
         budget_mean: mean document budget over its texts, in 1 / distance of the mechanism; None for
-            the baseline.
+            the baseline, and at a level, where each text spends what its tokens get.
     """
 
     mechanism: str
@@ -103,7 +104,7 @@ class RunRecovery:
     @property
     def key(self) -> tuple[str, str, float]:
         """What names the run."""
-        return str(self.record["mechanism"]), str(self.record["strategy"]), float(self.record["epsilon"])
+        return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
 
     @property
     def bands(self) -> list[str]:
@@ -159,6 +160,23 @@ class MechanismDeniability:
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """One row per epsilon, ascending."""
         return list(self.record["statistics"])
+
+
+def has_levels(runs: Sequence[RunResult | RunRecovery]) -> bool:
+    """Whether some are made at levels of recovery."""
+    return any(isinstance(run.key[2], Level) for run in runs)
+
+
+def key_columns(*, with_levels: bool) -> list[str]:
+    """Names of the columns of a CSV file that name a run."""
+    return ["mechanism", "strategy", "epsilon", *(["level"] if with_levels else [])]
+
+
+def key_cells(key: tuple[str, str, float], *, with_levels: bool) -> tuple[str | float | None, ...]:
+    """What stands in ``key_columns``; the epsilon of a run at a level is that which was found for it."""
+    mechanism, strategy, at = key
+    epsilon, level = (at.epsilon, at.share) if isinstance(at, Level) else (at, None)
+    return (mechanism, strategy, epsilon, *((level,) if with_levels else ()))
 
 
 def require_same_words(measured: Sequence[MechanismDeniability]) -> None:

@@ -17,6 +17,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Action
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.config import CLEAN, Params
 from lexveil.errors import CheckFailed
+from lexveil.levels import stage_name
 from lexveil.privatization.token_changes import TextChanges, changes_of
 from lexveil.report.evaluation_values import Key
 from lexveil.runtime import duckdb_session
@@ -81,7 +82,7 @@ def load_samples(params: Params, keys: Sequence[Key]) -> list[Sample]:
         logs: dict[Key, list[Logged]] = {}
         for key in keys if chosen else ():
             for name in ("documents", "tokens"):
-                file = require(paths.private(*key) / f"{name}.parquet", f"privatize@{_name(key)}")
+                file = require(paths.private(*key) / f"{name}.parquet", stage_name("privatize", *key))
                 duckdb_session.view(con, name, file)
             logs[key] = [Logged(*row) for row in duckdb_session.run(con, "report/sample_tokens").fetchall()]
     texts = [source for _, source in chosen]
@@ -107,9 +108,5 @@ def _changes(
     except ValueError:
         raise CheckFailed(
             f"{paths.private(*key)}: the token log is not of the texts beside it; run "
-            f"`dvc repro --force privatize@{_name(key)}`"
+            f"`dvc repro --force {stage_name('privatize', *key)}`"
         ) from None
-
-
-def _name(key: Key) -> str:
-    return "-".join(map(str, key))

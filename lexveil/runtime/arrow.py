@@ -1,4 +1,4 @@
-"""PyArrow without pandas."""
+"""Processes without pandas."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ class _Absent(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-def keep_pandas_out() -> None:
+def keep_pandas_out(*, of_process: bool = False) -> None:
     """See that PyArrow does not import pandas, which it does for its first array if there is one: half a second.
 
     For a process of its own, since its conversions from and to pandas are off from here on.
+
+    Args:
+        of_process: no other library gets it either, scikit-learn for one, which takes it where it is there.
     """
     if "pandas" in sys.modules:
         return
@@ -30,4 +33,5 @@ def keep_pandas_out() -> None:
     try:
         pa.array([None])  # it looks once
     finally:
-        sys.meta_path.remove(absent)
+        if not of_process:
+            sys.meta_path.remove(absent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import wraps
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from dvc.repo import Repo
 
 PROJECT = "dvc.yaml"
+# Stages that make runs at levels of recovery.
+AT_LEVELS = (
+    "calibrate",
+    "plan_budgets_at_level",
+    "check_plans_at_level",
+    "privatize_at_level",
+    "evaluate_at_level",
+    "measure_recovery_at_level",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,11 @@ def open_repo() -> Iterator[Repo]:
             yield repo
     except DvcException as error:
         line = " ".join(str(error).split())
+        if "grid.recovery" in line:
+            raise RequestError(
+                "params.yaml has no grid.recovery, which dvc.yaml asks for; add these two lines below grid: "
+                "`  recovery: []` and `  recovery_band: content`"
+            ) from error
         raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
 
 
@@ -118,6 +132,24 @@ def read_graph(repo: Repo) -> Graph:
             locked=stage.cmd is not None,
         )
     return Graph(stages)
+
+
+def require_stages_at_levels(graph: Graph, levels: Collection[float]) -> None:
+    """See that dvc.yaml makes the runs at levels of recovery that params.yaml asks for.
+
+    Args:
+        levels: of grid.recovery.
+
+    Raises:
+        RequestError: if it does not: it is that of a project which an earlier version made.
+    """
+    made = {name.partition("@")[0] for name in graph.stages}
+    if levels and (missing := [stage for stage in AT_LEVELS if stage not in made]):
+        raise RequestError(
+            f"params.yaml asks for runs at levels (grid.recovery), but dvc.yaml has no stage {missing[0]}; an earlier "
+            "version made this project. Make a new one beside it (`lexveil init DIR`), copy its tasks/ and flows/ and, "
+            f"from its dvc.yaml, the stages {', '.join(AT_LEVELS)}; or write recovery: []"
+        )
 
 
 def name_of(repo: Repo, stage: Any) -> str:

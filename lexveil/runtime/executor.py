@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from lexveil.config import MachineParams
+from lexveil.runtime.project import THREADS
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 # N workers share the machine as N processes; threads of a library inside each would only compete for the cores.
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 class Executor(Protocol):

@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Generic, Self, TypeVar
 
+from lexveil.compiled import expect_much
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.executor import Executor, starting_workers
@@ -64,39 +66,79 @@ def _processes(function: Callable[[A], B], items: Iterable[A], machine: MachineP
 def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
     """As ``ordered_map``, by processes of this machine; one worker means this process.
 
-    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If that is an object that
-    holds arrays, all workers map their bytes from one file: pages that none of them writes to take memory once. The
-    workers also end when this process dies.
-
     Raises:
         LexveilError: if a worker was killed. What ``function`` raises is raised here.
     """
     if workers <= 1:
         yield from map(function, items)
         return
-    # spawn, not fork: DuckDB and Arrow run threads that a forked child would inherit half-dead.
-    context = get_context("spawn")
-    watched, held = context.Pipe(duplex=False)
-    with (
-        tempfile.TemporaryFile() as file,
-        held,
-        watched,
-        ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_begin, initargs=(Shared(function, file), watched)
-        ) as executor,
-    ):
+    with Workers(function, workers) as started:
+        yield from started.map(items)
+
+
+class Workers(Generic[A, B]):
+    """Processes of this machine that do one function, for as many maps as there are while they last.
+
+    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If that is an object that
+    holds arrays, all workers map their bytes from one file: pages that none of them writes to take memory once. A
+    worker starts when there is an item for it, and ends when this is left, or when this process dies.
+
+    Args:
+        function: picklable; must not depend on where it runs.
+        workers: how many, at most.
+    """
+
+    def __init__(self, function: Callable[[A], B], workers: int) -> None:
+        self.workers = workers
+        with ExitStack() as stack:
+            # spawn, not fork: DuckDB and Arrow run threads that a forked child would inherit half-dead.
+            context = get_context("spawn")
+            file = stack.enter_context(tempfile.TemporaryFile())
+            watched, self._held = context.Pipe(duplex=False)
+            stack.enter_context(self._held)
+            stack.enter_context(watched)
+            self._executor = stack.enter_context(
+                ProcessPoolExecutor(
+                    workers, mp_context=context, initializer=_begin, initargs=(Shared(function, file), watched)
+                )
+            )
+            self._opened = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *failure: object) -> None:
+        if kind is not None:
+            self._end()
+        self._opened.close()
+
+    def _end(self) -> None:
+        """End all workers at once."""
+        self._held.close()
+        self._executor.shutdown(cancel_futures=True)
+
+    def map(self, items: Iterable[A]) -> Generator[B, None, None]:
+        """Yield what the function makes of each item, in order, at most ``workers + 2`` of them under way.
+
+        Whatever ends this generator before its end (an error, Ctrl-C) ends the workers at once.
+
+        Args:
+            items: picklable.
+
+        Raises:
+            LexveilError: if a worker was killed. What the function raises is raised here.
+        """
         try:
             pending: deque[Future[B]] = deque()
             for item in items:
                 with starting_workers():
-                    pending.append(executor.submit(_call, item))
-                if len(pending) > workers + 1:
+                    pending.append(self._executor.submit(_call, item))
+                if len(pending) > self.workers + 1:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
         except BaseException as error:
-            held.close()
-            executor.shutdown(cancel_futures=True)
+            self._end()
             if isinstance(error, BrokenProcessPool):
                 raise LexveilError(
                     "a worker process was killed; if memory ran out, give fewer workers (params.yaml: machine.workers)"
@@ -142,6 +184,7 @@ def _begin(function: Any, watched: Connection) -> None:
     """Make this process a worker that lives no longer than the other end of ``watched`` is open."""
     global _function  # noqa: PLW0603 - the one thing that a worker keeps between its items
     _function = function
+    expect_much()  # for little no process begins
 
     def end() -> None:
         watched.poll(None)

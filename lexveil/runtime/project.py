@@ -21,6 +21,9 @@ LOCK = STATE / "build.lock"
 # Every process of a run inherits this, so that what outlives a killed run can be found.
 MARKER = "LEXVEIL_BUILD"
 
+# How many threads matrix products have.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
 
 def root_around(start: Path) -> Path | None:
     """Return the nearest folder at or above ``start`` with a dvc.yaml; None if there is none."""
@@ -60,9 +63,16 @@ def prepare(root: Path) -> None:
         os.environ["PATH"] = os.pathsep.join(filter(None, (interpreter, os.environ.get("PATH"))))
 
 
-def stage_environment() -> dict[str, str]:
-    """Return the environment of a DVC process; it does not depend on the user's shell."""
+def stage_environment(at_once: int = 1) -> dict[str, str]:
+    """Return the environment of a DVC process; but for a number of threads it does not depend on the user's shell.
+
+    Args:
+        at_once: processes side by side, which share the cores: more threads of matrix products than that leaves to each
+            would wait for each other, and take a quarter more processor time.
+    """
     environment = {**os.environ, "SHELL": "/bin/sh", MARKER: str(Path.cwd())}
+    if at_once > 1:
+        environment = dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // at_once))) | environment
     scratch = Path.cwd() / SCRATCH
     scratch.mkdir(parents=True, exist_ok=True)
     # Spilled rows of a killed stage must not stay behind in /tmp: the next run empties this folder.

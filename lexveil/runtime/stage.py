@@ -9,15 +9,24 @@ from collections.abc import Callable
 from typing import TextIO
 
 from lexveil.errors import LexveilError, RequestError
+from lexveil.levels import Level, parse_epsilon
+from lexveil.runtime.arrow import keep_pandas_out
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import ProgressEvent, send, send_error
 
 
-def stage_main(main: Callable[[], None]) -> None:
-    """Run a stage; a known error becomes one line on stderr and its exit code."""
+def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
+    """Run a stage; a known error becomes one line on stderr and its exit code.
+
+    Args:
+        pandas: whether the stage works with it. Else no library that it uses gets it, which takes half a second to
+            import; for a process of its own.
+    """
     os.environ.setdefault("DO_NOT_TRACK", "1")  # no telemetry of libraries
     hide_messages()
     try:
+        if not pandas:
+            keep_pandas_out(of_process=True)
         main()
     except LexveilError as error:
         send_error(error, error.exit_code)
@@ -29,16 +38,28 @@ def stage_main(main: Callable[[], None]) -> None:
 
 
 def named_run(usage: str) -> tuple[str, str, float]:
-    """Mechanism, strategy and base epsilon of a run, as the command line names it.
+    """Mechanism, strategy and base epsilon, or level, of a run, as the command line names it.
 
     Raises:
-        RequestError: with ``usage``, if there are other than three words, or the last is no number.
+        RequestError: with ``usage``, if there are other than three words, or the last is no number and no level.
     """
     try:
         mechanism, strategy, epsilon = sys.argv[1:]
-        return mechanism, strategy, float(epsilon)
+        return mechanism, strategy, parse_epsilon(epsilon)
     except ValueError:
         raise RequestError(usage) from None
+
+
+def named_level(usage: str) -> tuple[str, str, Level]:
+    """Mechanism, strategy and level of a run at a level of recovery, as the command line names it.
+
+    Raises:
+        RequestError: with ``usage``, if it names no such run.
+    """
+    mechanism, strategy, level = named_run(usage)
+    if not isinstance(level, Level):
+        raise RequestError(usage)
+    return mechanism, strategy, level
 
 
 class Progress:

@@ -160,7 +160,7 @@ class _WordKinds(Bounded[str, int]):
 _WORD_KINDS = _WordKinds()
 
 
-def _tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+def tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
     """Tokens of a batch of texts.
 
     Returns:
@@ -208,7 +208,7 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
     Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
     the rest is arithmetic on numbers.
     """
-    forms, word, spans, sentence_sizes, sentences_per_text = _tokenize(texts)
+    forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts)
     sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
     text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))

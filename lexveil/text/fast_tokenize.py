@@ -130,7 +130,7 @@ def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
             f"{texts.null_count:,} of {len(texts):,} texts to tokenize are null; drop them, or fill them with ''"
         )
     if not len(texts):
-        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        return _fixed(np.zeros(0, np.uint8)), np.zeros(1, np.int64)
     try:
         texts.validate(full=True)  # the scanner trusts positions and multi-byte characters
     except pa.ArrowInvalid as error:
@@ -144,8 +144,14 @@ def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
             f"{size:,} bytes of text to tokenize at once; the limit is {MAX_BYTES:,}: pass slices of the array"
         )
     if not size:
-        return np.zeros(0, np.uint8), np.zeros(len(texts) + 1, np.int64)
-    return np.frombuffer(content, np.uint8, size, int(offsets[0])), offsets - offsets[0]
+        return _fixed(np.zeros(0, np.uint8)), np.zeros(len(texts) + 1, np.int64)
+    return _fixed(np.frombuffer(content, np.uint8, size, int(offsets[0]))), offsets - offsets[0]
+
+
+def _fixed(data: Bytes) -> Bytes:
+    """The same array, read-only: Arrow has buffers of both kinds, for each of which all kernels would be compiled."""
+    data.flags.writeable = False
+    return data
 
 
 def _tokens(data: Bytes, offsets: Int64, keep_spans: bool) -> tuple[Tokens, Int32]:

@@ -26,13 +26,18 @@ from lexveil.evaluation.frontier import (
 )
 from lexveil.evaluation.frontier import recommend as within_limits
 from lexveil.evaluation.utility import SETTINGS
+from lexveil.levels import epsilon_in
+from lexveil.recovery.bands import BANDS_OF
+from lexveil.recovery.measured import LISTED
 from lexveil.report import formatting
+from lexveil.report.equal_recovery import recovered
 from lexveil.report.evaluation_values import METRIC
+from lexveil.report.records import RunRecovery
 from lexveil.runtime.tables import read_json
 
 ATTACKER = "adaptive"
 NORMAL = 1.96  # half of a 95% interval, in standard errors
-BANDS = ("all", "function", "frequent", "middle", "rare", "listed")  # of artifacts/recovery
+BANDS = (*BANDS_OF, LISTED)
 READERS = ("by_word", "by_context")
 
 Record = Mapping[str, Any]
@@ -105,20 +110,19 @@ def score(record: Record, dataset: str, measured: str, setting: str) -> Score | 
 
 def recovery(record: Record, dataset: str, band: str) -> float | None:
     """The upper end of the 95% interval of what the better reader gets back; None where it was not measured."""
-    file = paths.recovery(record["mechanism"], record["strategy"], record["epsilon"])
+    file = paths.recovery(record["mechanism"], record["strategy"], epsilon_in(record))
     if not file.exists():
         return None
-    shares = read_json(file, "measure_recovery")["datasets"].get(dataset, {}).get(band)
-    if shares is None or not shares["n"]:
-        return None
-    return float(max(shares[reader]["high"] for reader in READERS if shares[reader] is not None))
+    run = RunRecovery(read_json(file, "measure_recovery"))
+    found = [share for reader in READERS if (share := recovered(run, dataset, band, reader)) is not None]
+    return max((share.high for share in found), default=None)
 
 
 def name(record: Record) -> str:
     """What a run is called."""
     if record["mechanism"] == "none":
         return "clean texts"
-    return f"{record['mechanism']} {record['strategy']} ε {record['epsilon']:g}"
+    return f"{record['mechanism']} {record['strategy']} {formatting.run_epsilon(epsilon_in(record))}"
 
 
 def recommend(
@@ -252,7 +256,7 @@ def of_dataset(
         "runs": [
             {
                 "run": name(record),
-                **{key: record[key] for key in ("mechanism", "strategy", "epsilon")},
+                **{key: record[key] for key in ("mechanism", "strategy", "epsilon", "level") if key in record},
                 "utility": utility.summary(),
                 "attack": attack.summary(),
                 "standing": standing[name(record)],
@@ -290,12 +294,15 @@ def is_harder(point: Point, clean: Point) -> bool:
 
 def commands(run: Mapping[str, Any]) -> list[str]:
     """The commands that make a release of the settings of a run."""
-    settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']} --epsilon {run['epsilon']:g}"
-    audit = f"{run['mechanism']}-{run['strategy']}-{run['epsilon']:g}.json"
+    epsilon = f"--epsilon {run['epsilon']:g}"
+    settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']}"
+    if run.get("level") is not None:  # each token got the epsilon, and no token of a release is to get more
+        epsilon += f" --max-token-epsilon {run['epsilon']:g}"
+    audit = paths.AUDITS / f"{run['mechanism']}-{run['strategy']}-{run['epsilon']:g}.json"
     return [
-        f"mkdir -p {paths.AUDITS} && lexveil audit {settings} --out {paths.AUDITS / audit}",
-        f"lexveil inspect FILE {settings}",
-        f"lexveil privatize FILE -o OUT {settings}",
+        f"mkdir -p {paths.AUDITS} && lexveil audit {settings} --epsilon {run['epsilon']:g} --out {audit}",
+        f"lexveil inspect FILE {settings} {epsilon}",
+        f"lexveil privatize FILE -o OUT {settings} {epsilon}",
     ]
 
 

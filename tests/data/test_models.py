@@ -135,6 +135,7 @@ def test_a_sound_model_passes(packaged: PackagedModel) -> None:
         (array("scales.npy", at(3, np.inf)), "finite and greater than 0"),
         (array("scales.npy", at(3, 0)), "finite and greater than 0"),
         (array("scales.npy", at(3, 1e30)), "is the largest"),
+        (lambda folder: shutil.copy(folder / "scales.npy", folder / "trained_scales.npy"), "no file of a model"),
         (array("vectors.npy", lambda values: values[:, 1:]), "vectors.npy: int8 of shape"),
         (array("vectors.npy", lambda values: np.asfortranarray(values).astype(np.float16)), "vectors.npy: .*bytes"),
         (array("orders/all.npy", at(0, 1)), "order 1 is not a permutation|order 1"),

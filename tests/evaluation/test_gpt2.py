@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_models import offline_gpt2, save_gpt2
+from tiny_models import in_float64, offline_gpt2, save_gpt2
 
 from lexveil.errors import RequestError
 from lexveil.evaluation import gpt2 as module
@@ -32,10 +32,9 @@ def text_of(n_words: int, seed: int = 0) -> str:
 def by_hand(folder: str, text: str, overlap: int) -> float:
     """Token by token, each from its window, which begins anew after every WINDOW - overlap tokens."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model = AutoModelForCausalLM.from_pretrained(folder).double().eval()
-    ids = [2, *AutoTokenizer.from_pretrained(folder)(text, add_special_tokens=False)["input_ids"]]
+    model, tokenizer = in_float64(folder)
+    ids = [2, *tokenizer(text, add_special_tokens=False)["input_ids"]]
     total = 0.0
     for at in range(1, len(ids)):
         step = WINDOW - overlap

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_models import offline_gpt2
+from tiny_models import in_float64, offline_gpt2
 
 from lexveil.config import EvaluationParams
 from lexveil.errors import RequestError
@@ -28,10 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def by_hand(folder: str, text: list[str], column: int, name: str, context: int) -> float:
     """Token by token, each in a pass of its own, from the mark or the window that the words before it end in."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model = AutoModelForCausalLM.from_pretrained(folder).double().eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = in_float64(folder)
     cut = lambda words: tokenizer(words, add_special_tokens=False)["input_ids"]  # noqa: E731
     before = [2, *cut(" ".join(text[:column]))]
     while len(before) > context:
@@ -45,29 +43,27 @@ def by_hand(folder: str, text: list[str], column: int, name: str, context: int) 
     return total
 
 
-@pytest.mark.parametrize(("pack", "room"), [(1, 1), (30, 4), (1024, 256)])
-def test_words_are_as_likely_as_their_tokens_one_after_the_other(
-    folder: str, monkeypatch: pytest.MonkeyPatch, pack: int, room: int
-) -> None:
-    monkeypatch.setattr(module, "PACK", pack)
-    monkeypatch.setattr(module, "ROOM", room)
-    model = READERS["gpt2"].maker(EvaluationParams(reader="gpt2", gpt2_model=folder))(NAMES)
+def test_words_are_as_likely_as_their_tokens_one_after_the_other(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     texts = [rng.choice([*WORDS, "w1 w2"], n).tolist() for n in (1, 5, 30)]
     rows, columns = np.array([0, 1, 1, 2, 2, 2, 2]), np.array([0, 0, 4, 3, 9, 20, 29])
     ids = np.tile(np.arange(len(NAMES)), (len(rows), 1))
-    found = model.log_probability(texts, rows, columns, ids, np.full(ids.shape, -np.inf))
     right = [
         [by_hand(folder, texts[row], column, name, WINDOW // 2) for name in NAMES]
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
-    assert found == pytest.approx(np.array(right), rel=1e-5)
+    for pack, room in ((1, 1), (30, 4), (1024, 256)):
+        monkeypatch.setattr(module, "PACK", pack)
+        monkeypatch.setattr(module, "ROOM", room)
+        model = READERS["gpt2"].maker(EvaluationParams(reader="gpt2", gpt2_model=folder))(NAMES)
+        found = model.log_probability(texts, rows, columns, ids, np.full(ids.shape, -np.inf))
+        assert found == pytest.approx(np.array(right), rel=1e-5)
 
-    least = found + np.where(rng.random(found.shape) < 0.5, -1, 1)
-    some = model.log_probability(texts, rows, columns, ids, least)
-    known = least <= found
-    assert some[known] == pytest.approx(found[known], rel=1e-5)
-    assert (some >= found - 1e-4).all() and ((some <= least) | (some <= found + 1e-4)).all()
+        least = found + np.where(rng.random(found.shape) < 0.5, -1, 1)
+        some = model.log_probability(texts, rows, columns, ids, least)
+        known = least <= found
+        assert some[known] == pytest.approx(found[known], rel=1e-5)
+        assert (some >= found - 1e-4).all() and ((some <= least) | (some <= found + 1e-4)).all()
 
 
 def test_places_and_candidates_that_are_none(folder: str) -> None:

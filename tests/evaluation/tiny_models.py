@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,3 +99,11 @@ def offline_gpt2(folder: Path, words: Sequence[str], longest: int, monkeypatch: 
     made = save_gpt2(folder, words, longest)
     no_network(monkeypatch)
     return made
+
+
+@cache
+def in_float64(folder: str) -> tuple[Any, Any]:
+    """The language model of a folder, to read it in another way, and its tokenizer."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    return AutoModelForCausalLM.from_pretrained(folder).double().eval(), AutoTokenizer.from_pretrained(folder)

@@ -14,7 +14,7 @@ from flows.dvc_forks import DvcForks
 from flows.process import Command
 from lexveil.lineage.lock_text import HEAD, cut, joined
 from lexveil.runtime.dvc_graph import parse_params_once
-from lexveil.runtime.project import stage_environment
+from lexveil.runtime.project import THREADS, stage_environment
 from tests.flows.scratch_project import Project
 
 LOCK = Path(__file__).parents[2] / "dvc.lock"
@@ -130,3 +130,21 @@ def test_parameters_are_parsed_again_only_after_a_change(tmp_path: Path, monkeyp
     assert param.read_param_file(fs, str(file)) == {"a": {"b": 1}} and len(parsed) == 1
     file.write_text("a: {b: 22}\n")
     assert param.read_param_file(fs, str(file)) == {"a": {"b": 22}} and len(parsed) == 2
+
+
+def test_stages_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each has its part of the threads of matrix products, at least one, unless the user says how many."""
+    monkeypatch.chdir(tmp_path)
+    for name in THREADS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert [stage_environment(at_once).get("OPENBLAS_NUM_THREADS") for at_once in (1, 2, 3, 16)] == [
+        None,
+        "4",
+        "2",
+        "1",
+    ]
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "6")
+    assert {name: stage_environment(2)[name] for name in THREADS} == dict.fromkeys(THREADS, "4") | {
+        "OPENBLAS_NUM_THREADS": "6"
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -19,6 +20,7 @@ from flows.data_bootstrap import DataUnreachable
 from flows.process import Command
 from lexveil.config import load_params, parse_params
 from lexveil.errors import RequestError
+from lexveil.privatization.settings import RewriteOptions
 from lexveil.runtime.events import ErrorEvent
 
 pytestmark = pytest.mark.slow
@@ -145,6 +147,35 @@ def test_the_grid_is_audited_and_the_report_is_an_artifact(stand_in: None) -> No
         }
         for strategy in ("S1", "S2")
     ]
+
+
+def test_levels_are_audited_at_the_epsilons_found_for_them(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    params = load_params()
+    grid = params.grid.model_copy(update={"epsilons": [], "recovery": [0.05, 0.5]})
+    params = params.model_copy(update={"grid": grid})
+    monkeypatch.setattr(audit_flow, "load_params", lambda: params)
+    found = {0.05: 4.0, 0.5: 9.0}
+    monkeypatch.setattr(audit_flow, "epsilon_of", lambda mechanism, strategy, level: found[level.share])
+    assert audit_flow.audit(return_state=True).name == "Completed"
+    assert [(row["strategy"], row["epsilon"]) for row in audit_table()] == [
+        ("S1", 4.0), ("S1", 9.0), ("S2", 4.0), ("S2", 9.0)
+    ]  # fmt: skip
+    assert audit_flow.at_levels(params, ["tem"], None) == []  # none was made of it
+    assert audit_flow.at_levels(params, None, ["S2"]) == [("madlib", "S2", 4.0), ("madlib", "S2", 9.0)]
+
+
+def test_a_nightly_release_by_recovery_is_audited_at_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[RewriteOptions] = []
+
+    def settled(options: RewriteOptions, model: object) -> SimpleNamespace:
+        asked.append(options)
+        return SimpleNamespace(epsilon=4.5)
+
+    monkeypatch.setattr(audit_flow, "settled", settled)
+    monkeypatch.setattr(audit_flow.Model, "load", lambda *_: None)
+    release = {"sql": "select 1", "recovery": 0.2, "recovery_band": "content"}
+    assert audit_flow.released(parse_params({"seed": 1, "release": release})) == [("tem", "S3", 4.5)]
+    assert (asked[0].recovery, asked[0].band) == (0.2, "content")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -96,3 +98,19 @@ def test_row_groups_do_not_show_how_long_texts_were(tmp_path: Path, monkeypatch:
     groups = pq.ParquetFile(made[0]).metadata
     assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [3, 3, 2]
     assert made[0].read_bytes() == made[1].read_bytes()
+
+
+def test_what_was_read_is_not_kept(tmp_path: Path) -> None:
+    """Arrow would keep the bytes of all row groups until the last is read: the size of the file."""
+    table = pa.table({"text": [random.Random(row).randbytes(500).hex() for row in range(16_000)]})
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=500, compression="none", use_dictionary=False)
+    source = as_source(tmp_path / "in.parquet")
+    assert source is not None and source.path.stat().st_size > 15_000_000
+    del table
+    tracemalloc.start()
+    try:
+        n_rows = sum(len(chunk) for chunk in Reader(source, ["text"]).chunks())
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert n_rows == 16_000 and most < 12_000_000

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.locks import take
 from lexveil.ledger.verification import verify
+from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
 
@@ -67,10 +69,10 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
 """
 
 
-def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with forks_of("lexveil.ledger.ledger", "benchmarks.ledger_kills") as made:
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -93,8 +95,8 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         ("published", None, "committed"),
     ],
 )
-def test_killed_at(folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None) -> None:
-    done = run(DIES, folder, dies)
+def test_killed_at(forks: Forks, folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None) -> None:
+    done = forks.run(DIES, folder, dies)
     assert done.returncode == -9, done.stderr
     with Ledger.open(folder) as ledger:
         assert [(one.was, one.now, one.notes) for one in ledger.recovered] == ([(was, becomes, [])] if was else [])
@@ -110,8 +112,8 @@ def test_killed_at(folder: Path, tmp_path: Path, dies: str, was: str | None, bec
     assert verify(folder).problems == []
 
 
-def killed_when_written(folder: Path) -> None:
-    assert run(DIES, folder, "renamed p").returncode == -9  # p is out, q is not
+def killed_when_written(forks: Forks, folder: Path) -> None:
+    assert forks.run(DIES, folder, "renamed p").returncode == -9  # p is out, q is not
 
 
 @pytest.mark.parametrize(
@@ -123,8 +125,10 @@ def killed_when_written(folder: Path) -> None:
         ("p", None, "p: missing"),
     ],
 )
-def test_what_is_gone_stays_paid(folder: Path, tmp_path: Path, name: str, content: str | None, note: str) -> None:
-    killed_when_written(folder)
+def test_what_is_gone_stays_paid(
+    forks: Forks, folder: Path, tmp_path: Path, name: str, content: str | None, note: str
+) -> None:
+    killed_when_written(forks, folder)
     (tmp_path / name).unlink()
     if content:
         (tmp_path / name).write_text(content)
@@ -139,9 +143,9 @@ def test_what_is_gone_stays_paid(folder: Path, tmp_path: Path, name: str, conten
 
 
 def test_what_cannot_be_put_right_now_is_left_for_later(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forks: Forks, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed_when_written(folder)
+    killed_when_written(forks, folder)
 
     def denied(*paths: Path) -> None:
         raise PermissionError(13, "Permission denied", str(paths[0]))
@@ -156,9 +160,9 @@ def test_what_cannot_be_put_right_now_is_left_for_later(
 
 
 def test_a_partial_that_cannot_be_removed_is_not_given_back(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forks: Forks, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(DIES, folder, "reserved").returncode == -9
+    assert forks.run(DIES, folder, "reserved").returncode == -9
 
     def denied(path: Path, missing_ok: bool = False) -> None:
         if path.name == ".p":
@@ -174,10 +178,10 @@ def test_a_partial_that_cannot_be_removed_is_not_given_back(
     assert not (tmp_path / ".p").exists()
 
 
-def test_who_begins_first_puts_right_what_died_since(folder: Path, tmp_path: Path) -> None:
+def test_who_begins_first_puts_right_what_died_since(forks: Forks, folder: Path, tmp_path: Path) -> None:
     """A ledger that stays open: the file that the dead one wrote can be written again."""
     with Ledger.open(folder) as ledger:
-        assert run(DIES, folder, "reserved").returncode == -9
+        assert forks.run(DIES, folder, "reserved").returncode == -9
         with ledger.begin({}, [tmp_path / ".p"]) as release:
             assert states(ledger) == ["aborted", "open"]
             assert asked(release, "ana", cap=1.0).n_withheld == 0
@@ -192,26 +196,21 @@ with Ledger.open(sys.argv[1]) as ledger:
 """
 
 
-def together(code: str, *arguments: list[object]) -> list[str]:
-    """What processes print that are all imported and waiting before the first begins."""
+def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
+    """What processes print that are all there and waiting before the first begins."""
     barrier, start = os.pipe()
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, given)], cwd=ROOT, stdin=barrier, stdout=subprocess.PIPE, text=True
-        )
-        for given in arguments
-    ]
+    started = [forks.start(code, *given, stdin=barrier) for given in arguments]
     os.close(start)
     os.close(barrier)
-    said = [process.communicate()[0].strip() for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes)
-    return said
+    done = [fork.wait() for fork in started]
+    assert [one.returncode for one in done] == [0] * len(done)
+    return [one.stdout.strip() for one in done]
 
 
 @pytest.mark.parametrize("dies", ["reserved", "renamed p"])
-def test_two_who_recover_at_once(folder: Path, tmp_path: Path, dies: str) -> None:
-    assert run(DIES, folder, dies).returncode == -9
-    said = together(RECOVERS, *[[folder]] * 4)
+def test_two_who_recover_at_once(forks: Forks, folder: Path, tmp_path: Path, dies: str) -> None:
+    assert forks.run(DIES, folder, dies).returncode == -9
+    said = together(forks, RECOVERS, *[[folder]] * 4)
     assert sorted(said) == ["0", "0", "0", "1"]
     assert verify(folder).problems == []
 
@@ -233,10 +232,10 @@ print(out)
 """
 
 
-def test_processes_cannot_overspend_together(folder: Path) -> None:
+def test_processes_cannot_overspend_together(forks: Forks, folder: Path) -> None:
     """4 processes want 64 documents of ana and 32 of ben; each may have 10. They start at the same moment."""
     with Ledger.open(folder) as ledger:
-        said = together(RACES, *[[folder]] * 4)
+        said = together(forks, RACES, *[[folder]] * 4)
         assert sum(map(int, said)) == 20
         assert balance(ledger, "ana") == balance(ledger, "ben") == 10 * NANO
     assert verify(folder).holds
@@ -277,7 +276,7 @@ def test_thirty_killed_at_random_moments(tmp_path: Path) -> None:
     assert sum(result["died_in"].get(state, 0) for state in ("open", "reserved", "spent", "written")) > 5
 
 
-def test_the_harness_can_fail(tmp_path: Path) -> None:
+def test_the_harness_can_fail(forks: Forks, tmp_path: Path) -> None:
     """Where outputs are published that nobody is charged for, it says so."""
     code = (
         "import sys\nfrom pathlib import Path\n"
@@ -285,14 +284,14 @@ def test_the_harness_can_fail(tmp_path: Path) -> None:
         "balances.charge = lambda *_: None\n"
         "print(len(run(20, Path(sys.argv[1]) / 'k', 3)['violations']))"
     )
-    assert int(run(code, tmp_path).stdout) > 0
+    assert int(forks.run(code, tmp_path).stdout) > 0
 
 
 def test_memory_is_bounded(folder: Path) -> None:
     """What waits in memory is one chunk, however many documents there are."""
     with Ledger.open(folder) as ledger, ledger.begin({}) as release:
-        for _ in range(6):
+        for _ in range(3):
             release.request([f"s{n}" for n in range(100_000)], np.ones(100_000))
             assert release._spool._n_waiting < 1 << 18
-        assert release._spool.n_documents == 600_000
-        assert release.reserve(1.0, 3.0).n_withheld == 300_000
+        assert release._spool.n_documents == 300_000
+        assert release.reserve(1.0, 2.0).n_withheld == 100_000

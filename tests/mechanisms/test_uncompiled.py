@@ -9,7 +9,7 @@ import pytest
 
 from lexveil.accounting import subject_keys
 from lexveil.embeddings import exact_search, neighborhoods
-from lexveil.embeddings.exact_search import ExactSearch, pair_distances
+from lexveil.embeddings.exact_search import ExactSearch, pair_distances, pair_products
 from lexveil.mechanisms import tem
 from lexveil.mechanisms.kernels.keystream import WORDS, next_words, open_stream
 from lexveil.mechanisms.noise.keystream import token_stream
@@ -77,6 +77,7 @@ def test_the_nearest_words_are_the_same(monkeypatch: pytest.MonkeyPatch, k: int)
     np.testing.assert_allclose(near, far, rtol=1e-13)
     rows = np.arange(900)
     np.testing.assert_allclose(*both(monkeypatch, lambda: pair_distances(vectors, rows, rows[::-1])), rtol=1e-13)
+    np.testing.assert_allclose(*both(monkeypatch, lambda: pair_products(vectors, rows, rows[::-1])), rtol=1e-12)
 
 
 @pytest.mark.parametrize("segmentation", ["gst", "mst"])

@@ -35,7 +35,7 @@ class OneKey(Rewriter):
     KEY: Any = None
 
     def __call__(self, batch: Any, planned: Any = None) -> Any:
-        mine = _STREAMS.setdefault(self.names[-1], np.random.default_rng(int(self.names[-1])))
+        mine = _STREAMS.setdefault(self.names[0], np.random.default_rng(int(self.names[0])))
         before, rewriters.release_generator = rewriters.release_generator, lambda: mine
         try:
             return super().__call__(batch, planned)
@@ -51,7 +51,7 @@ def _one_key(original: Any, self: Any, *arguments: Any) -> Any:
     values = {
         name: getattr(made, name) for name in ("lexicon", "vocabulary", "mechanism", "policy", "seed", "keep_layout")
     }
-    return OneKey(**values, names=(*made.names, str(secrets.randbits(60))))
+    return OneKey(**values, names=(str(secrets.randbits(60)), *made.names))
 
 
 def _cut(limit: float) -> Plant:

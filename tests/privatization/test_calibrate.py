@@ -8,11 +8,11 @@ import pytest
 from lexveil.accounting.budgets import Policy
 from lexveil.cli.main import main
 from lexveil.errors import RequestError
-from lexveil.privatization import public_recovery, recovery_terms
+from lexveil.privatization import public_recovery, recovery_store, recovery_terms
 from lexveil.privatization.calibrate import calibrate
 from lexveil.privatization.model import Model
 from lexveil.privatization.recovery_store import StoredCurve
-from lexveil.recovery.calibration import Curve
+from lexveil.recovery.calibration import Calibrated, Curve, Measure, recovered
 
 KEEP = Policy("keep", "keep", "sample")
 
@@ -45,6 +45,28 @@ def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Pa
     assert curve().at(1.05) == first and len(asked) == 4
     curve(Policy("perturb", "keep", "sample")).point(0)
     assert len(asked) == 5 and len(list((project / ".lexveil/recovery").glob("*.json"))) == 2
+
+
+def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search begins where public things say: near the same point, whatever points are kept."""
+    begun: list[float] = []
+    search = recovery_store.epsilon_for
+
+    def noted(curve: Curve, target: float, band: str, measure: Measure | None, start: float) -> Calibrated:
+        begun.append(start)
+        return search(curve, target, band, measure, start)
+
+    monkeypatch.setattr(recovery_store, "epsilon_for", noted)
+    model, found = Model.load(project), []
+    for before in ([], [0.1], [40.0]):
+        for kept in (project / ".lexveil/recovery").glob("*.json"):
+            kept.unlink()
+        curve = StoredCurve(model, "tem", "S1", KEEP)
+        for epsilon in before:
+            curve.at(epsilon)
+        found.append(curve.epsilon_for(0.3, "content"))
+    assert len(set(begun)) == 1 and found[0] == found[1] == found[2]
+    assert recovered(found[0].expected, "content") == pytest.approx(0.3, abs=0.02)  # between two points of the lattice
 
 
 def test_a_file_changes_no_epsilon(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

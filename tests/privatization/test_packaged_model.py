@@ -140,9 +140,14 @@ def test_the_default_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_a_project_that_has_run_has_its_own(
-    built: Path, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    built: Path,
+    packaged: PackagedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In a project the model is its own, or one that is named, with the project's ledger and parameters."""
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))  # other tests write into the one that all share
     assert Model.load().name == "own" and not capsys.readouterr().err
     monkeypatch.setattr(paths, "MODELS", packaged.folder.parent)
     monkeypatch.setattr(models, "DEFAULT", "toy")

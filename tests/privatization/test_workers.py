@@ -36,7 +36,7 @@ from lexveil.config import load_params
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization import engine, in_memory
+from lexveil.privatization import engine, in_memory, two_passes
 from lexveil.privatization.batches import Batch
 from lexveil.privatization.engine import ChunkRewriter, RewrittenChunk
 from lexveil.privatization.file_adapter import privatize_file
@@ -83,7 +83,7 @@ def listed(_permuted: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatc
     return stand_beside(_permuted, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
-def some_texts(n: int = 150) -> list[str]:
+def some_texts(n: int = 80) -> list[str]:
     texts = load_documents().column("text").to_pylist()[: n - 3]
     return [*texts[:40], "", "Zorblax!", *texts[40:], " \n"]
 
@@ -130,10 +130,10 @@ def test_workers_change_no_byte(source: Path, tmp_path: Path) -> None:
     assert made(source, tmp_path / "many", "madlib", 2) == made(source, tmp_path / "one", "madlib", 1)
 
 
-@pytest.mark.parametrize(("workers", "names"), [(2, list(MECHANISMS)), (7, ["mahalanobis", "tem", "diffractor_tem"])])
+@pytest.mark.parametrize(("workers", "names"), [(2, list(MECHANISMS)), (3, ["mahalanobis", "tem", "diffractor_tem"])])
 def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: list[str]) -> None:
     """Texts, ledgers and counts from workers, in batches of 1, 64 and 4096 texts, are what this process makes."""
-    texts, params = some_texts(100), load_params().mechanisms
+    texts, params = some_texts(), load_params().mechanisms
     lexicon, space = load_lexicon("gst"), load_embedding("gst")
     work = {}
     for name in names:
@@ -181,14 +181,22 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
         calls[-1].mkdir()
         return ordered_map(Meeting(function, calls[-1], n), items, n)
 
+    class Together(pool.Workers[Any, Any]):
+        def __init__(self, function: Any, n: int) -> None:
+            calls.append(folder / str(len(calls)))
+            calls[-1].mkdir()
+            super().__init__(Meeting(function, calls[-1], n), n)
+
     monkeypatch.setattr(engine, "ordered_map", together)
+    monkeypatch.setattr(two_passes, "Workers", Together)
     monkeypatch.setattr(engine, "ALONE", 0)
     monkeypatch.setattr(chunks, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     subjects = [f"{workers}-{number}" for number in range(64)]  # or the cap of the one text would withhold most
     done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers, subjects=subjects)
-    assert [len(list(call.iterdir())) for call in calls] == [workers, workers]  # to count, and to rewrite
+    # One of many counts and rewrites; one alone counts, and rewrites.
+    assert [len(list(call.iterdir())) for call in calls] == ([workers] if workers > 1 else [1, 1])
     assert len(done.values) == 64
     assert done.record.mode == "release"
     return done.values
@@ -209,26 +217,41 @@ def test_a_generator_that_workers_share_would_be_caught(
 
 
 def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And more by as many workers as params.yaml says, unless another number is asked for; counting begins here."""
+    """And more by as many workers as params.yaml says, unless another number is asked for."""
     asked: list[int] = []
 
     def here(function: Any, items: Any, workers: int) -> Any:
         asked.append(workers)
         return ordered_map(function, items, 1)
 
+    class Here:
+        def __init__(self, function: Any, workers: int) -> None:
+            asked.append(workers)
+            self.function = function
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *failure: object) -> None:
+            pass
+
+        def map(self, items: Any) -> Any:
+            return ordered_map(self.function, items, 1)
+
     monkeypatch.setattr(engine, "ordered_map", here)
+    monkeypatch.setattr(engine, "Workers", Here)
+    monkeypatch.setattr(two_passes, "Workers", Here)
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
     texts, how = some_texts(20), {"settings": settings, "model": Model.load()}
     privatize_texts(texts, workers=5, **how)
-    assert asked == [5]  # to rewrite
+    assert asked == [5]  # to count and rewrite
     asked.clear()
-    monkeypatch.setattr(engine, "ALONE", 0)
     privatize_texts(texts, **how)
+    assert asked == [1]  # to rewrite
+    asked.clear()
     monkeypatch.setattr(in_memory, "SMALL", 10)
     privatize_texts(texts, **how)
-    privatize_texts(texts, workers=5, **how)
-    many = load_params().machine.workers
-    assert asked == [1, 1, many, many, 5, 5]  # to count, and to rewrite
+    assert asked == [load_params().machine.workers]
 
 
 def test_an_interrupt_heard_by_another_thread_waits_for_the_start() -> None:

@@ -10,8 +10,8 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem
 from lexveil.recovery.adversary import TableAdversary
-from lexveil.recovery.bands import BANDS, bands_of, prior_of
-from lexveil.recovery.calibration import ALL, Curve, epsilon_for, given_back, without_output
+from lexveil.recovery.bands import ALL, BANDS, bands_of, prior_of
+from lexveil.recovery.calibration import Curve, epsilon_for, given_back, without_output
 from lexveil.recovery.shares import Expected, Sample, Share, expected
 
 BLIND = {**dict.fromkeys(BANDS, 0.0), ALL: 0.05, "function": 0.1}

@@ -13,12 +13,12 @@ import pytest
 import yaml
 from toy_inbox import SECRET, WORDS, Inbox, files
 
+from lexveil.databases.base import quotable
 from lexveil.errors import CheckFailed, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.release.inbox import release_name
-from lexveil.release.source import _about_query
 from lexveil.runtime.hashes import sha256
 
 pytestmark = pytest.mark.slow
@@ -322,6 +322,22 @@ def test_a_query_of_an_attached_database(inbox: Inbox) -> None:
     assert (report.rows, report.released, report.withdrawn, inbox.ids()) == (2, 1, 1, ["1"])
 
 
+def test_a_query_of_a_database_by_its_address(inbox: Inbox) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect("crm.db")) as con, con:
+        con.execute("create table tickets (id integer, body text, topic text)")
+        con.executemany("insert into tickets values (?, ?, ?)", [(1, WORDS, "a"), (2, WORDS, None), (3, None, "b")])
+    query = "select id, body as text, topic from tickets order by id"
+    inbox.configure(source=None, sql=query, attach="sqlite:///crm.db", columns=["topic"])
+    report = inbox.run()
+    assert (report.rows, report.released, inbox.ids()) == (3, 3, ["1", "2", "3"])
+    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
+    assert [row["topic"] for row in rows] == ["a", None, "b"] and rows[2]["text"] is None
+    assert inbox.run().duplicate == 3
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -333,7 +349,10 @@ def test_a_query_of_an_attached_database(inbox: Inbox) -> None:
         ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
         ({"source": None, "sql": "select , from t"}, "syntax error"),
         ({"source": None, "sql": "from t", "attach": "absent/x.duckdb"}, "the database cannot be opened"),
-        ({"source": None, "sql": "from t", "attach": "oracle:password=tiger"}, "extension oracle is not installed"),
+        ({"source": None, "sql": "from t", "attach": "oracle:password=tiger"}, "nor an address; write postgresql://"),
+        ({"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"}, "has a password in it"),
+        ({"source": None, "sql": "select * from t", "attach": "sqlite:///absent.db"}, "no such file"),
+        ({"source": "postgresql://localhost/crm"}, "name a database in release.attach"),
         ({"sql": "from t"}, "both given"),
         ({"attach": "x.duckdb"}, "release.attach"),
         ({"document_budget": None}, "give one of release.epsilon"),
@@ -370,7 +389,7 @@ def test_of_what_duckdb_says_only_the_query_is_quoted() -> None:
     error = duckdb.BinderException(
         'Binder Error: "txt" not found; did you mean "Zanzibar" or `text`?\nLINE 1: Zanzibar'
     )
-    assert _about_query(error, "select txt, text from t") == (
+    assert quotable(str(error), "select txt, text from t") == (
         'Binder Error: "txt" not found; did you mean (not shown) or `text`?'
     )
 

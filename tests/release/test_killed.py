@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,10 +11,10 @@ from toy_inbox import WORDS, Inbox, files
 from lexveil.errors import RequestError
 from lexveil.ledger.verification import verify
 from lexveil.release.archive import RECORD
+from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 DIES = 77
 
 # Ends the process, as SIGKILL would, when a function is called for the n-th time after another has returned: before it
@@ -53,11 +50,14 @@ release_inbox()
 """
 
 
-def killed(inbox: Inbox, module: str, name: str, call: int, after: str = "") -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, module, name, str(call), after],
-        cwd=inbox.root, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with forks_of("lexveil.release.inbox", "lexveil.checks.release_suite", "lexveil.checks.validation") as made:
+        yield made
+
+
+def killed(forks: Forks, module: str, name: str, call: int, after: str = "") -> None:
+    done = forks.run(KILLED, module, name, call, after)
     assert done.returncode == DIES, done.stderr
 
 
@@ -92,10 +92,10 @@ def sound(inbox: Inbox) -> None:
     ],
 )
 def test_a_release_is_there_and_paid_or_neither(
-    inbox: Inbox, module: str, name: str, call: int, after: str, was_out: bool, n_paid: int
+    inbox: Inbox, forks: Forks, module: str, name: str, call: int, after: str, was_out: bool, n_paid: int
 ) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
-    killed(inbox, module, name, call, after)
+    killed(forks, module, name, call, after)
     assert not (inbox.archive / "current.parquet").exists()
     report = inbox.run()
     assert (report.new, report.duplicate) == ((0, 2) if was_out else (2, 0))
@@ -114,12 +114,12 @@ def test_a_release_is_there_and_paid_or_neither(
         ("lexveil.release.archive", "duckdb_session.materialize", 2),  # current.parquet still has it
     ],
 )
-def test_a_withdrawal_that_was_begun_is_ended(inbox: Inbox, module: str, name: str, call: int) -> None:
+def test_a_withdrawal_that_was_begun_is_ended(inbox: Inbox, forks: Forks, module: str, name: str, call: int) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.run()
     spent = inbox.spent()
     (inbox.folder / "withdrawn.txt").write_text("2")
-    killed(inbox, module, name, call)
+    killed(forks, module, name, call)
     (inbox.folder / "withdrawn.txt").unlink()  # it was heard
     inbox.run()
     assert inbox.ids() == ["1"] == inbox.ids(inbox.releases()[0] / "documents.parquet")

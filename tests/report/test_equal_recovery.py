@@ -5,8 +5,9 @@ import math
 import pytest
 
 from lexveil.evaluation.metrics.utility import UTILITY
+from lexveil.recovery.bands import CONTENT
 from lexveil.recovery.shares import Share
-from lexveil.report.equal_recovery import CONTENT, Rung, at_level, recovered, rungs
+from lexveil.report.equal_recovery import Rung, at_level, made_at_levels, recovered, rungs
 from lexveil.report.evaluation_values import CLEAN, MAJORITY
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import RunRecovery
@@ -102,3 +103,19 @@ def test_many_lines_are_split_by_strategy() -> None:
         "alpha, S1: utility at equal recovery",
         "alpha, S3: utility at equal recovery",
     ]
+
+
+def test_runs_at_levels_are_shown_beside_what_was_measured() -> None:
+    """At each level the highest utility first; the level is that of params.yaml, what was measured stands beside it."""
+    named = {"level": 0.2, "epsilon": 7.5}
+    runs = [run("tem", "S1", 1.0, 2), run("tem", "S1", 9.0, 60)]
+    runs += [RunRecovery(run(name, "S1", 0.0, n).record | named) for name, n in (("tem", 12), ("madlib", 25))]
+    of = {(NAME, one.key): MeanSd(mean, 0.01, 0.02) for one, mean in zip(runs, (0.5, 0.6, 0.7, 0.8), strict=True)}
+    assert list(rungs(of, runs, "alpha", section.NAMES)) == [("tem", "S1")]  # of runs at base epsilons alone
+    made = made_at_levels(of, runs, "alpha", section.NAMES)
+    assert [(one.at.mechanism, one.at.level, one.at.epsilon, one.by_word.share) for one in made] == [
+        ("tem", 0.2, 7.5, 0.12), ("madlib", 0.2, 7.5, 0.25)
+    ]  # fmt: skip
+    assert made[0].at.scores[NAME].high - made[0].at.scores[NAME].share == pytest.approx(1.96 * 0.02)
+    table = section.levels_table(1, "alpha", of, made, CONTENT)
+    assert [cell.text for cell in table.cells[0]][:4] == ["tem S1", "20%", "12.0% (7.0–19.8)", "12.0% (7.0–19.8)"]

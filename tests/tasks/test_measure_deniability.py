@@ -50,8 +50,11 @@ def change(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: 
     monkeypatch.chdir(tmp_path)
 
 
-def measured(mechanism: str, out: Path) -> dict[str, dict[str, Any]]:
-    stage.run(mechanism, load_params(), out)
+def measured(mechanism: str, out: Path, *strategies: str) -> dict[str, dict[str, Any]]:
+    """What is measured by segmentation; of these strategies only, if any are given."""
+    params = load_params()
+    params.grid.strategies[:] = strategies or params.grid.strategies
+    stage.run(mechanism, params, out)
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(out.iterdir())}
 
 
@@ -75,9 +78,9 @@ def test_same_bytes_again(tmp_path: Path) -> None:
 def test_another_seed_takes_other_words_and_draws(
     listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = measured("diffractor_tem", tmp_path / "first")["gst"]
+    first = measured("diffractor_tem", tmp_path / "first", "S2")["gst"]
     change(listed, tmp_path, monkeypatch, lambda params: params.update(seed=5))
-    other = measured("diffractor_tem", tmp_path / "other")["gst"]
+    other = measured("diffractor_tem", tmp_path / "other", "S2")["gst"]
     assert first["word_rows"] != other["word_rows"] and first["statistics"] != other["statistics"]
 
 
@@ -119,7 +122,7 @@ def test_counts_agree_with_the_law(tmp_path: Path, mechanism: str, epsilon_drawn
     made = {}
     for epsilon in {1.0, epsilon_drawn}:
         params = load_params()
-        params.grid.epsilons[:] = [epsilon * scale]
+        params.grid.epsilons[:], params.grid.strategies[:] = [epsilon * scale], ["S2"]
         stage.run(mechanism, params, tmp_path / str(epsilon))
         (made[epsilon],) = json.loads((tmp_path / str(epsilon) / "gst.json").read_text(encoding="utf-8"))["statistics"]
     drawn, exact = made[epsilon_drawn]["n_w"]["mean"], made[1.0]["n_w_exact"]["mean"]
@@ -131,14 +134,14 @@ def test_counts_agree_with_the_law(tmp_path: Path, mechanism: str, epsilon_drawn
 
 
 def test_madlib_has_no_exact_numbers(tmp_path: Path) -> None:
-    rows = measured("madlib", tmp_path / "out")["gst"]["statistics"]
+    rows = measured("madlib", tmp_path / "out", "S2")["gst"]["statistics"]
     assert [(row["n_w_exact"], row["s_w_expected"], row["refused"]) for row in rows] == [(None, None, None)] * 2
     assert rows[0]["n_w"]["mean"] < rows[1]["n_w"]["mean"]
 
 
 def test_words_and_draws_follow_the_parameters(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(listed, tmp_path, monkeypatch, lambda params: params["deniability"].update(words=7, draws=30))
-    made = measured("tem", tmp_path / "out")["mst"]
+    made = measured("tem", tmp_path / "out", "S4")["mst"]
     assert len(made["word_rows"]) == 7
     assert {(row["n_words"], row["n_draws"]) for row in made["statistics"]} == {(7, 30)}
     assert all(row["n_w"]["mean"] <= 30 for row in made["statistics"])

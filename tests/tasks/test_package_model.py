@@ -1,5 +1,6 @@
 """The model that a project can hand on: from the corpus to a folder that passes every check."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +8,16 @@ import pytest
 import yaml
 
 from lexveil import paths
+from lexveil.artifacts.base_model import base_space
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.config import load_params
+from lexveil.config import EmbeddingParams, load_params
+from lexveil.data.model_rules import UnsoundModel
 from lexveil.data.model_verification import verify_folder
+from lexveil.embeddings.scaling import scaled
 from lexveil.errors import RequestError
 from lexveil.modelling.screening import count_documents
+from lexveil.runtime.hashes import sha256
 from lexveil.text.screens import unlike_a_word
 from tests.conftest import run_stage
 
@@ -53,6 +58,29 @@ def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: 
     before = {file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()}
     run_stage("package_model")
     assert before == {file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()}
+
+
+def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(project: Path, few_texts: None) -> None:
+    wanted(name="news", min_documents=12, max_tokens=300, scale="frequency")
+    run_stage("package_model")
+    card, model = verify_folder(paths.PACKAGED), PackagedModel(paths.PACKAGED)
+    assert card.parameters["model"]["scale"] == "frequency"
+    direct, trained = model.space("mst"), model.space("mst", as_trained=True)
+    embedded = load_embedding("gst")
+    rows = [list(embedded.tokens).index(token) for token in model.tokens]
+    error = np.abs(trained.vectors - embedded.vectors[rows]).max(axis=1)
+    assert np.all(error <= np.abs(embedded.vectors[rows]).max(axis=1) / 254 + 1e-6)
+    np.testing.assert_allclose(direct.vectors, scaled(trained, "frequency").vectors, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(direct.vectors, trained.vectors, rtol=0.1)
+    base = base_space(EmbeddingParams(base="news", base_tokens=None), model, "gst")
+    np.testing.assert_array_equal(base.vectors, trained.vectors)  # what a training begins with
+    damaged = paths.PACKAGED / "trained_scales.npy"
+    np.save(damaged, np.zeros(len(model.tokens), dtype=np.float32))
+    raw = json.loads((paths.PACKAGED / "model.json").read_text())
+    raw["files"]["trained_scales.npy"] = sha256(damaged)
+    (paths.PACKAGED / "model.json").write_text(json.dumps(raw))
+    with pytest.raises(UnsoundModel, match=r"trained_scales\.npy: every scale must be"):
+        verify_folder(paths.PACKAGED)
 
 
 def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts: None) -> None:

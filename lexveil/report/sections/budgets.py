@@ -245,6 +245,8 @@ def _at(key: str, epsilon: float, group: str) -> Column:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
+    if not report.plans:  # all runs are at levels of recovery
+        return {"table_8": None}
     grid, mechanisms = report.params.grid, bounded(report.runs, epsilon_units.EUCLIDEAN)
     nearest = {str(name): report.nearest[SEGMENTATION_OF[name]] for name in grid.strategies}
     return {
@@ -262,10 +264,15 @@ SECTION = Section(
     heading="Data sets and budgets",
     view=view,
     prose="""\
+{% if table_8 %}
 {{ render_table(data_sets) }}
 {{ render_table(table_8) }}
 {{ render_table(per_token) }}
 {{ render_table(spent) }}
 {% if bound %}{{ render_table(bound) }}{% endif %}
+{% else %}
+<p>All runs are at levels of recovery: each replaced token gets the ε that was found for the level, and a text spends
+that times the number of its replaced tokens.</p>
+{% endif %}
 """,
 )

@@ -49,11 +49,13 @@ def checks_table(checks: Sequence[Check]) -> Table:
             Column("n_checked", "Values checked", formatting.count),
             Column("verdict", "Verdict"),
         ],
-        [
-            (name, ABOUT.get(name, "budgets of this strategy, at every base ε"), *row, "✓ all hold")
-            for name, row in rows.items()
-        ],
+        [(name, ABOUT.get(name) or _of_plans(name), *row, "✓ all hold") for name, row in rows.items()],
     )
+
+
+def _of_plans(suite: str) -> str:
+    """What the suite of some plans is about: plans/STRATEGY, or plans/MECHANISM/STRATEGY of runs at levels."""
+    return "budgets of this strategy, at every " + ("level" if suite.count("/") > 1 else "base ε")
 
 
 def view(report: ReportData) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.report import epsilon_units
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_tables import average_tables, dataset_tables
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, EvaluatedRun, Values
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, EvaluatedRun, Values, at_epsilons, one_kind
 from lexveil.report.figures import Series, over_epsilon, tradeoff
 from lexveil.report.panel import Panel
 from lexveil.report.section import Section
@@ -83,7 +83,8 @@ def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> 
     Args:
         place: of the data set, from 1, for ids.
     """
-    panels = []
+    panels, every = [], of
+    of = at_epsilons(every)
     for figure in (figure for metric in METRICS for figure in metric.figures):
         series = strategy_series(of, figure.score, mechanism)
         if not series:
@@ -106,6 +107,7 @@ def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> 
             levels=levels,
         )
         panels.append(Panel(title, svg, figure_data(name, of, [figure.score], mechanism)))
+    of = one_kind(every)
     lines = tradeoff_series(of, mechanism)
     ends = [[of.get((score.name, key)) for score in (ADAPTIVE, UTILITY)] for key in (CLEAN, MAJORITY)]
     if lines and all(mean is not None for end in ends for mean in end):

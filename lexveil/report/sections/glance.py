@@ -7,10 +7,10 @@ from typing import Any
 
 from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.recovery.measured import ALL
+from lexveil.recovery.bands import ALL
 from lexveil.report import formatting, replication_claims
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values, at_epsilons
 from lexveil.report.records import RunRecovery
 from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
@@ -94,7 +94,8 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    claims = replication_claims.shapes(report.values, report.deniability)
+    values_of = {dataset: at_epsilons(of) for dataset, of in report.values.items()}
+    claims = replication_claims.shapes(values_of, report.deniability)
     return {
         "glance": glance_table(report.values, report.keys, report.recovery),
         "unlearnt": unlearnt(report.values),

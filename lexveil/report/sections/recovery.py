@@ -7,13 +7,15 @@ from typing import Any
 
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.recovery.measured import ALL, GUESSES, LISTED
+from lexveil.levels import Level
+from lexveil.recovery.bands import ALL
+from lexveil.recovery.measured import GUESSES, LISTED
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, Values
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, Values, one_kind
 from lexveil.report.figures import Series, over_epsilon, tradeoff
 from lexveil.report.panel import Panel, data
-from lexveil.report.records import RunRecovery
+from lexveil.report.records import RunRecovery, has_levels, key_cells, key_columns
 from lexveil.report.section import CsvFile, Section
 from lexveil.report.table import Column, Table
 
@@ -97,7 +99,7 @@ def lines(runs: Sequence[RunRecovery], mechanism: str, band: str) -> list[Series
 def band_panels(runs: Sequence[RunRecovery], mechanism: str) -> list[Panel]:
     """Recovery over epsilon of one mechanism, a figure for each band of which words were replaced."""
     panels = []
-    own = [run for run in runs if run.key[0] == mechanism]
+    own = [run for run in runs if run.key[0] == mechanism and not isinstance(run.key[2], Level)]
     for band in own[0].bands if own else []:
         if series := lines(own, mechanism, band):
             name, title = f"recovery-{band}-{mechanism}", f"{mechanism}: {words_of(band)} recovered, over ε"
@@ -121,7 +123,8 @@ def band_panels(runs: Sequence[RunRecovery], mechanism: str) -> list[Panel]:
 def utility_panels(values: Mapping[str, Values], runs: Sequence[RunRecovery], mechanism: str) -> list[Panel]:
     """Utility over recovery of one mechanism, a figure for each data set that has a utility."""
     panels = []
-    for place, (dataset, of) in enumerate(values.items(), 1):
+    for place, (dataset, every) in enumerate(values.items(), 1):
+        of = one_kind(every)
         series, rows = [], []
         for strategy in STRATEGIES:
             own = sorted((run for run in runs if run.key[:2] == (mechanism, strategy)), key=lambda run: run.key)
@@ -156,7 +159,8 @@ def utility_panels(values: Mapping[str, Values], runs: Sequence[RunRecovery], me
 
 def csv_rows(runs: Sequence[RunRecovery]) -> CsvFile:
     """Header and rows of recovery.csv: every share of every run, data set and band."""
-    header = ["mechanism", "strategy", "epsilon", "dataset", "band", "reader", *POINTS]
+    with_levels = has_levels(runs)
+    header = [*key_columns(with_levels=with_levels), "dataset", "band", "reader", *POINTS]
     rows: list[tuple[Any, ...]] = []
     for run in runs:
         for dataset in (None, *run.record["datasets"]):
@@ -164,7 +168,8 @@ def csv_rows(runs: Sequence[RunRecovery]) -> CsvFile:
                 for which in ("unchanged", *GUESSES):
                     if (found := run.share(band, which, dataset)) is not None:
                         n = run.n_words(band, dataset)
-                        rows.append((*run.key, dataset or "", band, which, n, found.share, found.low, found.high))
+                        named = (*key_cells(run.key, with_levels=with_levels), dataset or "", band, which)
+                        rows.append((*named, n, found.share, found.low, found.high))
     return header, rows
 
 

@@ -26,6 +26,7 @@ WHERE = {
     "embeddings/": "the embedding of each segmentation: words, counts, vectors",
     "neighborhoods/": "the nearest words of every word",
     "plans/STRATEGY/EPSILON.parquet": "what every text may spend",
+    "plans/MECHANISM/STRATEGY/rLEVEL.json": "the epsilon that was found for a level of recovery, and the plan beside it",
     "private/MECHANISM/STRATEGY/EPSILON/": "the rewritten documents, their token ledger, record.json and metrics.json",
     "deniability/MECHANISM/SEGMENTATION.json": "plausible deniability statistics of a mechanism",
     "evaluation/MECHANISM/STRATEGY/EPSILON.json": "scores, cosine, perplexity and membership inference of a run",

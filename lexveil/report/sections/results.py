@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexveil.accounting.budgets import STRATEGIES
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.measured import ALL
+from lexveil.levels import Level
+from lexveil.recovery.bands import ALL, BANDS
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import Key
 from lexveil.report.figures import Series, over_epsilon
 from lexveil.report.panel import Panel, series_data
-from lexveil.report.records import RunRecovery, RunResult
+from lexveil.report.records import RunRecovery, RunResult, has_levels, key_cells, key_columns
 from lexveil.report.section import CsvFile, Section
 from lexveil.report.table import Column, Table
 
@@ -60,7 +60,7 @@ def results_table(runs: Sequence[RunResult], recovery: Recovery) -> Table:
         "Unchanged: the noise led back to the token itself, which then leaves as it was, though whoever reads it "
         "cannot be sure. Recovered: what a reader who knows all but the text guesses right, of the documents that are read "
         "for it. Mean cosine: how near the vector of a replacement is to that of the token it replaces, 1 for "
-        f"the same direction, 0 for an unrelated one. {epsilon_units.in_words(mechanisms)}",
+        f"the same direction, 0 for an unrelated one. {epsilon_units.in_words(mechanisms)}{of_levels(runs)}",
     )
 
 
@@ -68,6 +68,16 @@ def recovered(recovery: Recovery, run: RunResult, band: str) -> float | None:
     """The share of a band that a best-informed reader gets back."""
     found = recovery[run.key].share(band) if run.key in recovery else None
     return None if found is None else found.share
+
+
+def of_levels(runs: Sequence[RunResult]) -> str:
+    """What a row of a run at a level says; empty without one."""
+    if not has_levels(runs):
+        return ""
+    return (
+        " A run with a percentage is at that level of recovery: each of its tokens got the ε beside it, however long its "
+        "text, so that there is no one budget of all texts."
+    )
 
 
 def tokens_table(runs: Sequence[RunResult]) -> Table:
@@ -100,7 +110,9 @@ def series(runs: Sequence[RunResult], mechanism: str, metric: str) -> list[Serie
         points = sorted(
             (run.epsilon, run.metrics[metric])
             for run in runs
-            if (run.mechanism, run.strategy) == (mechanism, strategy) and run.metrics[metric] is not None
+            if (run.mechanism, run.strategy) == (mechanism, strategy)
+            and run.metrics[metric] is not None
+            and not isinstance(run.epsilon, Level)
         )
         if points:
             lines.append(Series(strategy, [x for x, _ in points], [y for _, y in points]))
@@ -112,6 +124,8 @@ def result_figures(all_runs: Sequence[RunResult], mechanisms: Sequence[str]) -> 
     drawn = []
     for mechanism in mechanisms:
         unchanged, cosine = (series(all_runs, mechanism, name) for name in ("share_unchanged", "mean_cosine"))
+        if not unchanged and not cosine:
+            continue
         lowest = min((y for line in cosine for y in line.y), default=0.0)
         names = [f"unchanged-{mechanism}", f"cosine-{mechanism}"]
         panels = [
@@ -147,10 +161,11 @@ def result_figures(all_runs: Sequence[RunResult], mechanisms: Sequence[str]) -> 
 def csv_rows(runs: Sequence[RunResult], recovery: Recovery) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Header and rows of runs.csv. Without the baseline, which has no epsilon to be plotted over."""
     bands = {"recovered": ALL} | {f"recovered_{band}": band for band in BANDS}
-    header = ["mechanism", "strategy", "epsilon", *CSV_COLUMNS, "budget_mean", *bands]
+    with_levels = has_levels(runs)
+    header = [*key_columns(with_levels=with_levels), *CSV_COLUMNS, "budget_mean", *bands]
     rows = [
         (
-            *run.key,
+            *key_cells(run.key, with_levels=with_levels),
             *(run.metrics[name] for name in CSV_COLUMNS),
             run.budget_mean,
             *(recovered(recovery, run, band) for band in bands.values()),

@@ -95,7 +95,7 @@ SECTION = Section(
 <tbody>
 <tr><th scope="rowgroup" colspan="2">{{ mechanism }} {{ strategy }}</th></tr>
 {% for row in rows %}
-<tr><th scope="row">ε {{ row.epsilon|epsilon }}</th><td>{{ shown(row) }}<small>{{ row.counts }}</small></td></tr>
+<tr><th scope="row">{{ row.epsilon|run_epsilon }}</th><td>{{ shown(row) }}<small>{{ row.counts }}</small></td></tr>
 {% endfor %}
 </tbody>
 {% endfor %}

@@ -1,0 +1,292 @@
+"""Load on a service over loopback: latency and throughput by batch size; and what is unpaid when workers are killed.
+
+    python -m benchmarks.service                        seconds of each batch size
+    python -m benchmarks.service --minutes 10 --kill    and then a mixed load, workers killed at random times
+
+A service of real processes is started with a ledger of its own in a temporary folder, and asked by threads. Afterwards
+every text that was handed out must be paid in the ledger, by what the ledger's tables say and not by the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+
+from benchmarks.table import print_table
+from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.verification import verify
+
+SETTINGS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "5")
+SENTENCES = (
+    "The patient came to the hospital on Monday and said that the headache had become worse since the new medicine.",
+    "My order was delivered two weeks late and one of the three boxes had been opened before it reached the office.",
+    "The committee will meet again next month to discuss the report about the railway and the cost of the new bridge.",
+    "Please close my account and send the remaining balance to the address that I gave you on the phone yesterday.",
+)
+ANSWERED = re.compile(r" (\d+) INFO POST /v1/privatize 200 ")
+PATIENCE = 180.0  # seconds for the first worker to be ready
+
+
+@dataclass(slots=True)
+class Asked:
+    """What threads asked and got.
+
+    Attributes:
+        answers: of each answer with texts, the ledger's transaction and how many texts were handed out.
+        seconds: to each of them.
+        failed: requests without texts, by status; 0 without an answer.
+        charged: transactions that an answer without texts said were charged.
+    """
+
+    answers: list[tuple[str, int]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    failed: Counter[int] = field(default_factory=Counter)
+    charged: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Running:
+    """A service of real processes."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    home: Path
+    log: Path
+
+    @property
+    def ledger(self) -> Path:
+        """The folder of its ledger."""
+        return self.home / "ledger"
+
+    def workers(self) -> list[psutil.Process]:
+        """The workers that have answered; who kills others only sees to it that none ever does."""
+        answered = {int(number) for number in ANSWERED.findall(self.log.read_text(encoding="utf-8"))}
+        return [child for child in psutil.Process(self.process.pid).children() if child.pid in answered]
+
+    def stop(self) -> int:
+        """Ask it to end; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(120)
+
+
+@contextmanager
+def running(home: Path, *options: str, log: Path) -> Iterator[Running]:
+    """A service with the ledger of a user's folder; it has ended when the block does."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(port), *options]
+    with log.open("wb") as lines:
+        process = subprocess.Popen(
+            command, cwd=home.parent, env={**os.environ, "LEXVEIL_HOME": str(home)}, stderr=lines, stdout=lines
+        )
+    try:
+        _wait_for(port, process, log)
+        yield Running(process, port, home, log)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(120)
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            if httpx.get(f"http://127.0.0.1:{port}/v1/health", timeout=10).status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise SystemExit(f"the service did not start:\n{log.read_text()}")
+
+
+def ask(
+    port: int,
+    clients: int,
+    sizes: Sequence[int],
+    seconds: float,
+    name: str,
+    at_least: int = 0,
+    settings: Mapping[str, Any] | None = None,
+) -> Asked:
+    """Ask for texts from some threads at a time, each text of a subject of its own.
+
+    Args:
+        sizes: texts of a request, drawn at random.
+        name: of this load, for its subjects.
+        at_least: answers to wait for, however long that takes.
+        settings: of each request; None where the operator has fixed them.
+    """
+    asked, lock, end = Asked(), threading.Lock(), time.monotonic() + seconds
+
+    def client(number: int) -> None:
+        rng, n = random.Random(number), 0
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as http:
+            while time.monotonic() < end or len(asked.answers) < at_least:
+                n += 1
+                size = rng.choice(sizes)
+                body = {
+                    "texts": [rng.choice(SENTENCES) for _ in range(size)],
+                    "subjects": [f"{name}-{number}-{n}-{place}" for place in range(size)],
+                    "settings": dict(settings or {}),
+                }
+                start = time.perf_counter()
+                try:
+                    answer = http.post("/v1/privatize", json=body)
+                except httpx.TransportError:
+                    with lock:
+                        asked.failed[0] += 1
+                    time.sleep(0.05)
+                    continue
+                took = time.perf_counter() - start
+                with lock:
+                    if answer.status_code == 200:
+                        content = answer.json()
+                        n_out = sum(text is not None for text in content["texts"])
+                        asked.answers.append((content["record"]["release"]["id"], n_out))
+                        asked.seconds.append(took)
+                    else:
+                        asked.failed[answer.status_code] += 1
+                        if (charge := answer.json()["error"].get("charge")) is not None:
+                            asked.charged.append(charge)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return asked
+
+
+def unpaid(ledger: Path, asked: Asked) -> list[str]:
+    """What was handed out, or said to be charged, and is not paid: a line each."""
+    with Ledger.open(ledger, None, make=False):
+        pass  # puts right what the killed left
+    con = sqlite3.connect(ledger / DATABASE)
+    try:
+        paid = {
+            name: (state, n)
+            for name, state, n in con.execute(
+                "select id, state, count(subject) from releases "
+                "left join spends on spends.release = releases.number group by number"
+            )
+        }
+    finally:
+        con.close()
+    lines = [
+        f"{name}: {n} texts are out, and the ledger has {paid.get(name)}"
+        for name, n in asked.answers
+        if paid.get(name) != ("committed", n)
+    ]
+    lines += [f"{name}: was said to be charged" for name in asked.charged if paid.get(name, ("", 0))[0] != "failed"]
+    if len({name for name, _ in asked.answers}) != len(asked.answers):
+        lines.append("one transaction paid for two answers")
+    return lines + [f"{problem.where}: {problem.what}" for problem in verify(ledger).problems]
+
+
+@contextmanager
+def killing(service: Running, every: float, seed: int, most: float = math.inf) -> Iterator[list[int]]:
+    """Kill a worker now and then while the block runs, ``most`` in all, at times nobody can foresee; the killed."""
+    ended, killed, rng = threading.Event(), list[int](), random.Random(seed)
+
+    def kill() -> None:
+        while not ended.wait(rng.expovariate(1 / every)):
+            if len(killed) < most and (workers := service.workers()):
+                victim = rng.choice(workers)
+                victim.kill()
+                killed.append(victim.pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each batch size")
+    parser.add_argument("--minutes", type=float, default=0.0, help="of the mixed load that follows")
+    parser.add_argument("--kill", action="store_true", help="kill workers meanwhile")
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between two kills, in the mean")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 10, 100])
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home, log = Path(folder, "home"), Path(folder, "log")
+        home.mkdir(mode=0o700)
+        options = ("--model", "en", *SETTINGS, "--workers", str(chosen.workers))
+        with running(home, *options, log=log) as service:
+            for size in chosen.sizes:  # each worker once, whose first request takes longer
+                ask(service.port, chosen.clients, [size], 2.0, f"warm-{size}")
+            rows, everything = [], Asked()
+
+            def measured(what: str, asked: Asked, seconds: float) -> None:
+                latency = np.array(asked.seconds or [np.nan])
+                texts = sum(n for _, n in asked.answers)
+                rows.append(
+                    {
+                        "what": what,
+                        "requests": len(asked.answers),
+                        "failed": sum(asked.failed.values()),
+                        **{f"p{q}": float(np.percentile(latency, q)) * 1000 for q in (50, 95, 99)},
+                        "requests_s": len(asked.answers) / seconds,
+                        "texts_s": texts / seconds,
+                    }
+                )
+                everything.answers.extend(asked.answers)
+                everything.charged.extend(asked.charged)
+
+            for size in chosen.sizes:
+                measured(
+                    f"{size} texts",
+                    ask(service.port, chosen.clients, [size], chosen.seconds, f"s{size}"),
+                    chosen.seconds,
+                )
+            killed: list[int] = []
+            if chosen.minutes:
+                seconds = 60 * chosen.minutes
+                if chosen.kill:
+                    with killing(service, chosen.every, 7) as killed:
+                        asked = ask(service.port, chosen.clients, chosen.sizes, seconds, "mixed")
+                else:
+                    asked = ask(service.port, chosen.clients, chosen.sizes, seconds, "mixed")
+                measured("mixed", asked, seconds)
+                print("without texts, by status (0: no answer):", dict(asked.failed))
+            code = service.stop()
+            lines = unpaid(service.ledger, everything)
+        columns = {"what": "", "requests": "answers", "failed": "without texts", "p50": "p50 ms", "p95": "p95 ms"}
+        print_table(columns | {"p99": "p99 ms", "requests_s": "answers/s", "texts_s": "texts/s"}, rows)
+        print(f"workers killed: {len(killed)}; exit code {code}; unpaid answers: {len(lines)}")
+        for line in lines:
+            print(line)
+        sys.exit(1 if lines or code else 0)
+
+
+if __name__ == "__main__":
+    main()

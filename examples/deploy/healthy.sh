@@ -1,0 +1,10 @@
+#!/bin/sh
+# Whether the service answers, for a container's health check: healthy.sh [ADDRESS]
+set -eu
+exec python3 - "${1:-http://127.0.0.1:8750/v1/health}" <<'PYTHON'
+import sys
+import urllib.request
+
+with urllib.request.urlopen(sys.argv[1], timeout=5) as answer:
+    sys.exit(answer.status != 200)
+PYTHON

@@ -1,0 +1,50 @@
+"""`lexveil explore`: a page on this machine to look at what texts become."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from lexveil.cli.options import ModelName, Port, Stream, option, reads, whole
+from lexveil.cli.output import anywhere, located
+from lexveil.cli.service import require_libraries
+
+
+def explore(
+    source: Annotated[
+        Stream | None, option("file or folder whose first rows can be opened in the page", name="IN")
+    ] = None,
+    /,
+    *,
+    text_column: Annotated[str, option("the column of IN to look at", "NAME")] = "text",
+    rows: Annotated[int, option("of IN", "N", converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")))] = 20,
+    model: ModelName = None,
+    port: Annotated[Port | None, option("to listen at (default: a free one)")] = None,
+) -> int:
+    """A page on this machine that shows what texts become: tokens, draws, neighbours, what a reader would guess.
+
+    Prints the address of the page, in which a token stands, and answers at 127.0.0.1 until Ctrl-C. Nothing is sent
+    elsewhere, and the page works without a network. What it draws are experiments, which no ledger is charged for. It
+    opens with public texts. Whoever chooses parameters by looking at private ones, as those of IN may be, has selected
+    by them, and no budget accounts for that. docs/how-to/explore.md says what is to be seen.
+
+      lexveil explore
+      lexveil explore tickets.csv --text-column body
+    """
+    require_libraries()
+    file = None if source is None else located(source)
+    anywhere()
+    from lexveil.explore.app import Shown
+    from lexveil.explore.drawing import Desk
+    from lexveil.explore.server import read_rows, serve
+
+    desk = Desk(model)
+    shown = Shown()
+    if file is not None:
+        using = desk.model("")
+        spool = using.path(using.params.machine.temp_directory)
+        shown = Shown(read_rows(file, text_column, None, rows, spool), str(source), text_column)
+    return serve(desk, port or 0, shown, _tell)
+
+
+def _tell(address: str) -> None:
+    print(f"{address}\nCtrl-C ends it.", flush=True)

@@ -1,0 +1,209 @@
+"""`lexveil service`: rewriting texts for programs, over HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from lexveil.cli.options import Count, Json, Port, Positive, actions, option, reads, whole
+from lexveil.cli.output import anywhere, show
+from lexveil.cli.rewriting import Mechanism, Settings, StrategyOption
+from lexveil.errors import RequestError
+
+service = actions("service", "Rewrite texts for programs, over HTTP.")
+key = actions("key", "The API keys of a service: a file of hashes. A key is shown once, when it is made.")
+service.command(key)
+
+KeysFile = Annotated[str, option("of API keys", "FILE")]
+KeyName = Annotated[str, option("of the key, for logs and the ledger", name="NAME")]
+Libraries = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client", "jinja2": "jinja2"}
+
+
+@service.default
+def serve(
+    *,
+    host: Annotated[
+        str, option("address to listen at; any but this machine's own takes --keys and --allowed-host", "ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[Port, option("to listen at")] = 8750,
+    workers: Annotated[
+        int, option("processes that answer", "N", converter=reads(whole(1, 256, "a number of processes (1 to 256)")))
+    ] = 1,
+    project: Annotated[
+        str | None,
+        option(
+            "folder of the project whose parameters, ledger and model are used (default: the one around the current "
+            "folder, else yours)",
+            "DIR",
+        ),
+    ] = None,
+    keys: Annotated[
+        str | None, option("file of the API keys that may ask (default: whoever reaches the port)", "FILE")
+    ] = None,
+    allowed_host: Annotated[
+        tuple[str, ...],
+        option(
+            "a name that requests call this service by, beside localhost; * is any; can be given several times", "NAME"
+        ),
+    ] = (),
+    subjects: Annotated[
+        Literal["shared", "by-key"],
+        option(
+            "shared: a subject's name is one person, whoever asks; by-key: each API key has subjects of its own, and a "
+            "person known to two can spend the cap twice"
+        ),
+    ] = "shared",
+    require_subjects: Annotated[bool, option("refuse requests that do not say whom texts are about")] = False,
+    mechanism: Annotated[Mechanism | None, option("fixed for all requests, as all of these: {mechanisms}", "M")] = None,
+    strategy: StrategyOption | None = None,
+    how: Settings = Settings(),  # noqa: B008  # frozen
+    max_texts: Annotated[Count, option("texts of a request", "N")] = 1000,
+    max_bytes: Annotated[Count, option("bytes of a request's body", "N")] = 2**20,
+    per_minute: Annotated[Count | None, option("requests of an API key in a minute (default: no limit)", "N")] = None,
+    queue: Annotated[Count, option("requests that wait in one worker; more are refused", "N")] = 64,
+    queue_seconds: Annotated[Positive, option("to wait for a turn", "S")] = 30.0,
+    ledger_seconds: Annotated[Positive, option("to wait for other processes that use the ledger", "S")] = 20.0,
+    body_seconds: Annotated[Positive, option("to wait for a request's body", "S")] = 30.0,
+    stop_seconds: Annotated[Count, option("to wait for running requests when it is stopped", "N")] = 60,
+) -> int:
+    """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
+
+    Serves POST /v1/privatize, POST /v1/inspect, GET /v1/health, GET /v1/openapi.json and GET /metrics until SIGTERM or
+    Ctrl-C; requests that run then are answered first. (`lexveil serve` is another thing: a project's schedules.)
+
+    What is named of mechanism, strategy, epsilon and the rest is fixed: a request may leave it out, and is refused if
+    it asks for anything else. What is not named, requests choose; but if mechanism, strategy and a budget are named,
+    all is fixed. Logs go to standard error and hold no texts. SIGHUP replaces the workers one by one; a worker that
+    dies is replaced. TLS is a reverse proxy's job. docs/how-to/service.md says how to ask, and what to limit.
+
+      lexveil service --mechanism tem --strategy S3 --epsilon 5
+      lexveil service key add billing --keys keys.json
+      lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
+    """
+    require_libraries()
+    keys_file = None if keys is None else Path(keys).absolute()
+    if project is not None:
+        _change_into(project)
+    anywhere()
+    from lexveil.privatization.model import Model
+    from lexveil.service import server
+    from lexveil.service.keys import read_keys
+    from lexveil.service.rewriting import check_start
+    from lexveil.service.terms import LOCAL, Terms
+
+    local = _is_loopback(host)
+    if not local:
+        _check_open(host, keys_file, allowed_host)
+    if keys_file is not None and not read_keys(keys_file):
+        raise RequestError(f"--keys {keys_file}: has no key, so nobody could ask; `lexveil service key add` makes one")
+    if subjects == "by-key" and keys_file is None:
+        raise RequestError("--subjects by-key: without --keys nobody is known by a key")
+    if "none" in (mechanism, strategy):
+        raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
+    named = {"mechanism": mechanism, "strategy": strategy, **how.settings()}
+    # What is left out, or as it is anyway, is not fixed.
+    fixed = {name: value for name, value in named.items() if value is not None and value is not False and value != {}}
+    if "recovery" not in fixed:
+        fixed.pop("band", None)
+    terms = Terms(
+        model=how.model,
+        fixed=fixed,
+        keys=None if keys_file is None else str(keys_file),
+        hosts=(*LOCAL, *allowed_host),
+        subjects=subjects,
+        require_subjects=require_subjects,
+        max_texts=max_texts,
+        max_bytes=max_bytes,
+        per_minute=per_minute,
+        queue=queue,
+        queue_seconds=queue_seconds,
+        ledger_seconds=ledger_seconds,
+        body_seconds=body_seconds,
+    )
+    check_start(terms, Model.load(name=how.model))
+    return server.serve(terms, host, port, workers, stop_seconds)
+
+
+@key.command
+def add(
+    name: KeyName,
+    /,
+    *,
+    keys: KeysFile,
+    role: Annotated[Literal["privatize", "metrics"], option("what it is for: texts, or GET /metrics")] = "privatize",
+) -> int:
+    """Make a key and print it, once: the file keeps its hash alone. A running service takes it at once."""
+    from lexveil.service.keys import add_key
+
+    made = add_key(Path(keys).absolute(), name, role)
+    print("keep it now: it is not shown again", file=sys.stderr)
+    print(made)
+    return 0
+
+
+@key.command
+def remove(name: KeyName, /, *, keys: KeysFile) -> int:
+    """Forget a key; a running service refuses it from the next request on."""
+    from lexveil.service.keys import remove_key
+
+    remove_key(Path(keys).absolute(), name)
+    return 0
+
+
+@key.command(name="list")
+def list_keys(*, keys: KeysFile, json: Json = False) -> int:
+    """The names, roles and ages of keys."""
+    from lexveil.service.keys import read_keys
+
+    listed = [{"name": one.name, "role": one.role, "created": one.created} for one in read_keys(Path(keys).absolute())]
+    show(listed, json)
+    return 0
+
+
+def require_libraries() -> None:
+    """See that the libraries of the extra service are there.
+
+    Raises:
+        RequestError: if one is missing.
+    """
+    import importlib.util
+
+    for package, name in Libraries.items():
+        if importlib.util.find_spec(package) is None:
+            raise RequestError(f"this needs {name}, which is not installed; `pip install 'lexveil[service]'` brings it")
+
+
+def _change_into(project: str) -> None:
+    import os
+
+    try:
+        os.chdir(project)
+    except OSError as error:
+        raise RequestError(f"--project {project}: is no folder to work in ({error.strerror})") from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_open(host: str, keys: Path | None, allowed_host: tuple[str, ...]) -> None:
+    """See that a service which others can reach asks who they are, and say what it means."""
+    if keys is None:
+        raise RequestError(
+            f"--host {host}: other machines could reach the service, and whoever does could spend the ledger's "
+            "budgets; give --keys FILE (`lexveil service key add NAME --keys FILE` makes it)"
+        )
+    if not allowed_host:
+        raise RequestError(
+            f"--host {host}: name what requests call this service by: --allowed-host NAME, or * for any name"
+        )
+    print(
+        f"--host {host}: other machines can reach this service. It speaks HTTP without TLS: whoever is on the way "
+        "reads texts and API keys. Put a reverse proxy with TLS before it, or keep it in a network of its own",
+        file=sys.stderr,
+    )

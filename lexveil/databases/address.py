@@ -1,0 +1,97 @@
+"""Addresses of databases. None holds a password: it would end in shell histories, params.yaml and lineage."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from lexveil.errors import RequestError
+from lexveil.formats.messages import shown
+
+ENGINES = {"postgresql": "postgresql", "postgres": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
+ENGINES |= {"sqlite": "sqlite"}
+FORMS = "postgresql://host/database, mysql://host/database or sqlite:///path"
+SECRETS = ("password", "passwd", "pwd", "sslpassword", "oauth_client_secret")
+WHERE_PASSWORDS_ARE = {
+    "postgresql": "~/.pgpass, PGPASSFILE, PGPASSWORD or a service of PGSERVICEFILE",
+    "mysql": "the section [client] of ~/.my.cnf, or MYSQL_PWD",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a database is.
+
+    Attributes:
+        text: the address as it is given to the driver, with no password in it.
+        engine: postgresql, mysql or sqlite.
+        path: the file of SQLite.
+        host, port, user, database: those of MySQL that are given; libpq reads ``text`` itself.
+    """
+
+    text: str
+    engine: str
+    path: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    database: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The address, for messages."""
+        return shown(self.text)
+
+
+def is_address(text: object) -> bool:
+    """Whether something is the address of a database, well formed or not, and not a path."""
+    return isinstance(text, str) and re.match(rf"({'|'.join(ENGINES)})://", text, re.IGNORECASE) is not None
+
+
+def read_address(text: str) -> Address:
+    """Read an address. A relative path of SQLite is taken from the current folder.
+
+    Raises:
+        RequestError: if it is none, or has a password in it; what is given is not quoted then.
+    """
+    scheme, _, rest = text.partition("://")
+    engine = ENGINES.get(scheme.lower())
+    if engine is None:
+        raise RequestError(f"this is no address of a database; write {FORMS}")
+    if engine == "sqlite":
+        return _sqlite(rest)
+    try:
+        parts = urlsplit(text, allow_fragments=False)  # PostgreSQL's have none
+        port = parts.port if engine == "mysql" else None  # PostgreSQL's may name several hosts, with a port each
+        user = parts.username
+        options = [key.lower() for key, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    except ValueError:
+        raise RequestError(f"the address of the database cannot be read; write {FORMS}") from None
+    # Between a : and an @, wherever they stand: clients cut an address in other ways than the standard library.
+    if re.search(r"^[^\[]*:.*@", rest) or set(options) & set(SECRETS):
+        raise RequestError(
+            "the address of the database has a password in it, or what looks like one (an @ elsewhere is written %40); "
+            "it would end in the shell's history, in params.yaml or in lineage. Leave it out: it is read from "
+            f"{WHERE_PASSWORDS_ARE[engine]}"
+        )
+    if engine == "postgresql":
+        return Address(text, engine)
+    if options:
+        raise RequestError(f"{shown(text)}: options are read from ~/.my.cnf, not from the address; leave them out")
+    database = unquote(parts.path.removeprefix("/"))
+    return Address(text, engine, None, parts.hostname, port, unquote(user) if user else None, database or None)
+
+
+def _sqlite(rest: str) -> Address:
+    host, slash, name = rest.partition("/")
+    if host or not slash or not name:
+        raise RequestError("an address of SQLite is sqlite:///relative/path or sqlite:////absolute/path")
+    path = Path(unquote(name))
+    if not path.exists() and Path("/", path).exists():
+        raise RequestError(
+            f"{shown(path)}: there is no such file; a path from the root has four slashes: sqlite:////..."
+        )
+    path = path.absolute()
+    return Address(f"sqlite:///{path}", "sqlite", path)

@@ -1,0 +1,263 @@
+"""The page as an application: its routes and what stands before them. It knows nothing of processes and sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from lexveil.artifacts.model_store import installed
+from lexveil.errors import LexveilError, RequestError
+from lexveil.explore.background import Background, Expected, Failed, Question
+from lexveil.explore.drawing import Desk, Drawing
+from lexveil.explore.form import Form
+from lexveil.explore.gate import HEADER, Gate
+from lexveil.explore.samples import PUBLIC, SAMPLES
+from lexveil.mechanisms import mechanism_names
+from lexveil.privatization.token_changes import Fate
+from lexveil.runtime.hashes import version
+from lexveil.service.app import Turns
+from lexveil.service.gate import Intake, Outermost
+from lexveil.service.metrics import Metrics
+from lexveil.service.refusals import Refusal
+from lexveil.service.terms import LOCAL
+from lexveil.text.pieces import plain
+
+FOLDER = Path(__file__).parent
+BODY, BODY_SECONDS = 2**18, 10.0  # bytes of a form, and seconds to wait for it
+QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
+TABLE = 150  # tokens in the table of what changed
+ALIKE = ("keep_layout", "consistent")  # options that no reader's guess depends on
+
+ACTIONS = {  # as token logs say it: as it is called, and what it means
+    "perturbed": "noise by ε",
+    "sampled": "a random word, whatever it was",
+    "kept": "unprotected: it comes out as it is",
+    "dropped": "nothing comes out",
+}
+STRATEGIES = {
+    "S1": "S1: words",
+    "S2": "S2: collocations on the budget of words",
+    "S3": "S3: collocations, greedy",
+    "S4": "S4: collocations by score",
+}
+
+
+class Row(NamedTuple):
+    """A text of a file.
+
+    Attributes:
+        name: the number of its row, with its file if there are several.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the page is about.
+
+    Attributes:
+        rows: texts of a file, which are private.
+        file: as a command names it.
+        column: of the file.
+    """
+
+    rows: Sequence[Row] = ()
+    file: str = "FILE"
+    column: str | None = None
+
+
+class Pages:
+    """Answers by the desk, which one request after the other has to itself, and by what runs in the background."""
+
+    def __init__(self, desk: Desk, background: Background, token: str, shown: Shown) -> None:
+        self.desk, self.background, self.token, self.shown = desk, background, token, shown
+        self.turns = Turns(QUEUE, QUEUE_SECONDS)
+        self._templates = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        )
+        self._templates.globals |= {"Fate": Fate, "version": version(), "actions": ACTIONS}
+
+    async def page(self, _: Request) -> Response:
+        """The page, with a public text; rows of a file are opened by whoever wants to."""
+        model = self.desk.model("")
+        defaults = Form()
+        return self._html(
+            "page",
+            form=defaults,
+            text=next(iter(SAMPLES.values())),
+            samples=list(SAMPLES),
+            rows=self.shown.rows,
+            file=self.shown.file,
+            mechanisms=mechanism_names(),
+            strategies=STRATEGIES,
+            models=[name for name in installed() if name != model.name],
+            model=model.name,
+            config_headers={HEADER: self.token},
+        )
+
+    async def sample(self, request: Request) -> Response:
+        """The field of the text with a public text or a row in it."""
+        kind, _, name = request.query_params.get("sample", "").partition(":")
+        try:
+            text = self.shown.rows[int(name)].text if kind == "row" else SAMPLES[name]
+        except (KeyError, ValueError, IndexError):
+            raise HTTPException(404) from None
+        answer = self._html("text", text=text)
+        answer.headers["HX-Trigger-After-Settle"] = "redraw"
+        return answer
+
+    async def draws(self, request: Request) -> Response:
+        """The text as it is cut, and what came of it."""
+        form = Form.read(await request.body())
+        found = self._found(form)
+        if found is None and form.budget == "recovery":
+            return self._html("waiting", form=form)
+        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found))
+        return self._html(
+            "draws",
+            form=form,
+            drawing=drawing,
+            is_public=form.text in PUBLIC or not form.text.strip(),
+            is_row=any(form.text == row.text for row in self.shown.rows),
+            command=form.command(self.shown.file, self.shown.column),
+            table=min(TABLE, len(drawing.tokens)),
+        )
+
+    async def token_(self, request: Request) -> Response:
+        """What may become of one token."""
+        form = Form.read(await request.body())
+        found = self._settled(form)
+        detail = await self.turns.take(request, lambda: self.desk.detail(form, found))
+        return self._html("token", form=form, detail=detail)
+
+    async def expected(self, request: Request) -> Response:
+        """What a best-informed reader is expected to name at the largest epsilon of a token; it may take seconds."""
+        form = Form.read(await request.body())
+        found = self._settled(form)
+        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found))
+        epsilons = drawing.epsilons
+        answer = None if epsilons is None else self._ask("expected", form, epsilons[1])
+        expected = answer if isinstance(answer, Expected) else None
+        failed = answer if isinstance(answer, Failed) else None
+        return self._html(
+            "expected", expected=expected, failed=failed, epsilon=epsilons and epsilons[1], paid=epsilons is not None
+        )
+
+    async def guesses(self, request: Request) -> Response:
+        """What a reader would guess of what came out at one token; it may take seconds."""
+        form = Form.read(await request.body())
+        found, number = self._settled(form), form.token
+        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found))
+        if number is None or number >= len(drawing.tokens):
+            raise RequestError("the text has no such token any more; choose another one")
+        token = drawing.tokens[number]
+        outputs = [row[number] for row in drawing.outputs]
+        answer = self._ask("guesses", form, token.epsilon, tuple(dict.fromkeys(outputs)))
+        if not isinstance(answer, list):
+            return self._html("guesses", guesses=None, failed=answer, number=number)
+        engine = drawing.engine
+        words = [plain(engine.lexicon.tokens[row]) for row in engine.vocabulary.rows.tolist()]
+        by_output = dict(zip(dict.fromkeys(outputs), answer, strict=True))
+        guesses = [
+            (
+                words[output],
+                [str(draw) for draw, one in enumerate(outputs, 1) if one == output],
+                [(words[word], word == token.word) for word in likeliest if word >= 0],
+            )
+            for output, likeliest in by_output.items()
+        ]
+        return self._html("guesses", guesses=guesses, failed=None, number=number)
+
+    def _found(self, form: Form) -> float | None:
+        """The epsilon of the recovery that a form asks for; None as long as it is not known, or if none is asked for.
+
+        Raises:
+            RequestError: if no epsilon gives it.
+        """
+        if form.budget != "recovery":
+            return None
+        options = self._options(form) | {"recovery": form.recovery}
+        found = self.background.ask(Question("epsilon", self._model(form), tuple(options.items())))
+        if isinstance(found, Failed):
+            raise RequestError(found)
+        return None if found is None else float(found)
+
+    def _settled(self, form: Form) -> float | None:
+        """The same, for what is asked about draws that are there.
+
+        Raises:
+            RequestError: if there is none, or it is not known yet.
+        """
+        found = self._found(form)
+        if found is None and form.budget == "recovery":
+            raise RequestError("the draws are not there yet; wait for them")
+        return found
+
+    def _ask(self, kind: str, form: Form, epsilon: float, outputs: tuple[int, ...] = ()) -> Any:
+        # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
+        options = self._options(form) | {"epsilon": 1.0}
+        return self.background.ask(Question(kind, self._model(form), tuple(options.items()), epsilon, outputs))
+
+    def _model(self, form: Form) -> str | None:
+        return form.model or self.desk.default
+
+    @staticmethod
+    def _options(form: Form) -> dict[str, Any]:
+        given = {name: value for name, value in form.policy.items() if name not in ALIKE}
+        return given | {"mode": "experiment", "seed": 0}
+
+    def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._templates.get_template(f"{template}.html.j2").render(values), status)
+
+    async def failed(self, _: Request, error: Exception) -> Response:
+        """An error that the page shows, in words that hold no text."""
+        if isinstance(error, Refusal):
+            return error.response()
+        assert isinstance(error, LexveilError)
+        return self._html("error", 422, message=str(error))
+
+
+def create_app(desk: Desk, token: str, shown: Shown | None = None, background: Background | None = None) -> Starlette:
+    """The application.
+
+    Args:
+        token: without which nobody is answered.
+        shown: rows of a file.
+        background: what answers questions that take long.
+    """
+    pages = Pages(desk, background or Background(), token, shown or Shown())
+    routes: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
+        ("/", "GET", pages.page),
+        ("/api/sample", "GET", pages.sample),
+        ("/api/draws", "POST", pages.draws),
+        ("/api/token", "POST", pages.token_),
+        ("/api/expected", "POST", pages.expected),
+        ("/api/guesses", "POST", pages.guesses),
+    ]
+    app = Starlette(
+        routes=[
+            *(Route(path, function, methods=[method]) for path, method, function in routes),
+            Mount("/static", StaticFiles(directory=FOLDER / "static")),
+        ],
+        exception_handlers={LexveilError: pages.failed, Refusal: pages.failed},
+    )
+    # The last that is added stands outermost.
+    app.add_middleware(Intake, max_bytes=BODY, seconds=BODY_SECONDS)
+    app.add_middleware(Gate, token=token)
+    # Against pages that make a browser's name of this machine their own (DNS rebinding).
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(LOCAL), www_redirect=False)
+    app.add_middleware(Outermost, metrics=Metrics())
+    return app

@@ -1,0 +1,177 @@
+"""What takes seconds, in a process of its own beside the page: what a best-informed reader makes of outputs.
+
+No text goes there: settings, numbers of words, epsilons.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import signal
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing.pool import Pool
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexveil.errors import LexveilError
+from lexveil.explore.drawing import load_kernels
+from lexveil.privatization.public_recovery import FEW, PublicWords
+from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization.recovery_terms import require_even, settled
+from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.calibration import recovered, unchanged
+from lexveil.runtime.crash import hide_messages
+from lexveil.service.warm_model import WarmModel
+
+IDLE = 10  # of nice: the page goes first
+REMEMBERED = 256  # answers
+GUESSES = 3  # of a reader, for each output
+
+
+class Expected(NamedTuple):
+    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named."""
+
+    recovered: float
+    unchanged: float
+    rare: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of one model's mechanism.
+
+    Attributes:
+        kind: ``expected``: at ``epsilon`` of a token. ``epsilon``: the base epsilon of a recovery. ``guesses``: the
+            words, by their numbers, that a reader holds for likeliest behind ``outputs``. ``kernels``: that compiled
+            code is there to be loaded.
+        options: fields of ``RewriteOptions``, with one budget.
+    """
+
+    kind: str
+    model: str | None
+    options: tuple[tuple[str, Any], ...] = ()
+    epsilon: float | None = None
+    outputs: tuple[int, ...] = ()
+
+
+class Failed(str):
+    """Why there is no answer."""
+
+
+def answer(question: Question) -> Any:
+    """Answer a question; in the process beside the page."""
+    with contextlib.redirect_stderr(io.StringIO()):  # progress, which nobody waits for on a terminal
+        try:
+            return _answer(question)
+        except LexveilError as error:
+            return Failed(error)
+
+
+def _answer(question: Question) -> Any:
+    if question.kind == "kernels":
+        load_kernels(question.model)
+        return True
+    model, options = _model(question.model), RewriteOptions(**dict(question.options))
+    if question.kind == "epsilon":
+        return settled(options, model).epsilon
+    settings = make_settings(options, model.params)
+    require_even(settings, "what a reader names")
+    prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+    epsilon = question.epsilon
+    assert epsilon is not None
+    if question.kind == "expected":
+        curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
+        expected = curve.at(epsilon)
+        return Expected(recovered(expected, "all"), unchanged(expected, "all"), recovered(expected, "rare"))
+    reader = _reader(question.model, question.options, epsilon)
+    outputs = np.array(question.outputs, dtype=np.int64)
+    return reader.candidates(outputs, np.full(len(outputs), epsilon), GUESSES).ids.tolist()
+
+
+@lru_cache(2)
+def _model(name: str | None) -> WarmModel:
+    return WarmModel.find(name)
+
+
+@lru_cache(2)
+def _reader(name: str | None, given: tuple[tuple[str, Any], ...], epsilon: float) -> Adversary:
+    model = _model(name)
+    settings = make_settings(RewriteOptions(**dict(given)), model.params)
+    prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+    words = PublicWords.of(model, settings.mechanism, settings.strategy, settings.policy, prepared)
+    return words.adversary((epsilon, epsilon))
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the page, which ends this process
+    hide_messages()
+    os.nice(IDLE)
+
+
+class Background:
+    """Asks one question after the other in another process; of each kind only the last one waits.
+
+    Args:
+        compute: answers; by default in a process that is started with the first question.
+    """
+
+    def __init__(self, compute: Callable[[Question], Any] | None = None) -> None:
+        self._compute = compute
+        self._pool: Pool | None = None
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._waiting: dict[str, Question] = {}
+        self._asked: Question | None = None
+
+    def ask(self, question: Question) -> Any:
+        """The answer, ``Failed``, or None as long as there is none; then it is worked out."""
+        with self._lock:
+            if question in self._known:
+                self._known.move_to_end(question)
+                return self._known[question]
+            if question != self._asked:
+                self._waiting[question.kind] = question
+            self._next()
+            return self._known.get(question)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pool is not None:
+            self._pool.terminate()
+
+    def _next(self) -> None:
+        """Ask the next question, with the lock held."""
+        if self._asked is not None or not self._waiting:
+            return
+        question = self._waiting.pop(next(iter(self._waiting)))
+        if self._compute is not None:
+            self._keep(question, self._compute(question))
+            return
+        self._asked = question
+        if self._pool is None:
+            self._pool = multiprocessing.get_context("spawn").Pool(1, _begin)
+        self._pool.apply_async(
+            answer,
+            (question,),
+            callback=lambda found: self._done(question, found),
+            error_callback=lambda _: self._done(question, Failed("this could not be worked out")),
+        )
+
+    def _done(self, question: Question, found: Any) -> None:
+        with self._lock:
+            self._keep(question, found)
+            self._asked = None
+            self._next()
+
+    def _keep(self, question: Question, found: Any) -> None:
+        self._known[question] = found
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)

@@ -1,0 +1,255 @@
+"""Answers requests by the one engine: settings as the operator lets them be, texts rewritten once they are paid for."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.accounting.subject_keys import subject_key
+from lexveil.errors import LexveilError, RequestError
+from lexveil.ledger.caps import own_cap
+from lexveil.ledger.database import Database
+from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.reservation import Exhausted
+from lexveil.privatization.budget_charge import Payer, terms_of
+from lexveil.privatization.in_memory import privatize_texts
+from lexveil.privatization.inspection import Preview, inspect_texts
+from lexveil.privatization.model import Model
+from lexveil.privatization.recovery_store import only_kept
+from lexveil.privatization.recovery_terms import settled
+from lexveil.privatization.settings import RewriteOptions, Settings
+from lexveil.privatization.two_passes import TwoPassRun
+from lexveil.runtime.crash import crash_report
+from lexveil.runtime.user_data import is_of_user, make_user_data
+from lexveil.service.refusals import Refusal
+from lexveil.service.terms import BUDGETS, Terms
+
+LOG = logging.getLogger("lexveil.service")
+HEALTH_SECONDS = 5.0  # to wait for a ledger that others hold
+WARM_UP = "The first text of a worker takes longer, because much is loaded for it."
+DEFAULTS = {one.name: one.default for one in fields(RewriteOptions)}
+REMEMBERED = 64  # settings that were found to be usable, and lines that were said
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of a request: texts, None where there was none or its budget is exhausted, and numbers for metrics."""
+
+    texts: list[str | None]
+    record: PrivacyRecord
+    withheld: int
+    epsilon: float
+
+
+@dataclass(slots=True)
+class Rewriter:
+    """The engine of one worker; for one thread.
+
+    Attributes:
+        terms: the operator's.
+        model: keeps what it makes.
+    """
+
+    terms: Terms
+    model: Model
+    _usable: OrderedDict[Settings, None] = field(default_factory=OrderedDict, repr=False)
+    _said: OrderedDict[str, None] = field(default_factory=OrderedDict, repr=False)
+
+    def warm_up(self) -> None:
+        """Make what requests will need, if their settings are known by now.
+
+        Raises:
+            LexveilError: if requests could not be served.
+        """
+        if self.terms.is_complete:
+            settings = settled(RewriteOptions(**self.terms.fixed), self.model)
+            # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
+            privatize_texts([WARM_UP], settings=replace(settings, seed=0), model=self.model, workers=1)
+            TwoPassRun(settings, self.model, lambda _: iter(()), ("text",), 1)  # whether it can be released
+
+    def privatize(
+        self,
+        texts: Sequence[str | None],
+        subjects: Sequence[str] | None,
+        asked: Mapping[str, Any],
+        on_exhausted: Literal["withhold", "refuse"] | None,
+        client: str | None,
+    ) -> Answered:
+        """Charge texts to the ledger, durably, then rewrite them.
+
+        Args:
+            subjects: whom each text is about.
+            asked: the request's settings.
+            client: the name of its API key.
+
+        Raises:
+            Refusal: whatever goes wrong, and whether the texts were charged all the same.
+        """
+        charged: list[str] = []
+        about = {} if client is None else {"client": client}
+        payer = Payer(about, self.terms.ledger_seconds, at_once=True, on_spent=charged.append)
+        if subjects is not None and client is not None and self.terms.subjects == "by-key":
+            # No key's name has a slash, so that no two keys' subjects can meet.
+            subjects = [f"{client}/{subject_key(subject)}" for subject in subjects]
+        with self._refusing(charged):
+            settings = self._settings(asked)
+            done = privatize_texts(
+                texts,
+                settings=settings,
+                model=self.model,
+                workers=1,
+                subjects=subjects,
+                on_exhausted=on_exhausted,
+                payer=payer,
+            )
+            # Without a transaction of the ledger nothing goes out, whatever has happened to the settings.
+            costs = done.operator.ledger
+            if not charged or costs is None or done.record.release is None or done.record.release.id != charged[0]:
+                raise LexveilError("texts were rewritten without a charge; they were not handed out")
+            return Answered(done.values, done.record, costs.documents_withheld, costs.epsilon_charged)
+
+    def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> Preview:
+        """Say what rewriting would do; nothing is charged.
+
+        Raises:
+            Refusal: whatever goes wrong.
+        """
+        with self._refusing([]):
+            return inspect_texts(texts, settings=self._settings(asked), model=self.model)
+
+    def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
+        """Whether the ledger can be read; one that others hold for a moment can."""
+        file = Path(terms_of(self.model, None).ledger) / DATABASE
+        if not file.exists():
+            return "none yet"
+        try:
+            database = Database(file, HEALTH_SECONDS, read_only=True)
+        except RequestError:
+            return "failed"
+        database.close()
+        return "ok"
+
+    def _settings(self, asked: Mapping[str, Any]) -> Settings:
+        options = RewriteOptions(**self._allowed(asked))
+        try:
+            settings = settled(options, self.model)
+            if settings not in self._usable:
+                # No text has been read by now: what is refused here follows from the settings alone.
+                TwoPassRun(settings, self.model, lambda _: iter(()), ("text",), 1)
+                self._usable[settings] = None
+                _forget(self._usable)
+        except RequestError as error:
+            LOG.warning("settings refused: %s", error)
+            raise Refusal(422, "refused") from None
+        return settings
+
+    def _allowed(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The request's settings with those that the operator fixed.
+
+        Raises:
+            Refusal: if it asks for others, or too little is named.
+        """
+        fixed = self.terms.fixed
+        # With all that is needed fixed, what was left out is fixed as well: at its default.
+        names = set(asked) if self.terms.is_complete else set(asked) & set(fixed)
+        if any(name in fixed for name in BUDGETS):  # one of the three says what the others would
+            names |= set(asked) & {*BUDGETS, "band", "average_words"}
+        taken = {name for name in names if asked[name] != fixed.get(name, DEFAULTS.get(name))}
+        if taken:
+            raise Refusal(
+                422, "fixed", fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)]
+            )
+        both = {**asked, **fixed}
+        if not {"mechanism", "strategy"} <= set(both) or sum(name in both for name in BUDGETS) != 1:
+            raise Refusal(422, "incomplete")
+        return both
+
+    @contextlib.contextmanager
+    def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
+        """Turn whatever goes wrong into a refusal; only errors of ours are logged with their message."""
+        try:
+            with _captured(self._say), only_kept():
+                yield
+        except Refusal:
+            raise
+        except Exception as error:
+            if isinstance(error, Exhausted) and not charged:
+                raise Refusal(409, "exhausted") from None
+            LOG.error("%s", error if isinstance(error, LexveilError) else crash_report(error))
+            if charged:
+                raise Refusal(500, "charged", charge=charged[0]) from None
+            raise Refusal(503, "unavailable", retry_after=1) from None
+
+    def _say(self, line: str) -> None:
+        """What the engine tells people on standard error, once."""
+        if line not in self._said:
+            self._said[line] = None
+            _forget(self._said)
+            LOG.info("%s", line)
+
+
+def check_start(terms: Terms, model: Model) -> None:
+    """See that a service could serve, before it starts; a recovery that is fixed is worked out here.
+
+    Raises:
+        LexveilError: if not.
+    """
+    place = terms_of(model, None)
+    if place.keys == "plain" and not terms.require_subjects:
+        raise RequestError(
+            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; add --require-subjects"
+        )
+    if place.without_guarantee:
+        raise RequestError("params.yaml: release.without_guarantee is set; a service gives only what has a guarantee")
+    if terms.is_complete:
+        settled(RewriteOptions(**terms.fixed), model)
+    if is_of_user(place.ledger):
+        make_user_data()
+    with Ledger.open(place.ledger, place.keys, anchor=place.anchor, patience=terms.ledger_seconds) as ledger:
+        if ledger.refusal is not None:
+            raise RequestError(ledger.refusal)
+        with ledger.database.snapshot() as con:
+            has_cap = place.cap is not None or own_cap(con) is not None
+    if not (has_cap or terms.is_complete):
+        raise RequestError(
+            f"{place.ledger}: the ledger has no cap yet, and would take ten times the budget that the first request "
+            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: release.cap, or fix "
+            "--mechanism, --strategy and --epsilon"
+        )
+
+
+def _forget(remembered: OrderedDict[Any, None]) -> None:
+    while len(remembered) > REMEMBERED:
+        remembered.popitem(last=False)
+
+
+@contextlib.contextmanager
+def _captured(say: Callable[[str], None]) -> Iterator[None]:
+    """Give lines of this block's thread on standard error to ``say``; those of other threads are among them."""
+    stream = _Lines(say, sys.stderr)
+    with contextlib.redirect_stderr(stream):
+        yield
+
+
+class _Lines(io.TextIOBase):
+    """A stream that gives whole lines away."""
+
+    def __init__(self, say: Callable[[str], None], behind: TextIO) -> None:
+        self._say, self._behind, self._rest = say, behind, ""
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in filter(None, lines):
+            self._say(line)
+        return len(text)
+
+    def fileno(self) -> int:
+        return self._behind.fileno()

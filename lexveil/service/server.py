@@ -1,0 +1,141 @@
+"""The processes of a service: a parent that holds the socket and replaces workers, and the workers that answer."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+from dataclasses import replace
+from pathlib import Path
+from socket import socket as Socket
+
+from fastapi import FastAPI
+from uvicorn import Config
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
+
+from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.crash import crash_report, hide_messages
+from lexveil.service import figures, metrics
+from lexveil.service.app import create_app
+from lexveil.service.logs import log_config
+from lexveil.service.rates import Rates
+from lexveil.service.rewriting import Rewriter
+from lexveil.service.terms import VARIABLE, Terms
+from lexveil.service.warm_model import WarmModel
+
+LOG = logging.getLogger("lexveil.service")
+CONNECTIONS = 512  # of a worker; more are refused
+START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
+
+
+def serve(terms: Terms, host: str, port: int, workers: int, stop_seconds: int) -> int:
+    """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers one by one.
+
+    Args:
+        port: 0 lets the system choose one.
+        stop_seconds: to wait for running requests.
+
+    Returns:
+        The exit code: 1 if workers could not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
+        rates = Path(folder, "rates")
+        Rates.make(rates)
+        Path(folder, "metrics").mkdir()
+        os.environ[metrics.FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
+        os.environ[VARIABLE] = replace(terms, rates=str(rates)).as_json()
+        config = Config(
+            "lexveil.service.server:worker",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            log_config=log_config(),
+            access_log=False,  # its lines have whole addresses
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=stop_seconds,
+            timeout_worker_healthcheck=START,
+            ws="none",
+            lifespan="off",
+        )
+        socket = bound(config, f"--host {host} --port {port}")
+        computing = figures.start(terms)
+        parent = Supervisor(config, [socket])
+        try:
+            parent.run()
+        finally:
+            socket.close()
+            if computing is not None:
+                computing.kill()
+        return 1 if any(process.exitcode == STARTUP_FAILURE for process in parent.processes) else 0
+
+
+def bound(config: Config, asked: str) -> Socket:
+    """The socket to listen at.
+
+    Raises:
+        RequestError: if there is none; ``asked`` are the options that say where.
+    """
+    try:
+        return config.bind_socket()
+    except SystemExit:  # it has said why
+        raise RequestError(f"{asked}: cannot be listened at; choose another port") from None
+
+
+class Supervisor(Multiprocess):
+    """Replaces workers that have ended.
+
+    Its base asks each worker in turn and waits for the answer: one that takes long to start, or is killed meanwhile,
+    would keep it from replacing others, and from hearing of SIGTERM.
+    """
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace what has ended; stop if it could not start."""
+        for place, process in enumerate(self.processes):
+            if self.should_exit.is_set() or process.exitcode is None:
+                continue
+            process.kill()  # closes its pipes
+            process.join()
+            if process.exitcode == STARTUP_FAILURE:
+                LOG.error("worker %s could not start", process.pid)
+                self.should_exit.set()
+                return
+            LOG.warning("worker %s ended with %s and is replaced", process.pid, process.exitcode)
+            self.processes[place] = Process(self.config, self.sockets)
+            self.processes[place].start()
+
+
+def worker() -> FastAPI:
+    """The application of a worker, by the terms in its environment."""
+    hide_messages()
+    _end_with_parent()
+    terms = Terms.of_json(os.environ[VARIABLE])
+    try:
+        rewriter = Rewriter(terms, WarmModel.find(terms.model))
+        rewriter.warm_up()
+    except Exception as error:
+        said = error if isinstance(error, LexveilError) else crash_report(error)
+        print(f"lexveil service: {said}", file=sys.stderr, flush=True)
+        sys.exit(STARTUP_FAILURE)  # by which the parent knows that another one would end alike
+    return create_app(rewriter)
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed ends as if it were asked to; else it would hold the socket for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()

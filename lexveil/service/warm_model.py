@@ -1,0 +1,68 @@
+"""A model that keeps what it makes from one request to the next."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import cast
+
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.guarantee import StructureFigures
+from lexveil.accounting.record import ModelReference
+from lexveil.artifacts.mechanisms import Prepared
+from lexveil.privatization.model import Model
+
+MECHANISMS = 4  # kept at a time: each holds the vectors of its words
+
+
+@dataclass(frozen=True, slots=True)
+class WarmModel(Model):
+    """A model for one thread that answers many requests.
+
+    Mechanisms are kept as they are made, and so are the hashes of files: those of the time when they were first read.
+    """
+
+    _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
+        default_factory=OrderedDict, repr=False, compare=False
+    )
+    _hashes: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, compare=False)
+    _references: dict[str, ModelReference] = field(default_factory=dict, repr=False, compare=False)
+    _structures: dict[tuple[str, Policy], StructureFigures | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def find(cls, name: str | None) -> WarmModel:
+        """The model of this name at the place of the current folder; see ``Model.load``."""
+        return cast(WarmModel, cls.load(None, name))
+
+    def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
+        """A mechanism, of which the last ``MECHANISMS`` are kept."""
+        key = (name, SEGMENTATION_OF[strategy], policy)
+        if key not in self._mechanisms:
+            while len(self._mechanisms) >= MECHANISMS:
+                self._mechanisms.popitem(last=False)
+            self._mechanisms[key] = Model.mechanism(self, name, strategy, policy)
+        self._mechanisms.move_to_end(key)
+        return self._mechanisms[key]
+
+    def hashes(self, strategy: str) -> dict[str, str]:
+        """The hashes of files, computed once."""
+        segmentation = SEGMENTATION_OF[strategy]
+        if segmentation not in self._hashes:
+            self._hashes[segmentation] = Model.hashes(self, strategy)
+        return dict(self._hashes[segmentation])
+
+    def reference(self, strategy: str) -> ModelReference:
+        """What a record says of it, computed once."""
+        segmentation = SEGMENTATION_OF[strategy]
+        if segmentation not in self._references:
+            self._references[segmentation] = Model.reference(self, strategy)
+        return self._references[segmentation]
+
+    def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
+        """What was measured of public texts, read once."""
+        key = (strategy, policy)
+        if key not in self._structures:
+            self._structures[key] = Model.structure(self, strategy, policy)
+        return self._structures[key]

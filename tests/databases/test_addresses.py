@@ -1,0 +1,89 @@
+"""Addresses name a database and hold no password; nothing of one is quoted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lexveil.cli.main import main
+from lexveil.databases.address import is_address, read_address
+from lexveil.databases.base import quotable, stripped
+from lexveil.databases.table import Table
+from lexveil.errors import RequestError
+
+
+@pytest.mark.parametrize(
+    ("text", "engine"),
+    [
+        ("postgresql://localhost/crm", "postgresql"),
+        ("postgres:///crm?host=/run/postgresql&sslmode=require", "postgresql"),
+        ("postgresql://one:5432,two:5433/crm", "postgresql"),
+        ("postgresql://?service=crm", "postgresql"),
+        ("postgresql://me@[::1]:5432/crm", "postgresql"),
+        ("mysql://me@localhost:3307/crm", "mysql"),
+        ("mariadb://localhost/crm", "mysql"),
+        ("sqlite:////srv/crm.db", "sqlite"),
+    ],
+)
+def test_addresses_of_each_kind(text: str, engine: str) -> None:
+    assert is_address(text) and read_address(text).engine == engine
+
+
+def test_what_is_no_address_is_a_path() -> None:
+    assert not any(map(is_address, ["crm.duckdb", "postgresql", "-", Path("sqlite:/a"), None, "file:///a", "C://x"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://me:tiger@localhost/crm",
+        "postgresql://localhost/crm?password=tiger",
+        "postgresql://localhost/crm?PASSWORD=tiger&user=me",
+        "postgresql://localhost/crm?sslpassword=tiger",
+        "postgresql://localhost/crm#?password=tiger",
+        "PostgreSQL://me:tiger@localhost/crm",
+        "postgresql://me:tiger?@localhost/crm",
+        "postgresql://me:tiger/@localhost/crm",
+        "postgresql://me:tiger#@localhost/crm",
+        "mysql://me:tiger@localhost/crm",
+        "mysql://me:tiger%40@localhost:notaport/crm",
+        "mysql://localhost/crm?passwd=tiger",
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_not_quoted(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_address(text)
+    assert "tiger" not in str(caught.value)
+    assert main(["inspect", text, "--sql", "select 1"]) == 2
+    out = capsys.readouterr()
+    assert "tiger" not in out.out + out.err
+
+
+def test_a_path_of_sqlite_is_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_address("sqlite:///crm.db").path == tmp_path / "crm.db"
+    assert read_address(f"sqlite:///{tmp_path}/crm.db").path == tmp_path / "crm.db"
+    (tmp_path / "crm.db").touch()
+    with pytest.raises(RequestError, match="four slashes"):
+        read_address(f"sqlite://{tmp_path}/crm.db")
+    for text in ("sqlite://crm.db", "sqlite:///", "mysql://localhost/crm?ssl=1"):
+        with pytest.raises(RequestError):
+            read_address(text)
+
+
+def test_only_what_the_query_says_is_quoted() -> None:
+    said = "invalid \"t\" of 'Jane Doe'\nLINE 1: select 'Jane Doe'"
+    assert quotable(said, "select * from t") == 'invalid "t" of (not shown)'
+    assert stripped(" select 1 ; ") == "select 1"
+
+
+@pytest.mark.parametrize("name", ["a b", "a;drop", 'a"', "a.b.c", "1a", "", "a" * 64])
+def test_names_of_tables_are_names(name: str) -> None:
+    with pytest.raises(RequestError, match="--table"):
+        Table.named(read_address("postgresql://localhost/crm"), name)
+
+
+def test_tables_are_not_written_where_no_transaction_holds_them() -> None:
+    with pytest.raises(RequestError, match="nothing is written there"):
+        Table.named(read_address("mysql://localhost/crm"), "t")

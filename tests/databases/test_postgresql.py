@@ -1,0 +1,292 @@
+"""A real PostgreSQL on loopback: rows stream, types are kept, and what goes wrong leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil.cli.main import main
+from lexveil.databases import postgresql as engine
+from lexveil.databases.address import read_address
+from lexveil.databases.query import spool_query
+from lexveil.databases.table import Table
+from lexveil.errors import LexveilError, RequestError
+from lexveil.ledger.ledger import Ledger
+from lexveil.privatization.budget_charge import terms_at
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.outputs import Outputs
+from lexveil.privatization.workplace import Workplace
+from tests.databases.conftest import PASSWORD, USER, Server
+
+dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
+
+pytestmark = pytest.mark.slow
+
+SECRET = "Jane Doe owes money"
+NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
+TEM: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 300.0, "model": "toy"}
+
+# Of each type: its name, a value of it, what it is in Arrow.
+TYPES = [
+    ("int2", "'-32768'", pa.int16()),
+    ("int4", "'7'", pa.int32()),
+    ("int8", "'9223372036854775807'", pa.int64()),
+    ("float4", "'1.5'", pa.float32()),
+    ("float8", "'NaN'", pa.float64()),
+    ("numeric(10,2)", "'12345678.50'", pa.decimal128(10, 2)),
+    ("numeric(60,30)", "'0.000000000000000000000000000001'", pa.decimal256(60, 30)),
+    ("numeric", "'123456789012345678901234567890.125'", pa.string()),
+    ("bool", "'t'", pa.bool_()),
+    ("text", "'zwölf € 💧'", pa.string()),
+    ("varchar(9)", "'a'", pa.string()),
+    ("bytea", r"'\x00ff'", pa.binary()),
+    ("date", "'1999-12-31'", pa.date32()),
+    ("time", "'23:59:59.999999'", pa.time64("us")),
+    ("timestamp", "'2026-11-23 01:02:03.456789'", pa.timestamp("us")),
+    ("timestamptz", "'2026-11-23 01:02:03.456789+02'", pa.timestamp("us", "UTC")),
+    ("interval", "'1 mon 2 days 03:04:05.6'", pa.string()),
+    ("uuid", "'83289c8d-6eec-4cec-bb65-e36ec14a17ca'", pa.string()),
+    ("json", """'{"a":  [1, null]}'""", pa.string()),
+    ("jsonb", """'{"a": {"b": "c"}}'""", pa.string()),
+    ("inet", "'10.0.0.1/8'", pa.string()),
+    ("point", "'(1,2)'", pa.string()),
+    ("xml", "'<a/>'", pa.string()),
+    ("mood", "'calm'", pa.string()),
+    ("int4[]", "'{1,NULL,3}'", pa.list_(pa.int32())),
+    ("text[]", "'{a,NULL}'", pa.list_(pa.string())),
+    ("numeric[]", "'{1.50}'", pa.list_(pa.string())),
+    ("uuid[]", "'{83289c8d-6eec-4cec-bb65-e36ec14a17ca}'", pa.list_(pa.string())),
+]
+
+
+@pytest.fixture
+def crm(postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A new database crm, its address, and a password file as psql reads it."""
+    passwords = tmp_path / "pgpass"
+    passwords.write_text(f"127.0.0.1:{postgresql.port}:*:{USER}:{PASSWORD}\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    for name in ("PGPASSWORD", "PGSERVICE", "PGUSER", "PGHOST", "PGPORT", "PGDATABASE", "PGOPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    if not Path.cwd().is_relative_to(tmp_path):
+        monkeypatch.chdir(tmp_path)
+    main_database = postgresql.address("postgres")
+    sql(main_database, "drop database if exists crm with (force)", "create database crm template template0")
+    sql(
+        postgresql.address(),
+        "create type mood as enum ('calm')",
+        "create table tickets (id int primary key, customer uuid default gen_random_uuid(), body text)",
+        "insert into tickets (id, body) select i, 'the people said that the fire was under control near ' || i "
+        "from generate_series(1, 20) i",
+        f"update tickets set body = '{SECRET}' where id = 7",
+        "update tickets set body = null where id = 9",
+    )
+    return postgresql.address()
+
+
+def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements, each by itself; the rows of the last if it is a SELECT."""
+    rows = []
+    with closing(dbapi.connect(address, autocommit=True)) as connection, closing(connection.cursor()) as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+            rows = cursor.fetchall() if statement.startswith("select") else []
+    return rows
+
+
+def charged() -> tuple[list[str], int]:
+    """The states of the releases of the user's ledger, and the nano-epsilon that is spent in all."""
+    params = terms_at(Workplace.find())
+    with Ledger.open(params.ledger, anchor=params.anchor) as ledger:
+        states = [state for (state,) in ledger.database.rows("select state from releases order by number")]
+        ((spent,),) = ledger.database.rows("select coalesce(sum(nano), 0) from balances")
+    return states, int(spent)
+
+
+def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
+    columns = ", ".join(f"c{number} {kind}" for number, (kind, _, _) in enumerate(TYPES))
+    values, nulls = ", ".join(value for _, value, _ in TYPES), ", ".join("null" for _ in TYPES)
+    sql(crm, f"create table kinds ({columns}, text text)", f"insert into kinds values ({values}, 'a'), ({nulls}, 'b')")
+    privatize_file(crm, tmp_path / "out.parquet", sql="select * from kinds order by text", **NONE)
+    schema = pq.read_schema(tmp_path / "out.parquet")
+    for number, (kind, _, arrow) in enumerate(TYPES):
+        field = schema.field(f"c{number}").type
+        assert field.value_type == arrow.value_type if pa.types.is_list(arrow) else field == arrow, kind
+    privatize_file(crm, crm, sql="select * from kinds order by text;", table="copied", **NONE)
+    names = ", ".join(f"c{number}::text" for number in range(len(TYPES)))
+    assert sql(crm, f"select {names} from copied order by text") == sql(crm, f"select {names} from kinds order by text")
+    types = "select attname, format_type(atttypid, -1) from pg_attribute where attnum > 0 and attrelid = "
+    differ = dict(sql(crm, f"{types}'kinds'::regclass")).items() ^ dict(sql(crm, f"{types}'copied'::regclass")).items()
+    assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}  # which comes back as text
+
+
+def test_rows_come_in_batches_of_bounded_size(crm: str) -> None:
+    query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 60000) i"
+    with engine.rows(read_address(crm), query) as rows:
+        sizes = [(batch.num_rows, batch.nbytes) for batch in rows.batches]
+    assert sum(n for n, _ in sizes) == 60_000 and len(sizes) > 5
+    assert max(size for _, size in sizes) < 2 * engine.BATCH_BYTES
+
+
+def test_a_query_changes_nothing(crm: str, tmp_path: Path) -> None:
+    deletion = "delete from tickets returning id"
+    for query in (f"with gone as ({deletion}) select * from gone", deletion):
+        with pytest.raises(RequestError, match="read-only"):
+            spool_query(read_address(crm), query, tmp_path / "rows")
+    assert sql(crm, "select count(*) from tickets") == [(20,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("select * from absent", 'relation "absent" does not exist'),
+        ("select nobody from tickets", 'column "nobody" does not exist'),
+        ("select , from tickets", "syntax error"),
+        ("select 1; select 2", "multiple commands"),
+        ("select id, id from tickets", "same name"),
+        ("show server_version", "syntax error"),
+        (f"select '{SECRET}'::int as id", "SQLSTATE 22P02"),
+        ("select body::int as id from tickets where id = 7", "the query failed after 0 rows"),
+        ("select 1 / (i - 100000) as id from generate_series(1, 100000) i", "may hold a value and is not shown"),
+        ("select 'NaN'::numeric(5,2) as price", "`price` holds a value that is none of decimal"),
+        ("select pg_sleep(9)::text as text", "statement timeout"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, query: str, says: str) -> None:
+    address = read_address(f"{crm}?options=-c%20statement_timeout%3D2s")
+    with pytest.raises(RequestError) as caught:
+        spool_query(address, query, tmp_path / "rows")
+    message = str(caught.value)
+    assert says in message and "\n" not in message and SECRET not in message and PASSWORD not in message
+
+
+def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(address: str, query: str = "select * from tickets") -> str:
+        with pytest.raises(RequestError) as caught:
+            spool_query(read_address(address), query, tmp_path / "rows")
+        assert "\n" not in str(caught.value) and "tiger" not in str(caught.value)
+        return str(caught.value)
+
+    sql(crm, "drop role if exists reader", "create role reader login password 'tiger'")
+    other = crm.replace(f"{USER}@", "reader@")
+    assert "Passwords are read from ~/.pgpass" in refused(other)
+    for password, says in (
+        ("tiger", "permission denied for table tickets"),
+        ("lion", "password authentication failed"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv("PGPASSWORD", password)
+            assert says in refused(other)
+    assert 'database "absent" does not exist' in refused(crm.replace("/crm", "/absent"))
+    assert "Connection refused" in refused("postgresql://127.0.0.1:1/crm")
+    assert 'definition of service "absent" not found' in refused("postgresql://?service=absent")
+
+
+def test_a_connection_that_drops_is_named(crm: str) -> None:
+    query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 200000) i"
+    with (
+        pytest.raises(RequestError, match=r"connection was lost after [1-9][\d,]* rows; nothing was released or spent"),
+        engine.rows(read_address(f"{crm}?application_name=dropped"), query) as rows,
+    ):
+        for number, _ in enumerate(rows.batches):
+            if number == 0:
+                sql(crm, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dropped'")
+
+
+def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
+    address = f"{crm}?options=-c%20lock_timeout%3D50ms"
+    with closing(dbapi.connect(crm)) as other, closing(other.cursor()) as cursor:
+        cursor.execute("lock table tickets in access exclusive mode")
+        with pytest.raises(RequestError, match="a lock was not to be had"):
+            spool_query(read_address(address), "select * from tickets", tmp_path / "rows")
+        with pytest.raises(LexveilError, match="a lock was not to be had"):
+            query, how = "select 99 as id, 'a' as body", {"text_column": "body", "if_exists": "append", **NONE}
+            privatize_file(crm, address, sql=query, table="tickets", **how)
+    assert sql(crm, "select count(*) from tickets") == [(20,)]
+    with closing(dbapi.connect(crm)) as own, closing(own.cursor()) as cursor:
+        engine._wait_for_locks(cursor)
+        cursor.execute("select current_setting('lock_timeout')")
+        assert cursor.fetchone() == ("30s",)
+
+
+def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, crm: str) -> None:
+    query = "select id, customer, body as text from tickets order by id"
+    done = privatize_file(crm, crm, sql=query, table="public.private", subject_column="customer", **TEM)
+    ((name, release, kept),) = sql(crm, "select table_name, release, record::text from lexveil_records")
+    assert name == "private" and json.loads(kept) == json.loads((outside / "public.private.record.json").read_text())
+    assert done.record.release is not None and release == done.record.release.id and done.record.output is None
+    rows = sql(crm, "select p.text, t.body from private p join tickets t using (id, customer) order by id")
+    assert len(rows) == 20 and rows[8] == (None, None) and rows[6][0] not in (None, SECRET)
+    assert pq.read_metadata(outside / "public.private.tokens.parquet").num_rows > 100
+    assert not (outside / "public.private").exists() and not list(outside.glob(".partial*"))
+    state, spent = charged()
+    assert state == ["committed"] and 0 < spent <= 19 * 300e9
+
+    with pytest.raises(RequestError, match="exists already"):  # before anything is spent
+        privatize_file(crm, crm, sql=query, table="private", subject_column="customer", **TEM)
+    assert charged() == (state, spent)
+
+
+def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(outside: Path, crm: str) -> None:
+    sql(crm, "create table private (id int check (id < 15), text text)", "insert into private values (3, 'kept')")
+    query = "select id, body as text from tickets order by id"
+    with pytest.raises(LexveilError, match=r"SQLSTATE 23514.*as it was.*stays spent") as caught:
+        privatize_file(crm, crm, sql=query, table="private", if_exists="replace", **TEM)
+    assert SECRET not in str(caught.value) and "\n" not in str(caught.value)
+    assert sql(crm, "select * from private") == [(3, "kept")]
+    assert sql(crm, "select to_regclass('lexveil_records') is null") == [(True,)]
+    assert not list(outside.iterdir())
+    state, spent = charged()
+    assert state == ["failed"] and spent > 0
+
+
+def test_a_table_is_never_without_its_record(outside: Path, crm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the files fail after the rows are committed, the record in the database is there."""
+
+    def full(self: Outputs) -> None:
+        raise LexveilError("the disk is full")
+
+    query = "select id, body as text from tickets order by id"
+    monkeypatch.setattr(Outputs, "forget", full)
+    with pytest.raises(LexveilError, match="the table private is written, with its record in the database"):
+        privatize_file(crm, crm, sql=query, table="private", **TEM)
+    assert sql(crm, "select count(*), (select count(*) from lexveil_records) from private") == [(20, 1)]
+
+
+def test_a_standby_takes_no_table(crm: str) -> None:
+    address = read_address(f"{crm}?options=-c%20default_transaction_read_only%3Don")
+    with pytest.raises(RequestError, match="read-only"):
+        Table.named(address, "t").check()
+
+
+def test_an_output_without_a_guarantee_says_so(outside: Path, crm: str) -> None:
+    copy = {"mechanism": "none", "strategy": "none", "without_guarantee": True}
+    done = privatize_file(crm, crm, sql="select body as text from tickets", table="t", **copy)
+    assert done.table == "t_no_guarantee" and (outside / "t_no_guarantee.record.json").exists()
+    assert sql(crm, "select count(*) from t_no_guarantee") == [(20,)]
+
+
+def test_from_a_file_of_parquet_to_a_table(crm: str, tmp_path: Path) -> None:
+    at = pa.array([0, 1], pa.timestamp("ns"))
+    pq.write_table(pa.table({"id": [1, 2], "text": ["a", None], "at": at}), "in.parquet")
+    privatize_file(Path("in.parquet"), crm, table="t", **NONE)
+    assert sql(crm, "select id, text, at::text from t order by id") == [
+        (1, "a", "1970-01-01 00:00:00"),
+        (2, None, "1970-01-01 00:00:00"),
+    ]
+
+
+def test_the_commands(crm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    none = ["--mechanism", "none", "--strategy", "none", "--mode", "experiment"]
+    query = ["--sql", "SELECT id, body AS text FROM tickets"]
+    assert main(["privatize", crm, *query, "-o", crm, "--table", "t", *none]) == 0
+    assert "table: t, with a copy of the record" in capsys.readouterr().out
+    assert main(["privatize", crm, "--sql", "SELECT * FROM absent", "-o", "out.parquet", *none]) == 2
+    assert 'relation "absent" does not exist' in capsys.readouterr().err
+    assert not Path("out.parquet").exists()

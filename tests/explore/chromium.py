@@ -1,0 +1,127 @@
+"""Chromium by its DevTools protocol: opens a page, presses keys, asks for values, keeps the log of the network."""
+
+import base64
+import itertools
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from websockets.sync.client import connect
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-port=0"
+).split()
+PATIENCE = 120  # seconds until a test gives up waiting; nothing is measured by it
+KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowLeft": 37, "ArrowUp": 38, "End": 35}
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait until something holds, and give it."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return value
+
+
+class Chromium:
+    """One page of one browser, with a profile of its own."""
+
+    def __init__(self) -> None:
+        assert BROWSER is not None
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._process = subprocess.Popen(
+            [BROWSER, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        port_file = Path(self._profile.name, "DevToolsActivePort")
+        port = until(lambda: port_file.exists() and port_file.read_text().split("\n")[0])
+        pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", trust_env=False).json())
+        address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
+        self._socket = connect(address, max_size=None, proxy=None)
+        self._numbers = itertools.count(1)
+        self.events: list[dict[str, Any]] = []
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+        self._profile.cleanup()
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method of the protocol; events that come meanwhile are kept."""
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=PATIENCE))
+            if message.get("id") == number:
+                assert "error" not in message, message
+                return message["result"]
+            self.events.append(message)
+
+    def open(self, address: str) -> None:
+        """Open an address, and wait until it is read."""
+        self.call("Page.navigate", url=address)
+        until(lambda: self.ask("document.readyState") == "complete")
+
+    def ask(self, expression: str) -> Any:
+        """The value of an expression of JavaScript."""
+        done = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in done, done["exceptionDetails"]
+        return done["result"].get("value")
+
+    def text(self, selector: str) -> str:
+        """What is to be read in an element; nothing where there is none."""
+        return str(self.ask(f"document.querySelector({selector!r})?.innerText ?? ''"))
+
+    def type(self, text: str) -> None:
+        """Type into the field that has the focus."""
+        self.call("Input.insertText", text=text)
+
+    def fill(self, selector: str, value: str, event: str = "input") -> None:
+        """Give a field a value, as its user would at once."""
+        done = f"field.dispatchEvent(new Event({event!r}, {{bubbles: true}}))"
+        self.ask(f"{{ const field = document.querySelector({selector!r}); field.value = {value!r}; {done} }}")
+
+    def press(self, key: str, shift: bool = False) -> None:
+        """Press a key."""
+        event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text="\r" if key == "Enter" else "", **event)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+
+    def resize(self, width: int, height: int = 900, scheme: str = "light") -> None:
+        """Give the page another width and colour scheme."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setScrollbarsHidden", hidden=True)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def picture(self, file: Path) -> None:
+        """The whole page as a PNG file."""
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        done = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        file.write_bytes(base64.b64decode(done["data"]))
+
+    def requested(self) -> list[str]:
+        """Every address that the page has asked for, by the network's log."""
+        return [
+            event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"
+        ]
+
+    def complaints(self) -> list[str]:
+        """Errors of scripts and of the page's security policy."""
+        said = [event["params"]["entry"]["text"] for event in self.events if event["method"] == "Log.entryAdded"]
+        return said + [str(event["params"]) for event in self.events if event["method"] == "Runtime.exceptionThrown"]

@@ -1,0 +1,139 @@
+"""Tables of every kind keep their kind, their other columns and their order; batches are releases of their own."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lexveil
+
+HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 2.0, "average_words": 8}
+ROWS = {
+    "id": [3, 1, 2],
+    "body": ["The bank of the river was quiet.", None, "She told the doctor about the pain."],
+    "who": ["ana", "ben", "ana"],
+}
+
+
+@pytest.fixture
+def texts(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the rows become as a list; the current folder is no project."""
+    monkeypatch.chdir(tmp_path)
+    return lexveil.privatize(ROWS["body"], subjects=ROWS["who"], seed=7, project=built, **HOW).values
+
+
+def dataset() -> Any:
+    datasets = pytest.importorskip("datasets")
+    return datasets.Dataset.from_dict(ROWS)
+
+
+KINDS = {
+    "pandas": lambda: pd.DataFrame(ROWS, index=[10, 20, 30]),
+    "polars": lambda: pl.DataFrame(ROWS),
+    "arrow": lambda: pa.table(ROWS),
+    "duckdb": lambda: duckdb.from_arrow(pa.table(ROWS)),
+    "datasets": dataset,
+}
+
+
+def rows_of(table: Any) -> dict[str, list[Any]]:
+    if isinstance(table, pd.DataFrame):
+        assert list(table.index) == [10, 20, 30]
+        return {name: [None if pd.isna(value) else value for value in table[name]] for name in table}
+    if hasattr(table, "to_pydict"):
+        return table.to_pydict()
+    if hasattr(table, "fetch_arrow_table"):
+        return table.fetch_arrow_table().to_pydict()
+    return table.to_dict(as_series=False) if isinstance(table, pl.DataFrame) else table.to_dict()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> None:
+    given = KINDS[kind]()
+    done = lexveil.privatize(given, column="body", subjects="who", seed=7, project=built, **HOW)
+    assert type(done.values) is type(given)
+    found = rows_of(done.values)
+    assert list(found) == list(ROWS)
+    assert found == ROWS | {"body": texts}
+    assert found["body"] != ROWS["body"] and rows_of(given)["body"] == ROWS["body"]
+
+
+def test_types_stay(built: Path) -> None:
+    narrow = pa.table({"body": pa.array(ROWS["body"], pa.string_view()), "id": pa.array([1, 2, 3], pa.int8())})
+    done = lexveil.privatize(narrow, column="body", seed=7, project=built, **HOW).values
+    assert done.schema == narrow.schema
+    frame = pd.DataFrame(ROWS).astype({"body": "string"})
+    assert lexveil.privatize(frame, column="body", seed=7, project=built, **HOW).values.dtypes.equals(frame.dtypes)
+
+
+@pytest.mark.parametrize(
+    ("given", "column", "message"),
+    [
+        (pd.DataFrame(ROWS), None, r"column: a table was given; name the column, one of `id`, `body`, `who`"),
+        (pl.DataFrame(ROWS), "text", r"column: text is none of the columns `id`, `body`, `who`"),
+        (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
+        (ROWS["body"], "body", r"is for tables; give the column itself"),
+        (ROWS, None, r"a dict; give a list of strings"),
+    ],
+)
+def test_what_is_no_table_says_what_to_do(given: Any, column: str | None, message: str, built: Path) -> None:
+    with pytest.raises(lexveil.RequestError, match=message) as raised:
+        lexveil.privatize(given, column=column, seed=7, project=built, **HOW)
+    assert "river" not in str(raised.value)
+
+
+def test_a_selection_of_a_dataset_and_what_streams(built: Path, texts: list[Any]) -> None:
+    given = dataset()
+    done = lexveil.privatize(given.select([2, 1]), column="body", seed=7, project=built, **HOW).values
+    assert done["id"] == [2, 1] and done["body"][1] is None and done.features == given.features
+    datasets = pytest.importorskip("datasets")
+    with pytest.raises(lexveil.RequestError, match="give one of its splits: `train`"):
+        lexveil.privatize(datasets.DatasetDict(train=given), column="body", seed=7, project=built, **HOW)
+    with pytest.raises(lexveil.RequestError, match="PrivatizeBatches"):
+        lexveil.privatize(given.to_iterable_dataset(), column="body", seed=7, project=built, **HOW)
+
+
+def test_batches_are_paid_and_recorded(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    rewrite = lexveil.PrivatizeBatches("body", subjects="who", records=folder, project=project, **HOW)
+    given = dataset()
+    done = given.map(rewrite, batched=True, batch_size=2)
+    assert done["id"] == ROWS["id"] and done["who"] == ROWS["who"] and done["body"][1] is None
+    assert done["body"] != ROWS["body"]
+    assert len(rewrite.records) == 2
+    written = {json.loads(file.read_text())["release"]["id"] for file in folder.iterdir()}
+    assert written == {record.release.id for record in rewrite.records}
+    stream = list(given.to_iterable_dataset().map(rewrite, batched=True, batch_size=3))
+    assert [row["id"] for row in stream] == ROWS["id"] and len(rewrite.records) == 3
+    copy = pickle.loads(pickle.dumps(rewrite))
+    assert copy.records == [] and copy({"body": ["quiet"], "who": ["eve"]})["body"] != [None]
+
+
+def test_batches_refuse_what_would_not_hold(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(lexveil.RequestError, match="the same noise for every batch"):
+        lexveil.PrivatizeBatches("body", seed=1, **HOW)
+    rewrite = lexveil.PrivatizeBatches("body", project=project, **HOW)
+    with pytest.raises(lexveil.RequestError, match="column 'body': the batch has none"):
+        rewrite({"text": ["quiet"]})
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    with pytest.raises(lexveil.RequestError, match="give records=FOLDER"):
+        rewrite({"body": ["quiet"]})
+
+
+def test_notebooks_show_results_without_source(built: Path) -> None:
+    secret = "<b>quokka</b> told the doctor about the pain."
+    done = lexveil.privatize([secret], seed=7, project=built, **HOW)
+    shown = done._repr_html_()
+    assert "Not private" in shown and "as secret as the source" in shown
+    assert "quokka" not in shown and "<b>" not in shown and "<script" not in shown
+    assert done.values[0].split()[0] in shown
+    record = done.record._repr_html_()
+    assert record in shown and "guarantee" in record

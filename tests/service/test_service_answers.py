@@ -1,0 +1,160 @@
+"""What a service answers, and what it has charged by then."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from fastapi.openapi.models import OpenAPI
+
+from lexveil.ledger.transaction import Transaction
+from lexveil.ledger.verification import verify
+from lexveil.privatization.rewriter import Rewriter as TextRewriter
+from tests.service.conftest import Make, charges
+
+SECRET = "zanzibarsecret"
+TEXTS = ["The fire burned for days.", None, "The police were there."]
+
+
+def test_an_answer_is_paid_and_has_texts_and_record(service: Make, ledger: Path) -> None:
+    client = service()
+    answer = client.post("/v1/privatize", json={"texts": TEXTS, "subjects": ["ann", "ann", "ben"]})
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    texts, record = answer.json()["texts"], answer.json()["record"]
+    assert [text is None for text in texts] == [False, True, False]
+    ((name, state, n_subjects, nano),) = charges(ledger)
+    assert record["release"]["id"] == name and state == "committed" and n_subjects == 2
+    assert nano / 1e9 == pytest.approx((4 + 4) * 40.0)  # eight words, each at twice the base epsilon
+    assert record["mode"] == "release" and "operator" not in answer.text and "head" not in record["release"]
+    jsonschema.validate(record, json.loads(Path(__file__).parents[2].joinpath("docs/record.schema.json").read_text()))
+
+
+def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
+    client = service(fixed={"mechanism": "tem", "max_token_epsilon": 5.0})
+    settings = {"strategy": "S1", "document_budget": 50.0, "consistent": True}
+    answer = client.post("/v1/privatize", json={"texts": TEXTS[:1], "settings": settings})
+    assert answer.status_code == 200
+    record = answer.json()["record"]
+    assert (record["strategy"], record["document_budget"]["input"]) == ("S1", 50.0)
+    assert record["consistent"] and record["spent"]["max_token_epsilon"] == pytest.approx(5.0)
+    for wrong, code in (
+        ({"mechanism": "madlib"}, "fixed"),
+        ({"max_token_epsilon": 9.0}, "fixed"),
+        ({"document_budget": 1.0, "epsilon": 1.0}, "incomplete"),
+        ({"document_budget": None}, "incomplete"),
+    ):
+        refused = client.post("/v1/privatize", json={"texts": ["a"], "settings": settings | wrong})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, code), wrong
+    assert len(charges(ledger)) == 1
+
+
+@pytest.mark.parametrize(
+    "settings", [{"epsilon": 21.0}, {"document_budget": 5.0}, {"keep_layout": True}, {"stopwords": "keep"}]
+)
+def test_with_all_fixed_nothing_else_can_be_asked_for(service: Make, settings: dict[str, Any], ledger: Path) -> None:
+    refused = service().post("/v1/privatize", json={"texts": ["a"], "settings": settings})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "fixed")
+    assert not ledger.exists()
+
+
+def test_settings_that_are_refused_are_named_in_the_log_alone(service: Make, logged: list[str], ledger: Path) -> None:
+    client = service(fixed={})
+    settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}  # which has no guarantee
+    refused = client.post("/v1/privatize", json={"texts": [SECRET], "settings": settings})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
+    assert any("guarantee" in line for line in logged) and not ledger.exists()
+    recovery = {"mechanism": "tem", "strategy": "S1", "recovery": 0.123}  # nobody has worked that out
+    assert client.post("/v1/privatize", json={"texts": ["a"], "settings": recovery}).status_code == 422
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise ValueError(f"cannot rewrite {SECRET}")
+
+
+def test_a_fault_after_the_charge_gives_no_text_and_nothing_back(
+    service: Make, ledger: Path, logged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = service()
+    monkeypatch.setattr(TextRewriter, "__call__", fail)
+    answer = client.post("/v1/privatize", json={"texts": [f"The fire of {SECRET}."], "subjects": [SECRET]})
+    ((name, state, n_subjects, nano),) = charges(ledger)
+    assert answer.status_code == 500 and answer.json()["error"]["charged"]
+    assert answer.json()["error"]["charge"] == name
+    assert (state, n_subjects) == ("failed", 1) and nano > 0
+    assert SECRET not in answer.text + "".join(logged) and "not shown" in "".join(logged)
+    assert "lexveil_charged_without_answer_total 1.0" in client.get("/metrics").text
+
+
+def test_what_cannot_be_committed_is_not_handed_out(
+    service: Make, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = service()
+    monkeypatch.setattr(Transaction, "commit", fail)
+    answer = client.post("/v1/privatize", json={"texts": TEXTS})
+    assert answer.status_code == 500 and "texts" not in answer.json() and charges(ledger)[0][1] == "failed"
+
+
+def test_a_fault_before_the_charge_charges_nothing(
+    service: Make, ledger: Path, logged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = service()
+    monkeypatch.setattr(Transaction, "reserve", fail)
+    answer = client.post("/v1/privatize", json={"texts": [SECRET]})
+    assert (answer.status_code, answer.json()["error"]["charged"]) == (503, False)
+    assert charges(ledger)[0][1:] == ("aborted", 0, 0) and SECRET not in answer.text + "".join(logged)
+
+
+def test_nothing_goes_out_that_the_ledger_has_not_heard_of(service: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an experiment would, if settings came to ask for one."""
+    monkeypatch.setattr("lexveil.privatization.settings.Settings.mode", "experiment")
+    answer = service().post("/v1/privatize", json={"texts": TEXTS})
+    assert answer.status_code in (422, 503) and "texts" not in answer.json()
+
+
+def test_a_ledger_that_was_replaced_answers_nothing(service: Make, ledger: Path) -> None:
+    client = service()
+    assert client.get("/v1/health").json() == {"status": "ok", "version": "0.1.0", "ledger": "none yet"}
+    assert client.post("/v1/privatize", json={"texts": TEXTS}).status_code == 200
+    assert client.get("/v1/health").json()["ledger"] == "ok"
+    (ledger / "ledger.sqlite").write_bytes(b"not a ledger")
+    answer = client.post("/v1/privatize", json={"texts": TEXTS})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+    assert client.get("/v1/health").status_code == 503
+
+
+def test_exhausted_subjects_get_nothing(service: Make, ledger: Path) -> None:
+    """The ledger's own cap is ten document budgets, of which each of these texts takes one."""
+    fixed = {"mechanism": "tem", "strategy": "S1", "document_budget": 1.0, "max_token_epsilon": 1.0}
+    client = service(fixed=fixed)
+    texts = ["The fire burned."] * 11
+    answer = client.post("/v1/privatize", json={"texts": texts, "subjects": ["ann"] * 11}).json()
+    assert [text is None for text in answer["texts"]] == [False] * 10 + [True]
+    refused = client.post("/v1/privatize", json={"texts": texts[:1], "subjects": ["ann"], "on_exhausted": "refuse"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "exhausted")
+    assert [state for _, state, _, _ in charges(ledger)] == ["committed", "aborted"] and verify(ledger).holds
+    assert "lexveil_texts_withheld_total 1.0" in client.get("/metrics").text
+
+
+def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
+    answer = service().post("/v1/inspect", json={"texts": TEXTS})
+    seen = answer.json()["inspection"]
+    assert answer.status_code == 200 and (seen["rows"], seen["texts"]) == (3, 2)
+    assert seen["budget"]["max_token_epsilon"] == 40.0 and not ledger.exists()
+
+
+def test_the_openapi_document_describes_the_answers(service: Make) -> None:
+    client = service()
+    document = client.get("/v1/openapi.json").json()
+    OpenAPI.model_validate(document)
+    assert set(document["paths"]) == {"/v1/privatize", "/v1/inspect", "/v1/health"}
+    answers = {
+        "PrivatizeAnswer": client.post("/v1/privatize", json={"texts": TEXTS}),
+        "InspectAnswer": client.post("/v1/inspect", json={"texts": TEXTS}),
+        "HealthAnswer": client.get("/v1/health"),
+        "ErrorAnswer": client.post("/v1/privatize", json={}),
+    }
+    for name, answer in answers.items():
+        schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        jsonschema.validators.Draft202012Validator.check_schema(document["components"]["schemas"][name])
+        jsonschema.validate(answer.json(), schema, jsonschema.validators.Draft202012Validator)

@@ -1,0 +1,228 @@
+"""Who and what is let in: hosts, keys, rates, sizes; and answers that hold nothing of what was sent."""
+
+import asyncio
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexveil.errors import RequestError
+from lexveil.service.app import Turns
+from lexveil.service.gate import Intake
+from lexveil.service.keys import add_key, read_keys, remove_key
+from lexveil.service.rates import BUCKET, Rates
+from lexveil.service.refusals import Refusal
+from tests.service.conftest import Make, charges
+
+SECRET = "zanzibarsecret"
+PATH = "/v1/privatize"
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (f'{{"texts": ["{SECRET}"', 422),
+        (f'{{"texts": "{SECRET}"}}', 422),
+        (f'{{"texts": ["{SECRET}", 1]}}', 422),
+        (f'{{"texts": [{{"{SECRET}": "{SECRET}"}}]}}', 422),
+        (f'{{"{SECRET}": 1, "texts": ["a"]}}', 422),
+        (f'{{"texts": ["a"], "settings": {{"{SECRET}": 1}}}}', 422),
+        (f'{{"texts": ["a"], "settings": {{"mechanism": "{SECRET}"}}}}', 422),
+        (f'{{"texts": ["a"], "settings": {{"strategy": "{SECRET}"}}}}', 422),
+        (f'{{"texts": ["a"], "settings": {{"epsilon": "{SECRET}"}}}}', 422),
+        (f'{{"texts": ["a"], "settings": {{"seed": "{SECRET}"}}}}', 422),
+        (f'{{"texts": ["a"], "on_exhausted": "{SECRET}"}}', 422),
+        (f'{{"texts": ["{SECRET}"], "subjects": []}}', 422),
+        (f'{{"texts": ["{SECRET}"], "subjects": [" "]}}', 422),
+        (f'{{"texts": ["{SECRET}\\ud800"]}}', 422),
+        (f'{{"texts": ["{SECRET}\\u0000"]}}', 422),
+        (f'{{"texts": ["a"], "subjects": ["{SECRET}\\n"]}}', 422),
+        (f'{{"texts": ["a"], "subjects": ["{SECRET}\\ud800"]}}', 422),
+        (f'"{SECRET}"', 422),
+        (f'{{"texts": ["{SECRET}"], "settings": {{"epsilon": NaN}}}}', 422),
+        (f'{{"texts": ["{SECRET}"], "settings": {{"epsilon": {"9" * 5000}}}}}', 400),
+        ("[" * 100_000 + f'"{SECRET}"', 400),
+    ],
+)
+def test_no_answer_or_log_holds_what_was_sent(
+    service: Make, ledger: Path, logged: list[str], capfd: pytest.CaptureFixture[str], content: str, status: int
+) -> None:
+    client = service()
+    answer = client.post(f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == status and answer.json()["error"]["charged"] is False
+    assert answer.json()["error"]["code"] in ("invalid", "malformed")
+    said = answer.text + str(answer.headers) + "".join(logged) + "".join(capfd.readouterr())
+    assert SECRET not in said + client.get("/metrics").text and not ledger.exists()
+    assert any(f"POST {PATH} {status}" in line for line in logged)
+
+
+def test_a_good_request_leaves_no_word_in_logs_and_metrics(
+    service: Make, logged: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = service()
+    assert client.post(PATH, json={"texts": [f"The {SECRET} burned."], "subjects": [SECRET]}).status_code == 200
+    assert client.post("/v1/inspect", json={"texts": [f"The {SECRET} burned."]}).status_code == 200
+    assert client.get(f"/v1/{SECRET}").status_code == 404 and client.put(PATH).status_code == 405
+    assert SECRET not in "".join(logged) + client.get("/metrics").text + "".join(capfd.readouterr())
+    assert sum("POST /v1/privatize 200" in line for line in logged) == 1
+
+
+def test_other_names_of_this_machine_are_refused(service: Make) -> None:
+    client = service()
+    answer = client.get("/v1/health", headers={"host": f"{SECRET}.example"})
+    assert answer.status_code == 400 and SECRET not in answer.text
+    assert "access-control-allow-origin" not in client.get("/v1/health", headers={"origin": "http://a.example"}).headers
+
+
+def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Path) -> None:
+    file = tmp_path / "keys.json"
+    key, numbers = add_key(file, "billing"), add_key(file, "watch", "metrics")
+    assert key not in file.read_text() and file.stat().st_mode & 0o777 == 0o600
+    client = service(keys=str(file))
+
+    def ask(path: str, authorization: str | None) -> int:
+        headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+        method = "GET" if path in ("/metrics", "/v1/openapi.json", "/v1/health") else "POST"
+        return client.request(method, path, json={"texts": ["a fire"]}, headers=headers).status_code
+
+    for wrong in (None, "", "Bearer", f"Bearer {key}x", f"Bearer {key[:-1]}", f"Basic {key}", "Bearer é"):
+        assert ask(PATH, wrong) == 401, wrong
+        assert ask("/metrics", wrong) == 401 and ask("/v1/openapi.json", wrong) == 401
+    assert ask("/v1/health", None) == 200
+    assert ask(PATH, f"Bearer {key}") == 200 and ask("/metrics", f"Bearer {key}") == 403
+    assert ask(PATH, f"bearer {numbers}") == 403 and ask("/metrics", f"Bearer {numbers}") == 200
+    remove_key(file, "billing")
+    assert ask(PATH, f"Bearer {key}") == 401
+    file.chmod(0o666)  # anybody could let himself in
+    assert ask("/metrics", f"Bearer {numbers}") == 503
+    file.unlink()
+    assert ask("/metrics", f"Bearer {numbers}") == 503
+    assert len(charges(ledger)) == 1
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "(no keys)", "a b", "x" * 65])
+def test_names_of_keys_are_plain(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RequestError):
+        add_key(tmp_path / "keys.json", name)
+
+
+def test_a_key_is_made_once(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    assert add_key(file, "a") != add_key(file, "b") and [key.name for key in read_keys(file)] == ["a", "b"]
+    with pytest.raises(RequestError, match="has a key of the name"):
+        add_key(file, "a")
+
+
+@pytest.mark.parametrize(("subjects", "n_charged"), [("shared", 1), ("by-key", 2)])
+def test_subjects_are_one_or_each_keys_own(
+    service: Make, tmp_path: Path, ledger: Path, subjects: str, n_charged: int
+) -> None:
+    file = tmp_path / "keys.json"
+    keys = [add_key(file, name) for name in ("one", "two")]
+    client = service(keys=str(file), subjects=subjects, require_subjects=True)
+    for key, name in zip(keys, ("7.0", "7"), strict=True):  # spelled alike for the ledger
+        headers = {"Authorization": f"Bearer {key}"}
+        assert client.post(PATH, json={"texts": ["a fire"], "subjects": [name]}, headers=headers).status_code == 200
+    assert client.post(PATH, json={"texts": ["a fire"]}, headers=headers).status_code == 422
+    con = sqlite3.connect(ledger / "ledger.sqlite")
+    assert con.execute("select count(*) from balances").fetchall() == [(n_charged,)]
+    opened = con.execute("select payload from entries where kind = 'opened' order by seq").fetchall()
+    con.close()
+    assert [json.loads(payload)["about"]["client"] for (payload,) in opened] == ["one", "two"]
+
+
+def test_sizes_are_limited(service: Make, ledger: Path) -> None:
+    client = service(max_texts=3, max_bytes=200)
+    assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"
+    large = json.dumps({"texts": ["a" * 200]}).encode()
+    assert client.post(PATH, content=large).status_code == 413
+
+    def unannounced() -> Any:
+        yield from (large[:100], large[100:])
+
+    answer = client.post(PATH, content=unannounced())
+    assert answer.status_code == 413 and answer.json()["error"]["code"] == "too_large" and not ledger.exists()
+
+
+def test_what_is_too_large_is_not_read_to_its_end() -> None:
+    n_read = 0
+
+    async def endless() -> dict[str, Any]:
+        nonlocal n_read
+        n_read += 1
+        return {"type": "http.request", "body": b"x" * 100, "more_body": True}
+
+    async def never(*_: Any) -> None:
+        pytest.fail("the application was called")
+
+    with pytest.raises(Refusal) as refused:
+        asyncio.run(Intake(never, 1000, 60)({"type": "http", "headers": []}, endless, never))
+    assert refused.value.status == 413 and n_read == 11
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async def silent() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    with pytest.raises(Refusal) as refused:
+        asyncio.run(Intake(None, 1000, 0.01)({"type": "http", "headers": []}, silent, None))  # type: ignore[arg-type]
+    assert refused.value.status == 408
+
+
+def test_who_asks_too_often_waits(service: Make) -> None:
+    client = service(per_minute=2)
+    statuses = [client.post("/v1/inspect", json={"texts": ["a"]}) for _ in range(3)]
+    assert [answer.status_code for answer in statuses] == [200, 200, 429]
+    assert 1 <= int(statuses[-1].headers["Retry-After"]) <= 30
+    assert client.get("/v1/health").status_code == 200 and client.get("/metrics").status_code == 200
+
+
+def test_workers_count_together_and_buckets_fill_up(tmp_path: Path) -> None:
+    now, file = 1000.0, tmp_path / "rates"
+    Rates.make(file)
+    one, two = (Rates(60, file, lambda: now) for _ in range(2))
+    assert [rates.take("a") for rates in (one, two) * 30] == [0.0] * 60
+    assert one.take("a") == two.take("a") == 1 and two.take("b") == 0
+    now += 1.5
+    assert two.take("a") == 0 and one.take("a") == 1
+    now += 1000
+    assert [one.take("a") for _ in range(61)] == [0.0] * 60 + [1]
+    BUCKET.pack_into(one._buckets, 0, b"x" * 16, float("nan"), now + 1e9)  # what nobody writes
+    assert two.take("a") == 0
+    one.close()
+    two.close()
+
+
+def test_more_than_can_wait_are_sent_away() -> None:
+    class Request:
+        has_left = False
+
+        async def is_disconnected(self) -> bool:
+            return self.has_left
+
+    async def story() -> list[str]:
+        turns, held, gone = Turns(1, 0.05), threading.Event(), Request()
+        gone.has_left = True
+        running = asyncio.create_task(turns.take(Request(), held.wait))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        waiting = asyncio.create_task(turns.take(Request(), lambda: None))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        said = []
+        with pytest.raises(Refusal) as full:
+            await turns.take(Request(), lambda: None)  # type: ignore[arg-type]
+        with pytest.raises(Refusal) as late:
+            await waiting
+        held.set()
+        assert await running
+        with pytest.raises(Refusal) as left:
+            await turns.take(gone, lambda: pytest.fail("nobody would read it"))  # type: ignore[arg-type]
+        assert await turns.take(Request(), lambda: 7) == 7  # type: ignore[arg-type]
+        for refused in (full, late, left):
+            said.append(refused.value.code)
+        return said
+
+    assert asyncio.run(story()) == ["busy"] * 3

@@ -1,0 +1,74 @@
+"""A service of real processes: it starts, answers, loses workers, and ends when it is asked to."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchmarks.service import Asked, ask, killing, running, unpaid
+from lexveil.cli.main import main
+from lexveil.ledger.ledger import Ledger
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = {"mechanism": "madlib", "strategy": "S1", "epsilon": 20.0}
+
+
+def test_what_is_answered_is_paid_also_when_workers_are_killed(outside: Path, tmp_path: Path) -> None:
+    home, log = tmp_path / "home", tmp_path / "log"
+    with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
+        ledger.set_cap(1e6, "of the test")
+    with running(home, "--model", "toy", "--workers", "2", log=log) as service:
+        with killing(service, 0.5, 1, most=2) as killed:
+            asked = ask(service.port, 3, [1, 5], 0.0, "load", at_least=12, settings=SETTINGS)
+            while not killed:
+                time.sleep(0.05)
+        after = ask(service.port, 2, [1], 0.0, "after", at_least=4, settings=SETTINGS)  # who was killed is replaced
+        numbers = httpx.get(f"http://127.0.0.1:{service.port}/metrics").text
+        assert service.stop() == 0
+    assert unpaid(service.ledger, asked) == [] and unpaid(service.ledger, after) == []
+    assert 'route="/v1/privatize",status="200"' in numbers and "headache" not in log.read_text() + numbers
+    # The check can say no.
+    unknown = Asked(answers=[("20261122T000000-00000000", 1)])
+    assert unpaid(service.ledger, unknown) != []
+
+
+def test_a_service_that_cannot_serve_does_not_start(
+    outside: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, said in (
+        (["--model", "nowhere"], "nowhere"),
+        (["--model", "toy"], "has no cap yet"),
+        (["--model", "toy", "--host", "0.0.0.0"], "--keys"),
+        (["--keys", str(tmp_path / "none.json")], "lexveil service key add"),
+        (["--model", "toy", "--subjects", "by-key"], "--keys"),
+        (["--model", "toy", "--project", str(tmp_path / "nowhere")], "--project"),
+        (["--mechanism", "none"], "none"),
+    ):
+        assert main(["service", *options]) == 2, options
+        assert said in capsys.readouterr().err, options
+
+
+def test_keys_are_made_listed_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "keys.json")
+    assert main(["service", "key", "add", "billing", "--keys", file]) == 0
+    key = capsys.readouterr().out.strip()
+    assert main(["service", "key", "list", "--keys", file]) == 0
+    assert "billing" in (shown := capsys.readouterr().out) and key not in shown
+    assert main(["service", "key", "remove", "billing", "--keys", file]) == 0
+    assert main(["service", "key", "remove", "billing", "--keys", file]) == 2
+    assert main(["service", "--keys", file, "--model", "toy"]) == 2  # nobody could ask
+
+
+def test_without_its_libraries_it_says_what_brings_them(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None; sys.modules['fastapi'] = None\n"
+        "import importlib.util; found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *a: None if name in ('uvicorn', 'fastapi') else found(name, *a)\n"
+        "from lexveil.cli.main import main\nsys.exit(main(['service']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "pip install 'lexveil[service]'" in done.stderr

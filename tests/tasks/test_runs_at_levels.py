@@ -1,0 +1,166 @@
+"""Runs at levels of recovery: the epsilon that is found of public things, the plan, the run and what is measured."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from lexveil import paths
+from lexveil.artifacts.calibrations import load_calibration
+from lexveil.config import load_params
+from lexveil.errors import CheckFailed, MissingArtifact, RequestError
+from lexveil.levels import Level
+from lexveil.privatization import public_recovery
+from lexveil.report.data import ReportData
+from lexveil.report.equal_recovery import made_at_levels
+from lexveil.report.formatting import MeanSd
+from tasks import calibrate
+from tests.conftest import run_stage
+
+pytestmark = pytest.mark.slow
+
+LEVELS = (Level(0.3), Level(0.7))
+RUN = ("tem", "S3", LEVELS[0])
+
+
+def at_levels(root: Path) -> None:
+    params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+    params["grid"] |= {"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": [], "recovery": [0.3, 0.7]}
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built project with its runs at two levels, up to what is measured of them."""
+    root = tmp_path_factory.mktemp("levels") / "project"
+    shutil.copytree(_built, root)
+    at_levels(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setattr(public_recovery, "WORDS", 500)
+        run_stage("train_language_model")
+        run_stage("privatize", "none", "none", "0.0")
+        for level in map(str, LEVELS):
+            for stage in ("calibrate", "plan_budgets", "check_plans", "privatize", "measure_recovery"):
+                run_stage(stage, "tem", "S3", level)
+        run_stage("check_outputs")
+    return root
+
+
+@pytest.fixture
+def made(_made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(_made)
+    return _made
+
+
+def read(file: Path) -> dict:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_more_is_spent_where_more_may_come_back(made: Path) -> None:
+    low, high = (load_calibration("tem", "S3", level) for level in LEVELS)
+    assert low.epsilon < high.epsilon and (low.recovery, low.band) == (0.3, "content")
+    bands = low.achieved.bands
+    content = [bands[band] for band in ("frequent", "middle", "rare")]
+    mean = sum(one.recovered * one.share_of_words for one in content) / sum(one.share_of_words for one in content)
+    assert mean == pytest.approx(0.3, abs=0.1)  # two samples of 1,500 words, 6 deviations
+
+
+def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made: Path) -> None:
+    epsilon = load_calibration(*RUN).epsilon
+    plan = pq.read_table(paths.plan_of(*RUN)).to_pandas()
+    assert set(plan.epsilon_per_token[plan.n_perturbed > 0]) == {epsilon}
+    assert plan.n_perturbed.max() > 2 * plan.n_perturbed.min()
+    longest = plan.groupby("dataset").n_perturbed.transform("max")
+    assert (plan.budget - epsilon * longest).abs().max() < 1e-9
+    log = pq.read_table(paths.private(*RUN) / "tokens.parquet").to_pandas()
+    assert set(log.epsilon[log.action == "perturbed"]) == {epsilon}
+    record = read(paths.private(*RUN) / "record.json")
+    assert (record["mode"], record["base_epsilon"]) == ("experiment", epsilon)
+
+
+def test_what_is_measured_names_its_level_and_is_near_it(made: Path) -> None:
+    """Documents of the corpus's own kind: near the level, though not at it, as their words are not the public ones."""
+    shares = []
+    for level in LEVELS:
+        record = read(paths.recovery("tem", "S3", level))
+        assert (record["level"], record["epsilon"]) == (level.share, load_calibration("tem", "S3", level).epsilon)
+        bands = [record["all"][band] for band in ("frequent", "middle", "rare")]
+        shares.append(
+            sum(one["by_word"]["share"] * one["n"] for one in bands if one["n"]) / sum(one["n"] for one in bands)
+        )
+    assert shares[0] < shares[1]
+    assert shares == pytest.approx([0.3, 0.7], abs=0.2)
+
+
+def test_the_checks_judge_runs_at_levels(made: Path) -> None:
+    assert read(paths.CHECKS / "outputs.json")["summary"]["runs"].keys() == {
+        "none/none/0.0",
+        "tem/S3/r0.3",
+        "tem/S3/r0.7",
+    }
+    assert read(paths.plan_check_of(*RUN))["suite"] == "plans/tem/S3/r0.3"
+
+
+def test_the_report_reads_them(made: Path) -> None:
+    report = ReportData(load_params())
+    assert report.keys == [("tem", "S3", level) for level in LEVELS]
+    assert [key[2].epsilon for key in report.keys] == [load_calibration(*key).epsilon for key in report.keys]
+    assert [run.key for run in report.runs[:-1]] == report.keys == [run.key for run in report.recovery]
+    of = {("utility", key): MeanSd(0.5, None, 0.1) for key in report.keys}
+    found = made_at_levels(of, report.recovery, "reviews", ["utility"])
+    assert [one.at.level for one in found] == [0.3, 0.7]
+    assert found[0].recovered.share < found[1].recovered.share
+
+
+def test_other_documents_change_no_epsilon(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does what was asked before: the other level was found first there, and nothing is kept here."""
+    for name in ("embeddings", "neighborhoods", "collocations", "corpus", "word_orders", "structure"):
+        if (made / "artifacts" / name).exists():
+            shutil.copytree(made / "artifacts" / name, tmp_path / "artifacts" / name)
+    shutil.copy(made / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(public_recovery, "WORDS", 500)
+    found = []
+    for documents in (1, 40):
+        shutil.rmtree("data", ignore_errors=True)
+        shutil.rmtree(".lexveil", ignore_errors=True)
+        Path("data/documents").mkdir(parents=True)
+        own = pq.read_table(made / "data/documents/reviews.parquet").slice(0, documents)
+        pq.write_table(own, "data/documents/reviews.parquet")
+        run_stage("calibrate", "tem", "S3", str(LEVELS[1]))
+        found.append(paths.calibration("tem", "S3", LEVELS[1]).read_bytes())
+    assert found[0] == found[1] == (made / paths.calibration("tem", "S3", LEVELS[1])).read_bytes()
+
+
+def test_a_plan_that_overspends_is_no_plan(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = paths.plan_of(*RUN)
+    table = pq.read_table(file)
+    shutil.copy("params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    file.parent.mkdir(parents=True)
+    doubled = table.column("epsilon_per_token").to_numpy() * 2
+    at = table.schema.get_field_index("epsilon_per_token")
+    pq.write_table(table.set_column(at, "epsilon_per_token", [doubled]), file)
+    with pytest.raises(CheckFailed, match="plan_budgets_at_level"):
+        run_stage("check_plans", "tem", "S3", str(RUN[2]))
+    assert not paths.plan_check_of(*RUN).exists()
+
+
+@pytest.mark.parametrize("named", [("tem", "S3", "0.3"), ("tem", "S3"), ("tam", "S3", "r0.3")])
+def test_what_is_no_run_at_a_level(made: Path, named: tuple[str, ...]) -> None:
+    with pytest.raises(RequestError, match="rLEVEL"):
+        run_stage("calibrate", *named)
+
+
+def test_an_unreachable_level_and_one_without_calibration(made: Path, tmp_path: Path) -> None:
+    """The most frequent word is a function word, so that of all words nobody can be kept from naming some."""
+    params = load_params()
+    params = params.model_copy(update={"grid": params.grid.model_copy(update={"recovery_band": "all"})})
+    with pytest.raises(RequestError, match=r"grid\.recovery, tem S3: recovery 0\.001 of all words: a reader who sees"):
+        calibrate.run("tem", "S3", Level(0.001), params, tmp_path / "none.json")
+    with pytest.raises(MissingArtifact, match=r"stage calibrate@tem-S3-0\.4"):
+        load_calibration("tem", "S3", Level(0.4))
