@@ -35,6 +35,7 @@ class Prepared:
         parameters: of this mechanism, for the record.
         files: what it was made from beside the embedding, by name.
         key: of the lists of near words that it uses and no project has; None if there are none to make.
+        near_folder: where the project has lists of near words of its embedding; None outside of projects.
     """
 
     mechanism: Kernel
@@ -42,11 +43,20 @@ class Prepared:
     parameters: dict[str, Any]
     files: dict[str, Path]
     key: str | None = None
+    near_folder: Path | None = None
 
     @property
     def lists(self) -> NearTable | None:
         """The lists of near words that there are; None if it uses none."""
         return self.mechanism.near.table if isinstance(self.mechanism, OnNeighbors) else None
+
+    def open_near_lists(self) -> NearTable | None:
+        """The lists of near words that there are of its vectors, whether it draws by them or not; None if none."""
+        if isinstance(self.mechanism, OnNeighbors):
+            return self.mechanism.near.table
+        key = key_of(self.vocabulary.vectors)
+        of_project = self.near_folder and open_lists(self.near_folder, key)
+        return of_project or open_lists(cache_folder(key), key)
 
     def keep_lists(self, n_tokens: int, epsilon: float) -> None:
         """Make the lists of near words that pay in a text of so many tokens, and keep them in the user's cache.
@@ -111,16 +121,15 @@ def prepare(
     if not len(vocabulary.rows):
         where = source.folder if isinstance(source, PackagedModel) else source / paths.embedding(segmentation)
         raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
+    near_folder = source / paths.near_lists(segmentation) if isinstance(source, Path) else None
     if not MECHANISMS[name].on_neighbors:
         mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
-        return Prepared(mechanism, vocabulary, shown, files)
+        return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
     key = key_of(vocabulary.vectors)
-    of_project = None
-    if isinstance(source, Path):
-        of_project = open_lists(source / paths.near_lists(segmentation), key)
+    of_project = near_folder and open_lists(near_folder, key)
     near = of_project or open_lists(cache_folder(key), key)
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near)
-    return Prepared(mechanism, vocabulary, shown, files, None if of_project else key)
+    return Prepared(mechanism, vocabulary, shown, files, None if of_project else key, near_folder)
 
 
 def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:

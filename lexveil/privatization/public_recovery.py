@@ -72,8 +72,10 @@ class PublicWords:
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
         """The reader who decodes by the word, for budgets of a token within a range."""
-        prior = np.maximum(self.prior, NEVER)
-        return build_adversary(self.prepared.mechanism, prior, epsilon_range, quick=self._quick)
+        prepared, prior = self.prepared, np.maximum(self.prior, NEVER)
+        return build_adversary(
+            prepared.mechanism, prior, epsilon_range, quick=self._quick, lists=prepared.open_near_lists
+        )
 
     def expected(
         self,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Candidates, by_output
 from lexveil.recovery.ladder import Ladder
 from lexveil.types import Flags, Floats, Ids, Vectors
+
+if TYPE_CHECKING:
+    from lexveil.embeddings.neighborhoods import NearTable
 
 SEED = 20261  # of the simulation: public, so that everybody finds the same reader
 RATIO = 2.0  # of two rungs at most
@@ -45,6 +48,9 @@ class _Rung(NamedTuple):
     own: Floats
     spread: Floats
     slopes: Floats
+
+
+Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
 
 
 @dataclass(slots=True)
@@ -88,6 +94,7 @@ class EstimatedAdversary:
         at: Sequence[float] = (),
         *,
         quick: Quick | None = None,
+        lists: Lists | None = None,
     ) -> None:
         from lexveil.embeddings.exact_search import pair_distances
 
@@ -100,11 +107,12 @@ class EstimatedAdversary:
         self._prior = prior
         self._draws = QUICK_DRAWS if quick else DRAWS
         if quick is None:
-            self._near = near_distances(vectors)
+            self._near = near_distances(vectors, lists=lists)
         else:
             if quick.near is None:
                 by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
-                quick.near = near_distances(vectors, AMONG if by_distance and len(vectors) > 2 * AMONG else None)
+                among = AMONG if by_distance and len(vectors) > 2 * AMONG else None
+                quick.near = near_distances(vectors, among, lists)
             self._near = quick.near
         every = np.random.default_rng(SEED).integers(len(vectors), size=(2, DRAWS))
         self._scale = float(pair_distances(vectors, *every).mean()) or 1.0
@@ -233,17 +241,22 @@ class EstimatedAdversary:
         return mean
 
 
-def near_distances(vectors: Vectors, among: int | None = None) -> Vectors:
+def near_distances(vectors: Vectors, among: int | None = None, lists: Lists | None = None) -> Vectors:
     """The distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest other word, (2, V).
 
     Args:
         among: so many words, the same ones always, among which they are looked for; None: all.
+        lists: those that were made before; which there are changes nothing but the time it takes.
     """
     from lexveil.embeddings.exact_search import ExactSearch
+    from lexveil.embeddings.neighborhoods import Neighborhoods
 
     n = len(vectors)
     if among is None:
-        near = ExactSearch(vectors).neighbors(NEIGHBORS)[1]
+        made = Neighborhoods(vectors, lists and lists())
+        near = np.empty((n, min(NEIGHBORS, made.size - 1)), dtype=np.float32)
+        for words, table, rows in made.tables(np.arange(n)):
+            near[words] = table.distances[rows, 1 : NEIGHBORS + 1]
     else:
         some = np.sort(np.random.default_rng(SEED).choice(n, among, replace=False))
         near = np.empty((n, NEIGHBORS + 1), dtype=np.float32)

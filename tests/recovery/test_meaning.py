@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.expected_recovery import BandRecovery, MeaningAt
+from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis
@@ -87,6 +88,20 @@ def test_a_quick_reader_of_tem_guesses_as_the_exact_one(monkeypatch: pytest.Monk
     )
     assert np.abs(exact.bias - quick.bias).max() < 0.5
     assert np.mean(exact.guess(outputs, epsilon) == quick.guess(outputs, epsilon)) > 0.95
+
+
+def test_near_words_are_those_of_lists_that_are_there() -> None:
+    """Which lists were made before changes no bit; what they say is what is used."""
+    vectors, every = toy(300), np.arange(300)
+    measured = np.linalg.norm(vectors[:, None].astype(np.float64) - vectors, axis=2)
+    measured.sort(axis=1)
+    found = estimate.near_distances(vectors)
+    np.testing.assert_allclose(found, measured[:, [1, estimate.NEIGHBORS]].T, rtol=1e-5)
+    part = nearest_words(vectors, every[:120])
+    assert np.array_equal(estimate.near_distances(vectors, lists=lambda: part), found)
+    false = NearTable(part.ids, part.distances + 1.0)
+    there = estimate.near_distances(vectors, lists=lambda: false)
+    assert (there[:, :120] > found[:, :120] + 0.9).all() and np.array_equal(there[:, 120:], found[:, 120:])
 
 
 def test_near_words_are_found_among_some(monkeypatch: pytest.MonkeyPatch) -> None:
