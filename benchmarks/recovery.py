@@ -43,7 +43,6 @@ NOISY = 40.0
 AGAINST = 5_000, (2.0, 4.0, 7.0)  # words and epsilons of TEM, by which the estimate is measured
 OF_BAND = 1_000  # words of each band: a share then has a 95% interval of at most ± 0.031
 LEVELS = (0.05, 0.2, 0.5)  # shares of the words that are no function words
-CONTENT = [band for band in BANDS if band != "function"]
 NEAR = 8.0  # an epsilon of the mechanisms on the vectors of the model en, from which the search begins
 SPREAD = 4.5  # budgets of a run lie between epsilon divided and multiplied by it
 PAPER = {"truncated_gumbel": {"calibration": "paper"}}
@@ -143,20 +142,13 @@ def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
     for level in LEVELS:
         row: dict[str, Any] = {"level": level, "mechanism": name}
         try:
-            epsilon, found = epsilon_for(curve, level, "rare", of_content, EPSILONS.get(name, NEAR))
+            epsilon, found = epsilon_for(curve, level, "content", start=EPSILONS.get(name, NEAR))
         except LexveilError as error:
             yield row | {"note": str(error)}
             continue
         shares = {band: f"{share.share:.1%} ({100 * share.low:.1f}–{100 * share.high:.1f})"
                   for band, share in found.recovered.items()}  # fmt: skip
         yield row | {"epsilon": epsilon} | shares | {"rare_unchanged": f"{found.unchanged['rare'].share:.1%}"}
-
-
-def of_content(found: Expected, _: str) -> float:
-    """The share of words that are no function words which the reader is expected to name."""
-    return sum(found.mass[band] * found.recovered[band].share for band in CONTENT) / sum(
-        found.mass[band] for band in CONTENT
-    )
 
 
 def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, Any]]:
