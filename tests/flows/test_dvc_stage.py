@@ -12,8 +12,8 @@ from dvc.utils.serialize import dumps_yaml, loads_yaml
 
 from flows.dvc_forks import DvcForks
 from flows.process import Command
-from lexveil.lineage.lock_text import HEAD, cut, joined
-from lexveil.runtime.dvc_graph import parse_params_once
+from lexveil.runtime.dvc_economy import parsed_once
+from lexveil.runtime.lock_text import HEAD, cut, joined
 from lexveil.runtime.project import THREADS, stage_environment
 from tests.flows.scratch_project import Project
 
@@ -119,9 +119,7 @@ def test_parameters_are_parsed_again_only_after_a_change(tmp_path: Path, monkeyp
         parsed.append(path)
         return loads_yaml(Path(path).read_text())
 
-    monkeypatch.setattr(param, "load_path", load)
-    parse_params_once()
-    parse_params_once()  # of a second repository in the same process
+    monkeypatch.setattr(param, "load_path", parsed_once(load))
     file, fs = tmp_path / "params.yaml", LocalFileSystem()
     file.write_text("a: {b: 1}\n")
     for _ in range(2):
