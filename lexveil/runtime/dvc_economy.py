@@ -17,7 +17,7 @@ import contextlib
 import copy
 import stat
 from collections.abc import Callable, Collection, Iterator
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ _looks: list[dict[Any, Any]] = []  # hashes of folders, while one pass is under 
 def economize() -> None:
     """Have DVC in this process work as described above; again is no harm."""
     import dvc.dvcfile
+    import dvc.fs
     import dvc.output
     import dvc.rwlock
     from dvc.dependency import param
@@ -37,6 +38,8 @@ def economize() -> None:
         return
     param.load_path = parsed_once(param.load_path)
     dvc.output.get_cloud_fs = _one_file_system(dvc.output.get_cloud_fs)
+    # A question about two texts, asked twice for each file of each stage.
+    dvc.fs.LocalFileSystem.isin = staticmethod(cache(dvc.fs.LocalFileSystem.isin))
     dvc.output.Output._build = _hashed_once(dvc.output.Output._build)
     dvc.dvcfile.Lockfile._load_yaml = _read_once(dvc.dvcfile.Lockfile)
     dvc.rwlock.rwlock = _locked_once(dvc.rwlock.rwlock)

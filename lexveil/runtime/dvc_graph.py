@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,13 +100,14 @@ def read_graph(repo: Repo) -> Graph:
     planned = plan_repro(edges, wanted or collect_stages(repo, [PROJECT]))
     order = {name_of(repo, stage): i for i, stage in enumerate(planned)}
     stages = {}
+    relative = cache(lambda path: Path(repo.fs.relpath(path)))
     for stage in planned:
         needs = sorted((name_of(repo, need) for need in edges.successors(stage)), key=order.__getitem__)
         stages[name_of(repo, stage)] = Stage(
             name=name_of(repo, stage),
             needs=tuple(needs),
-            deps=tuple(Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"),
-            outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
+            deps=tuple(relative(dep.fs_path) for dep in stage.deps if dep.protocol == "local"),
+            outs=tuple(relative(out.fs_path) for out in stage.outs if out.protocol == "local"),
             locked=stage.cmd is not None,
         )
     return Graph(stages)
@@ -138,7 +140,12 @@ def name_of(repo: Repo, stage: Any) -> str:
 
 def with_status(repo: Repo, graph: Graph) -> Graph:
     """Ask DVC once what is stale; this hashes whatever changed since the last time."""
-    with one_look():
+    from dvc import rwlock
+
+    items = [item for stage in repo.index.stages for item in (*stage.deps, *stage.outs) if item.protocol == "local"]
+    read = list(dict.fromkeys(item.fs_path for item in items))
+    # One lock for all; each stage would read, check and write DVC's file of locks twice.
+    with rwlock.rwlock(repo.tmp_dir, repo.fs, "lexveil run", read, [], False), one_look():
         changed = repo.status()
     stale = {name: _why(changes) for name, changes in changed.items() if name in graph.stages}
     return Graph(graph.stages, stale)

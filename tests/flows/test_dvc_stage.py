@@ -10,8 +10,10 @@ import psutil
 import pytest
 from dvc.utils.serialize import dumps_yaml, loads_yaml
 
+from flows.build import plan
 from flows.dvc_forks import DvcForks
 from flows.process import Command
+from lexveil.runtime import lock_journal
 from lexveil.runtime.dvc_economy import parsed_once
 from lexveil.runtime.lock_text import HEAD, cut, joined
 from lexveil.runtime.project import THREADS, stage_environment
@@ -84,6 +86,21 @@ def test_a_stage_leaves_the_lock_that_dvc_leaves(built: Project, forks: DvcForks
     assert run(forks, "first") == 0
     assert lock.read_text() == wanted
     assert not list(built.root.glob(".dvc.lock.*"))
+
+
+def test_what_a_killed_run_left_in_the_journal_is_in_the_lock_of_the_next(built: Project, forks: DvcForks) -> None:
+    lock, before, source = built.root / "dvc.lock", built.lock(), built.root / "src.txt"
+    source.write_text("other words\n")
+    built.dvc("repro", "--single-item", "first")
+    wanted = built.lock()
+    large = before + f"  gone:\n    cmd: {'x' * lock_journal.SMALL}\n"  # too large to be written for one stage
+    lock.write_text(large)
+    built.dvc("checkout", "--force")
+    assert run(forks, "first") == 0
+    assert built.lock() == large and wanted != before
+    assert (lock_journal.current("first") or "none") in wanted
+    plan(lambda _: None)
+    assert built.lock() == wanted and not lock_journal.JOURNAL.exists()
 
 
 def test_a_fork_ends_as_a_process_does(built: Project, forks: DvcForks) -> None:
