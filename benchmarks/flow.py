@@ -1,6 +1,8 @@
 """What the flow costs beside plain `dvc repro`: a graph of many small stages, run anew and with nothing changed.
 
-Wall time and processor seconds of whole commands, one after another; Prefect's server for the run is included.
+Wall time and processor seconds of whole commands, one after another; Prefect's server for the run is included. With
+--epsilons the graph is the grid of dvc.yaml: `privatize` and `evaluate` for 7 mechanisms, 4 strategies and so many ε,
+with the files of code and the parameters that those stages depend on here, and commands that cost nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +48,46 @@ def make_project(root: Path, entries: int, seconds: float, workers: int) -> None
         f"    cmd: python stage.py ${{item.number}} {seconds}\n    deps: [stage.py]\n    params: [seed]\n"
         "    outs: ['artifacts/${item.number}.txt']\n"
     )
-    (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n")
+    finish(root, workers)
+
+
+def make_grid(root: Path, epsilons: int, workers: int) -> None:
+    """Write a project whose graph is the grid of dvc.yaml with empty commands: 56 stages an ε."""
+    from dvc.utils.serialize import dumps_yaml, loads_yaml
+
+    here = loads_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    matrix = {"mechanism": [f"m{i}" for i in range(7)], "strategy": ["S1", "S2", "S3", "S4"]}
+    matrix["epsilon"] = [f"{i + 1}.0" for i in range(epsilons)]
+    cell = "${item.mechanism}/${item.strategy}/${item.epsilon}"
+    places = {"privatize": f"artifacts/private/{cell}", "evaluate": f"artifacts/evaluations/{cell}"}
+    stages: dict[str, Any] = {}
+    for name, place in places.items():
+        deps = [dep for dep in here[name]["deps"] if not dep.startswith(("artifacts/", "data/"))]
+        given = [
+            f"data/{Path(dep).name}" for dep in here[name]["deps"] if dep.startswith("artifacts/") and "$" not in dep
+        ]
+        for file in given:
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text(file, encoding="utf-8")
+        for dep in deps:
+            (root / dep).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / dep).is_dir() else shutil.copy)(ROOT / dep, root / dep)
+        stages[name] = {
+            "matrix": matrix,
+            "cmd": f"mkdir -p {place} && printf {cell} > {place}/documents.txt",
+            "deps": [*given, *([f"{places['privatize']}/documents.txt"] if name == "evaluate" else []), *deps],
+            "params": here[name]["params"],
+            "outs": [place],
+        }
+    (root / "dvc.yaml").write_text(dumps_yaml({"stages": stages}), encoding="utf-8")
+    finish(root, workers)
+
+
+def finish(root: Path, workers: int) -> None:
+    """Write what a project has beside its graph."""
+    (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n", encoding="utf-8")
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    (root / "params.yaml").write_text(params.replace("  workers: 2 ", f"  workers: {workers} ", 1))
+    (root / "params.yaml").write_text(params.replace("  workers: 2 ", f"  workers: {workers} ", 1), encoding="utf-8")
     shutil.copytree(ROOT / ".dvc", root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp"))
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
 
@@ -67,19 +108,21 @@ def measure(argv: list[str], root: Path) -> tuple[float, float]:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def compare(entries: int, seconds: float, workers: int) -> list[dict[str, Any]]:
-    """Measure `dvc repro` and `lexveil run` on two copies of one project: all stages, then none."""
-    rows = []
+def compare(make: Callable[[Path], None], commands: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    """Measure commands on copies of one project: all stages, then none. Their locks must be the same."""
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        roots = {"dvc repro": Path(folder, "plain"), "lexveil run": Path(folder, "flow")}
+        roots = {name: Path(folder, name.replace(" ", "-")) for name in commands}
         for root in roots.values():
-            make_project(root, entries, seconds, workers)
+            make(root)
         for what in ("all stages", "nothing changed"):
-            walls = {}
-            for name, argv in (("dvc repro", DVC), ("lexveil run", FLOW)):
-                walls[name], cpu = measure(argv, roots[name])
-                over = walls[name] - walls["dvc repro"]
-                rows.append({"what": what, "command": name, "wall": walls[name], "cpu": cpu, "over": over})
+            for name, argv in commands.items():
+                wall, cpu = measure(argv, roots[name])
+                rows.append({"what": what, "command": name, "wall": wall, "cpu": cpu})
+                print(rows[-1], file=sys.stderr, flush=True)
+        locks = {(root / "dvc.lock").read_bytes() for root in roots.values()}
+        if len(locks) != 1:
+            raise SystemExit("the commands left different locks")
     return rows
 
 
@@ -89,17 +132,17 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=100, help="stages of the matrix (default: 100)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of one processor, each stage (default: 2)")
     parser.add_argument("--workers", type=int, default=1, help="stages side by side; `dvc repro` has one (default: 1)")
+    parser.add_argument("--epsilons", type=int, help="the grid of dvc.yaml with so many ε: 56 stages each")
+    parser.add_argument("--ours", action="store_true", help="without `dvc repro` beside")
     parser.add_argument("--json", type=Path, help="write the rows here too")
     arguments = parser.parse_args()
-    rows = compare(arguments.entries, arguments.seconds, arguments.workers)
-    columns = {
-        "what": "what",
-        "command": "command",
-        "wall": "wall s",
-        "cpu": "processor s",
-        "over": "wall s over dvc repro",
-    }
-    print_table(columns, rows)
+    if arguments.epsilons:
+        make = partial(make_grid, epsilons=arguments.epsilons, workers=arguments.workers)
+    else:
+        make = partial(make_project, entries=arguments.entries, seconds=arguments.seconds, workers=arguments.workers)
+    commands = {"lexveil run": FLOW} if arguments.ours else {"dvc repro": DVC, "lexveil run": FLOW}
+    rows = compare(make, commands)
+    print_table({"what": "what", "command": "command", "wall": "wall s", "cpu": "processor s"}, rows)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 

@@ -2,26 +2,28 @@
 
     python -m flows.dvc_stage    for the stages that are asked for on standard input, see dvc_forks.py
 
-DVC itself reads the whole of dvc.lock before a stage and writes the whole of it again afterwards. This reads and
-replaces only the entry of its stage, under the same lock and with the same bytes, and by rename, so that no other
-reader meets a half-written file. dvc.lock in another form than DVC's is left to DVC's own code. A file of parameters is
-parsed once, and not for each of the stage's dependencies on one of them and each question about it.
+DVC itself reads the whole of dvc.lock before a stage and writes the whole of it again afterwards. This reads only the
+entry of its stage, and appends the new one to the journal of dvc.lock (lexveil/runtime/lock_journal.py), under the same
+lock and with the same bytes. dvc.lock in another form than DVC's is left to DVC's own code. What DVC does several times
+for one stage is done once (lexveil/runtime/dvc_economy.py).
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 from pathlib import Path
 from typing import Any
 
 import dvc.dvcfile
+import dvc.utils.serialize
 from dvc.stage.serialize import to_lockfile
-from dvc.utils.serialize import dumps_yaml, loads_yaml
+from dvc.utils.serialize import dump_yaml, dumps_yaml, loads_yaml
 
 from flows.dvc_forks import serve
-from lexveil.lineage.lock_text import HEAD, cut, joined
-from lexveil.runtime.dvc_graph import parse_params_once
+from lexveil.runtime import lock_journal
+from lexveil.runtime.dvc_economy import economize
+from lexveil.runtime.lock_text import HEAD
+from lexveil.runtime.lock_yaml import entry_text
 
 AHEAD = (
     *("dvc.cachemgr", "dvc.data_cloud", "dvc.parsing", "dvc.repo", "dvc.repo.artifacts", "dvc.repo.datasets"),
@@ -37,31 +39,24 @@ def one_entry(stage_name: str) -> type[dvc.dvcfile.Lockfile]:
 
     class OneEntry(dvc.dvcfile.Lockfile):  # type: ignore[misc]  # DVC has no types
         def _load(self, **kwargs: Any) -> tuple[Any, str]:
-            entries = self._cut()
-            if entries is None:
+            entry = self._entry()
+            if entry is None:
                 return super()._load(**kwargs)  # type: ignore[no-any-return]
-            text = HEAD + entries[stage_name] if stage_name in entries else ""
+            text = HEAD + entry if entry else ""
             return loads_yaml(text) if text else {}, text
 
         def dump_stages(self, stages: Any, **kwargs: Any) -> None:
-            entries = self._cut()
-            if entries is None or [stage.name for stage in stages] != [stage_name]:
+            if self._entry() is None or [stage.name for stage in stages] != [stage_name]:
                 super().dump_stages(stages, **kwargs)
                 return
-            before = entries.get(stage_name)
-            text = dumps_yaml({"stages": to_lockfile(stages[0], **kwargs)})
-            entries[stage_name] = text.removeprefix("stages:\n")
-            if entries[stage_name] == before:
-                return
-            file = Path(self.path)
-            partial = file.with_name(f".{file.name}.partial")
-            partial.write_text(joined(entries), encoding="utf-8")
-            os.replace(partial, file)
+            record = to_lockfile(stages[0], **kwargs)[stage_name]
+            lock_journal.append(stage_name, f"  {stage_name}:\n{entry_text(record, dumps_yaml, '    ')}")
             self.repo.scm_context.track_file(self.relpath)
 
-        def _cut(self) -> dict[str, str] | None:
-            file = Path(self.path)
-            return cut(file.read_text(encoding="utf-8")) if file.exists() else {}
+        def _entry(self) -> str | None:
+            """The stage's entry, "" if it has none; None if the file is another one or not of DVC's form."""
+            own = Path(self.path) == lock_journal.LOCKFILE.absolute()
+            return lock_journal.current(stage_name) if own else None
 
     return OneEntry
 
@@ -71,9 +66,18 @@ def main(stage_name: str) -> int:
     from dvc.cli import main as dvc_main
 
     dvc.dvcfile.Lockfile = one_entry(stage_name)
-    parse_params_once()
+    economize()
+    dvc.utils.serialize.dump_yaml = dump_record
     # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
     return int(dvc_main(["--wait-for-lock", "repro", "--single-item", stage_name]))
+
+
+def dump_record(path: str, data: Any, **options: Any) -> None:
+    """Write a record of DVC's cache of runs, which is the only file that DVC writes so for a stage."""
+    if options or not isinstance(data, dict) or "cmd" not in data:
+        dump_yaml(path, data, **options)
+        return
+    Path(path).write_text(entry_text(data, dumps_yaml), encoding="utf-8")
 
 
 def import_ahead() -> None:

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, file_md5
-from lexveil.lineage.provenance import LOCKFILE, entries_with
+from lexveil.lineage.provenance import entries_with, own_entries
+from lexveil.runtime import lock_journal
 from lexveil.runtime.dvc_graph import Graph, Stage, open_repo
+from lexveil.runtime.lock_journal import LOCKFILE
+from lexveil.runtime.lock_text import cut, joined
 from lexveil.runtime.project import SCRATCH, STATE
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ def repair(repo: Repo, say: Say) -> None:
             )
         rwlock.unlink(missing_ok=True)
         _mend_cache(repo, say)
+        lock_journal.fold()
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
@@ -129,7 +133,7 @@ def prune(graph: Graph, say: Say) -> list[Path]:
     """
     owned = {out for stage in graph.stages.values() for out in stage.outs}
     read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}
-    recorded = {Path(out["path"]) for entry in entries_with(()).values() for out in entry.get("outs", [])} - owned
+    recorded = {Path(out["path"]) for entry in own_entries().values() for out in entry.get("outs", [])} - owned
     gone: list[Path] = []
     for path, known in _orphans(paths.ARTIFACTS, owned, recorded, read):
         if known:
@@ -182,14 +186,20 @@ def settle_lock(repo: Repo, graph: Graph) -> list[str]:
     from dvc.utils.serialize import dumps_yaml, parse_yaml_for_update
 
     with lock_repo(repo):
-        present = list(entries_with(()))
+        lock_journal.fold()
+        present = list(own_entries())
         wanted = [name for name, stage in graph.stages.items() if stage.locked and name in present]
         if present != wanted:
-            data = parse_yaml_for_update(LOCKFILE.read_text(encoding="utf-8"), str(LOCKFILE))
-            data["stages"] = {name: data["stages"][name] for name in wanted}
+            text = LOCKFILE.read_text(encoding="utf-8")
+            if (entries := cut(text)) is not None:
+                text = joined({name: entries[name] for name in wanted})
+            else:
+                data = parse_yaml_for_update(text, str(LOCKFILE))
+                data["stages"] = {name: data["stages"][name] for name in wanted}
+                text = dumps_yaml(data)
             if wanted:
                 partial = LOCKFILE.with_name(f".{LOCKFILE}.partial")
-                partial.write_text(dumps_yaml(data), encoding="utf-8")
+                partial.write_text(text, encoding="utf-8")
                 os.replace(partial, LOCKFILE)
             else:
                 LOCKFILE.unlink()

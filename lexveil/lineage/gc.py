@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files
-from lexveil.lineage.provenance import LOCKFILE
 from lexveil.lineage.release_lineage import RECORD, Search, is_of_packaged_model, read_record
 from lexveil.lineage.results import Garbage, ReleaseArtifacts
 from lexveil.runtime.dvc_graph import open_repo
+from lexveil.runtime.lock_journal import LOCKFILE
 
 if TYPE_CHECKING:
     from dvc.repo import Repo

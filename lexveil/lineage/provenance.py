@@ -22,11 +22,14 @@ from typing import Any
 
 import yaml
 
-from lexveil.lineage.lock_text import cut, joined
 from lexveil.lineage.results import Environment, LockEntry, Provenance, RunRecord
+from lexveil.runtime import lock_journal
+from lexveil.runtime.lock_cache import parsed
+from lexveil.runtime.lock_journal import LOCKFILE
+from lexveil.runtime.lock_text import HEAD
 from lexveil.runtime.project import STATE
 
-LOCKFILE, PROVENANCE = Path("dvc.lock"), Path(".provenance.json")
+PROVENANCE = Path(".provenance.json")
 KEPT = STATE / "provenance"  # of every run on this machine: DVC may bring results of any of them back
 SCHEMA = 1
 
@@ -75,19 +78,25 @@ def lock_entries(text: str) -> dict[str, LockEntry]:
         return {}
 
 
+def own_entries() -> dict[str, LockEntry]:
+    """Return the stages of the project's dvc.lock by name, as :func:`lock_entries`."""
+    text = LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else ""
+    entries = parsed(text, "provenance", lock_entries)
+    return lock_entries(text) if entries is None else entries
+
+
 def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
-    """Return the named stages of dvc.lock, or all, while stages run; none if those named do not appear.
+    """Return the named stages of dvc.lock while stages run; none if those named do not appear.
 
     Somebody's DVC may be writing the file at this moment, in place: what is not whole is read again.
     """
-    wanted = set(names)
+    wanted = sorted(set(names))
     for _ in range(20):
-        text = LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else ""
-        if wanted and (parts := cut(text)) is not None:
-            text = joined({name: part for name, part in parts.items() if name in wanted})
-        entries = lock_entries(text)
-        if wanted <= entries.keys() and (text.endswith("\n") or not wanted):
-            return entries
+        parts = [lock_journal.current(name) for name in wanted]
+        whole = None not in parts
+        entries = lock_entries(HEAD + "".join(part or "" for part in parts)) if whole else own_entries()
+        if entries.keys() >= set(wanted):
+            return {name: entries[name] for name in wanted}
         time.sleep(0.1)
     return {}
 
@@ -113,7 +122,7 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 
 def settle() -> None:
     """Bring .provenance.json in line with dvc.lock; call it when no DVC process is writing."""
-    entries = lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
+    entries = own_entries()
     before = _read(PROVENANCE)
     stages: dict[str, RunRecord] = {}
     environments: dict[str, Environment] = {}

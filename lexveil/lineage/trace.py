@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, Listing, below, digest
-from lexveil.lineage.provenance import LOCKFILE, PROVENANCE, RECORDS, lock_entries, matching
+from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching
 from lexveil.lineage.results import (
     ArtifactLineage,
     Chain,
@@ -24,6 +24,7 @@ from lexveil.lineage.results import (
     StageOutput,
 )
 from lexveil.runtime.dvc_graph import Graph, name_of, open_repo, read_graph
+from lexveil.runtime.lock_journal import LOCKFILE
 
 if TYPE_CHECKING:
     from dvc.output import Output

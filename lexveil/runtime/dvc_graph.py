@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterator
-from copy import deepcopy
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lexveil.errors import RequestError
+from lexveil.runtime.dvc_economy import economize, one_look
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -75,7 +75,7 @@ def open_repo() -> Iterator[Repo]:
     from dvc.repo import Repo
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # no progress bars, no hints
-    parse_params_once()
+    economize()
     try:
         with Repo(_wait_for_lock=True) as repo:
             yield repo
@@ -89,46 +89,25 @@ def open_repo() -> Iterator[Repo]:
         raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
 
 
-def parse_params_once() -> None:
-    """Have DVC parse a file of parameters anew only if it has changed, and not for every stage that depends on it."""
-    from dvc.dependency import param
-
-    if not hasattr(param.load_path, "__wrapped__"):
-        param.load_path = _parsed_once(param.load_path)
-
-
-def _parsed_once(load: Callable[..., Any]) -> Callable[..., Any]:
-    kept: dict[tuple[str, int, int, int], Any] = {}
-
-    @wraps(load)
-    def load_once(path: str, fs: Any = None, **options: Any) -> Any:
-        if options or getattr(fs, "protocol", None) != "local":
-            return load(path, fs, **options)
-        about = Path(path).stat()
-        key = (path, about.st_ino, about.st_size, about.st_mtime_ns)
-        if key not in kept:
-            kept[key] = load(path, fs)
-        return deepcopy(kept[key])
-
-    return load_once
-
-
 def read_graph(repo: Repo) -> Graph:
     """Read stages and edges; nothing is hashed."""
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
     # The very functions that `dvc repro` plans with, so that order and edges are its own.
     edges = get_active_graph(repo.index.graph)
-    planned = plan_repro(edges, collect_stages(repo, [PROJECT]))
+    # Of dvc.yaml; the index has them already, and DVC would load each once more.
+    wanted = [stage for stage in repo.index.stages if str(repo.fs.relpath(stage.path)) == PROJECT]
+    planned = plan_repro(edges, wanted or collect_stages(repo, [PROJECT]))
     order = {name_of(repo, stage): i for i, stage in enumerate(planned)}
     stages = {}
+    relative = cache(lambda path: Path(repo.fs.relpath(path)))
     for stage in planned:
         needs = sorted((name_of(repo, need) for need in edges.successors(stage)), key=order.__getitem__)
         stages[name_of(repo, stage)] = Stage(
             name=name_of(repo, stage),
             needs=tuple(needs),
-            deps=tuple(Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"),
-            outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
+            deps=tuple(relative(dep.fs_path) for dep in stage.deps if dep.protocol == "local"),
+            outs=tuple(relative(out.fs_path) for out in stage.outs if out.protocol == "local"),
             locked=stage.cmd is not None,
         )
     return Graph(stages)
@@ -161,7 +140,14 @@ def name_of(repo: Repo, stage: Any) -> str:
 
 def with_status(repo: Repo, graph: Graph) -> Graph:
     """Ask DVC once what is stale; this hashes whatever changed since the last time."""
-    stale = {name: _why(changes) for name, changes in repo.status().items() if name in graph.stages}
+    from dvc import rwlock
+
+    items = [item for stage in repo.index.stages for item in (*stage.deps, *stage.outs) if item.protocol == "local"]
+    read = list(dict.fromkeys(item.fs_path for item in items))
+    # One lock for all; each stage would read, check and write DVC's file of locks twice.
+    with rwlock.rwlock(repo.tmp_dir, repo.fs, "lexveil run", read, [], False), one_look():
+        changed = repo.status()
+    stale = {name: _why(changes) for name, changes in changed.items() if name in graph.stages}
     return Graph(graph.stages, stale)
 
 

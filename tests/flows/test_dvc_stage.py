@@ -10,10 +10,12 @@ import psutil
 import pytest
 from dvc.utils.serialize import dumps_yaml, loads_yaml
 
+from flows.build import plan
 from flows.dvc_forks import DvcForks
 from flows.process import Command
-from lexveil.lineage.lock_text import HEAD, cut, joined
-from lexveil.runtime.dvc_graph import parse_params_once
+from lexveil.runtime import lock_journal
+from lexveil.runtime.dvc_economy import parsed_once
+from lexveil.runtime.lock_text import HEAD, cut, joined
 from lexveil.runtime.project import THREADS, stage_environment
 from tests.flows.scratch_project import Project
 
@@ -86,6 +88,21 @@ def test_a_stage_leaves_the_lock_that_dvc_leaves(built: Project, forks: DvcForks
     assert not list(built.root.glob(".dvc.lock.*"))
 
 
+def test_what_a_killed_run_left_in_the_journal_is_in_the_lock_of_the_next(built: Project, forks: DvcForks) -> None:
+    lock, before, source = built.root / "dvc.lock", built.lock(), built.root / "src.txt"
+    source.write_text("other words\n")
+    built.dvc("repro", "--single-item", "first")
+    wanted = built.lock()
+    large = before + f"  gone:\n    cmd: {'x' * lock_journal.SMALL}\n"  # too large to be written for one stage
+    lock.write_text(large)
+    built.dvc("checkout", "--force")
+    assert run(forks, "first") == 0
+    assert built.lock() == large and wanted != before
+    assert (lock_journal.current("first") or "none") in wanted
+    plan(lambda _: None)
+    assert built.lock() == wanted and not lock_journal.JOURNAL.exists()
+
+
 def test_a_fork_ends_as_a_process_does(built: Project, forks: DvcForks) -> None:
     assert run(forks, "first") == 0
     assert run(forks, "nowhere") == 255  # DVC's own code, after what ran before in the same process
@@ -119,9 +136,7 @@ def test_parameters_are_parsed_again_only_after_a_change(tmp_path: Path, monkeyp
         parsed.append(path)
         return loads_yaml(Path(path).read_text())
 
-    monkeypatch.setattr(param, "load_path", load)
-    parse_params_once()
-    parse_params_once()  # of a second repository in the same process
+    monkeypatch.setattr(param, "load_path", parsed_once(load))
     file, fs = tmp_path / "params.yaml", LocalFileSystem()
     file.write_text("a: {b: 1}\n")
     for _ in range(2):

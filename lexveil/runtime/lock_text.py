@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 
 HEAD = "schema: '2.0'\nstages:\n"
+PLAIN_NAME = re.compile(r"[\w@.+-]+")
 _BEGIN = re.compile(r"^  ([\w@.+-]+):\n", re.MULTILINE)
 # A line of an entry, or the one that begins it; a key in quotes is not of the form that is read here.
 _PLAIN = re.compile(r"(?:  [\w@.+-]+:\n(?: {4}.*\n)+)*")
+
+_ENTRY = re.compile(r"  [\w@.+-]+:\n(?: {4}.*\n)+")
 
 
 def cut(text: str) -> dict[str, str] | None:
@@ -30,3 +33,19 @@ def cut(text: str) -> dict[str, str] | None:
 def joined(entries: dict[str, str]) -> str:
     """Return the text of a dvc.lock with these entries, as :func:`cut` has them."""
     return HEAD + "".join(entries.values())
+
+
+def entry_of(text: str, name: str) -> str | None:
+    """Return one stage's entry, "" if it has none; None if the file is not of the form DVC gives it.
+
+    Only that entry is looked at, so that the cost hardly grows with the file.
+    """
+    if not text:
+        return ""
+    if not text.startswith(HEAD):
+        return None
+    begin = text.find(f"\n  {name}:\n", len(HEAD) - 1) + 1
+    if not begin:
+        return ""
+    end = _ENTRY.match(text, begin)
+    return end[0] if end and (end.end() == len(text) or _BEGIN.match(text, end.end())) else None

@@ -1,0 +1,161 @@
+"""DVC's own work done once where DVC does it again and again; what it decides and writes stays the same.
+
+A stage that depends on a hundred files costs DVC seconds of processor: for each file a new object of the file system,
+checked against the schema of a remote, and up to seven looks at its hash; for each of its own nested steps a file of
+locks read, checked and written; for each record a dump by a YAML library in Python. Here
+
+* a path of this machine gets the one object of its file system;
+* a file whose inode, size and time are as before has the hash that DVC found then. A folder is looked at anew, but for
+  one pass over all stages, in which it is the same for each that depends on it (:func:`one_look`);
+* what this process has locked it does not lock again;
+* an entry of dvc.lock that was read before is not parsed and checked again (:mod:`lexveil.runtime.lock_cache`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import stat
+from collections.abc import Callable, Collection, Iterator
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any
+
+from lexveil.runtime.lock_cache import parsed
+
+_looks: list[dict[Any, Any]] = []  # hashes of folders, while one pass is under way
+
+
+def economize() -> None:
+    """Have DVC in this process work as described above; again is no harm."""
+    import dvc.dvcfile
+    import dvc.fs
+    import dvc.output
+    import dvc.rwlock
+    from dvc.dependency import param
+
+    if hasattr(param.load_path, "__wrapped__"):
+        return
+    param.load_path = parsed_once(param.load_path)
+    dvc.output.get_cloud_fs = _one_file_system(dvc.output.get_cloud_fs)
+    # A question about two texts, asked twice for each file of each stage.
+    dvc.fs.LocalFileSystem.isin = staticmethod(cache(dvc.fs.LocalFileSystem.isin))
+    dvc.output.Output._build = _hashed_once(dvc.output.Output._build)
+    dvc.dvcfile.Lockfile._load_yaml = _read_once(dvc.dvcfile.Lockfile)
+    dvc.rwlock.rwlock = _locked_once(dvc.rwlock.rwlock)
+
+
+@contextlib.contextmanager
+def one_look() -> Iterator[None]:
+    """Let folders have one hash while the block runs, in which nothing may change: DVC's lock is held."""
+    _looks.append({})
+    try:
+        yield
+    finally:
+        _looks.pop()
+
+
+def parsed_once(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Parse a file of parameters anew only if it has changed, and not for every stage that depends on it."""
+    kept: dict[tuple[str, int, int, int], Any] = {}
+
+    @wraps(load)
+    def load_once(path: str, fs: Any = None, **options: Any) -> Any:
+        if options or getattr(fs, "protocol", None) != "local":
+            return load(path, fs, **options)
+        about = Path(path).stat()
+        key = (path, about.st_ino, about.st_size, about.st_mtime_ns)
+        if key not in kept:
+            kept[key] = load(path, fs)
+        return copy.deepcopy(kept[key])
+
+    return load_once
+
+
+def _one_file_system(get: Callable[..., Any]) -> Callable[..., Any]:
+    kept: dict[int, tuple[Any, Any, Callable[..., Any]]] = {}
+
+    @wraps(get)
+    def get_once(config: Any, **options: Any) -> Any:
+        url = options.get("url")
+        if len(options) != 1 or not isinstance(url, str) or "://" in url:
+            return get(config, **options)
+        if id(config) not in kept or kept[id(config)][0] is not config:
+            kind, settings, _ = get(config, **options)
+            made = kind(**settings)
+            kept[id(config)] = config, kind, lambda **_: made
+        _, kind, one = kept[id(config)]
+        return one, {}, kind._strip_protocol(url)
+
+    return get_once
+
+
+def _hashed_once(build: Callable[..., Any]) -> Callable[..., Any]:
+    kept: dict[Any, Any] = {}
+
+    @wraps(build)
+    def build_once(self: Any, odb: Any, path: Any, fs: Any, name: str, **options: Any) -> Any:
+        if not options.get("dry_run") or getattr(fs, "protocol", None) != "local":
+            return build(self, odb, path, fs, name, **options)
+        about = Path(path).stat()  # as DVC, which raises the same error where there is none
+        key: Any = (path, name, about.st_ino, about.st_size, about.st_mtime_ns)
+        memory = kept if stat.S_ISREG(about.st_mode) else _looks[-1] if _looks else None
+        if memory is None:
+            return build(self, odb, path, fs, name, **options)
+        if key not in memory:
+            memory[key] = build(self, odb, path, fs, name, **options)
+        staging, meta, found = memory[key]
+        return staging, copy.copy(meta), found
+
+    return build_once
+
+
+def _read_once(lockfile: Any) -> Callable[..., Any]:
+    """Return the method of DVC's class that reads and checks a dvc.lock, with entries that are known not read again."""
+    from dvc import __version__
+    from dvc.utils.serialize import loads_yaml
+
+    load = lockfile._load_yaml
+
+    def parse(text: str) -> dict[str, Any]:
+        return dict(lockfile.SCHEMA(loads_yaml(text))["stages"])
+
+    @wraps(load)
+    def load_once(self: Any, **options: Any) -> Any:
+        path = Path(self.path)
+        if not options and getattr(self.repo.fs, "protocol", None) == "local" and path.name == "dvc.lock":
+            with contextlib.suppress(Exception):  # whatever is wrong with it, DVC says it
+                text = path.read_text(encoding="utf-8")
+                if text and (entries := parsed(text, f"dvc-{__version__}", parse)) is not None:
+                    return {"schema": "2.0", "stages": entries}, text
+        return load(self, **options)
+
+    return load_once
+
+
+def _locked_once(lock: Callable[..., Any]) -> Callable[..., Any]:
+    reading: dict[str, int] = {}
+    writing: dict[str, int] = {}
+
+    @contextlib.contextmanager
+    def hold(held: dict[str, int], paths: Collection[str]) -> Iterator[None]:
+        for path in paths:
+            held[path] = held.get(path, 0) + 1
+        try:
+            yield
+        finally:
+            for path in paths:
+                held[path] -= 1
+                if not held[path]:
+                    del held[path]
+
+    @wraps(lock)
+    @contextlib.contextmanager
+    def lock_once(folder: str, fs: Any, cmd: str, read: list[str], write: list[str], hardlink: bool) -> Iterator[None]:
+        if all(path in writing for path in write) and all(path in reading or path in writing for path in read):
+            yield
+            return
+        with lock(folder, fs, cmd, read, write, hardlink), hold(reading, read), hold(writing, write):
+            yield
+
+    return lock_once
