@@ -122,9 +122,7 @@ class ByteReader:
         for_writing: whether to keep what is needed to write the lines back.
     """
 
-    def __init__(
-        self, request: TableRequest, slow: Slow, locate: Callable[[int], str], for_writing: bool
-    ) -> None:
+    def __init__(self, request: TableRequest, slow: Slow, locate: Callable[[int], str], for_writing: bool) -> None:
         self.request, self.slow, self.locate, self.for_writing = request, slow, locate, for_writing
         names = [name.encode() for name in (*request.texts, *([] if request.subject is None else [request.subject]))]
         self.names = np.frombuffer(b"".join(names), np.uint8)
@@ -244,6 +242,4 @@ def _strings(letters: Bytes, offsets: Int64, null: Flags) -> pa.LargeStringArray
     validity = None
     if null.any():
         validity = pa.py_buffer(np.packbits(~null, bitorder="little"))
-    return pa.LargeStringArray.from_buffers(
-        len(null), pa.py_buffer(offsets), pa.py_buffer(letters.copy()), validity
-    )
+    return pa.LargeStringArray.from_buffers(len(null), pa.py_buffer(offsets), pa.py_buffer(letters.copy()), validity)

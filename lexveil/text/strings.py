@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -18,7 +19,7 @@ class Strings(Sequence[str]):
     """Strings without nulls, in an Arrow array.
 
     Attributes:
-        array: large strings; valid UTF-8.
+        array: large strings; UTF-8, of half of a surrogate pair as if it were a character.
     """
 
     def __init__(self, array: pa.LargeStringArray) -> None:
@@ -35,7 +36,12 @@ class Strings(Sequence[str]):
     @cached_property
     def listed(self) -> list[str]:
         """All of them as strings."""
-        listed: list[str] = self.array.to_pylist()
+        try:
+            listed: list[str] = self.array.to_pylist()
+        except UnicodeDecodeError:
+            letters, offsets = letters_of(self.array)
+            data = letters.tobytes()
+            return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets.tolist())]
         return listed
 
     @property
@@ -43,6 +49,13 @@ class Strings(Sequence[str]):
         """UTF-8 bytes of all."""
         _, offsets = letters_of(self.array)
         return int(offsets[-1] - offsets[0])
+
+    def some(self, numbers: Int64) -> list[str]:
+        """A few of them."""
+        import pyarrow as pa
+
+        some: list[str] = self.array.take(pa.array(numbers)).to_pylist()
+        return some
 
     def __len__(self) -> int:
         return len(self.array)

@@ -4,6 +4,7 @@ What is found here is what ``json.loads`` finds. A line with anything else than 
 object, and any line that is not valid, is left to Python, which reads it or says what is wrong with it.
 """
 
+# ruff: noqa: PLR1714 - a set would be made anew for every byte
 from __future__ import annotations
 
 import numpy as np
@@ -19,7 +20,7 @@ ENDED, FULL, UNKNOWN = range(3)  # why scanning stopped: no more lines, enough r
 LINES, ROWS, CHARACTERS = range(3)  # what the scanner counts
 LONGEST_NUMBER = 1000  # digits; Python converts some more, and refuses the rest
 
-_VOID = np.int64(-1)
+_VOID = -1
 
 
 @kernel
@@ -34,13 +35,13 @@ def _hex(data: Bytes, at: int, end: int) -> int:  # pragma: no cover - compiled
     """The number of four hexadecimal digits, -1 if they are not."""
     if end - at < 4:
         return -1
-    value = np.int64(0)
+    value = 0
     for i in range(at, at + 4):
         byte = np.int64(data[i])
         if 48 <= byte <= 57:
-            digit = byte - 48
+            digit = int(byte) - 48
         elif 97 <= (byte | 32) <= 102:
-            digit = (byte | 32) - 87
+            digit = int(byte | 32) - 87
         else:
             return -1
         value = value * 16 + digit
@@ -53,7 +54,7 @@ def _string_end(data: Bytes, at: int, end: int) -> tuple[int, int, bool]:  # pra
 
     The bytes are valid UTF-8. A NUL and an unpaired surrogate are left to Python.
     """
-    characters, escaped = np.int64(0), False
+    characters, escaped = 0, False
     while at < end:
         byte = data[at]
         if byte == 34:
@@ -180,7 +181,7 @@ def _scan_line(
         at = _spaces(data, at + 1, end)
         if at == end:
             return False
-        kind, size = OTHER, np.int64(0)
+        kind, size = OTHER, 0
         if data[at] == 34:
             stop, size, escaped = _string_end(data, at + 1, end)
             kind = ESCAPED if escaped else STRING
@@ -279,7 +280,7 @@ def read_strings(
         out: room for as many bytes as the spans have.
         offsets: (n + 1,) where each begins; written.
     """
-    to = np.int64(0)
+    to = 0
     for number in range(len(spans)):
         offsets[number] = to
         if kinds[number] == NULL:
@@ -381,7 +382,7 @@ def write_rows(
         valid: (k * n,) which of them are there; others are null.
         out: room for all of it.
     """
-    to = np.int64(0)
+    to = 0
     n, k = len(lines), spans.shape[1]
     for row in rows:
         at = lines[row, 0]
@@ -400,7 +401,7 @@ def write_rows(
             else:
                 out[to], out[to + 1], out[to + 2], out[to + 3] = 110, 117, 108, 108
                 to += 4
-            at = spans[row, column, 1]
+            at = int(spans[row, column, 1])
         for i in range(at, lines[row, 1]):
             out[to] = data[i]
             to += 1
