@@ -40,6 +40,7 @@ from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
+from lexveil.runtime.pool import prepare_workers
 from lexveil.runtime.tables import PARQUET
 
 if TYPE_CHECKING:
@@ -234,6 +235,8 @@ def privatize_file(
         size = sum(job.reader.size for job in jobs)
         workers = chosen.workers_for(size, using)
         if size >= SMALL:
+            if workers > 1 and settings.mechanism != "none":
+                prepare_workers("lexveil.privatization.begun")
             expect_much()
         adds = archiving or Archiving()
         request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects, table)
