@@ -18,6 +18,7 @@ from lexveil.formats.arrow_rows import ArrowRows
 from lexveil.formats.base import TableRequest
 from lexveil.formats.chunks import CHARACTERS, ROWS, TEXT_LIMIT, Chunk, Texts
 from lexveil.formats.kernels import json_lines as kernels
+from lexveil.formats.kernels.json_writing import count_escapes, write_rows
 from lexveil.text.strings import letters_of
 from lexveil.types import Bytes, Flags, Int64
 
@@ -59,9 +60,9 @@ class Lines:
         begins, ends = np.concatenate([part[:-1] for part in offsets]), np.concatenate([part[1:] for part in offsets])
         valid = np.concatenate([column.is_valid().to_numpy(zero_copy_only=False) for column in texts.columns])
         lines = int((self.bounds[rows, 1] - self.bounds[rows, 0]).sum())
-        size = lines + len(letters) + 5 * kernels.count_escapes(letters) + (1 + 4 * len(columns)) * len(rows)
+        size = lines + len(letters) + 5 * count_escapes(letters) + (1 + 4 * len(columns)) * len(rows)
         out = np.empty(size, np.uint8)
-        written = kernels.write_rows(self.data, self.bounds, self.spans, rows, letters, begins, ends, valid, out)
+        written = write_rows(self.data, self.bounds, self.spans, rows, letters, begins, ends, valid, out)
         return out[:written].tobytes()
 
 

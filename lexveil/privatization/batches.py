@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from lexveil.formats.arrow_rows import ArrowRows
 from lexveil.formats.chunks import Texts
-from lexveil.text.strings import Strings
+from lexveil.text.strings import Strings, letters_of
 from lexveil.types import Floats, Ids
 
 
@@ -79,3 +80,33 @@ class Batch:
     first_row: int = 0
     epsilon: Floats | None = None
     for_ledger: bool = False
+
+    def parts(self, size: int) -> list[Batch]:
+        """The same documents in batches of about so many characters, in order."""
+        if self.epsilon is not None:
+            return [self]
+        ends = np.cumsum(_sizes(self.rows))
+        number = np.maximum(ends - 1, 0) // size  # of the part that each document falls into
+        cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
+        if len(cuts) <= 3 and (not len(ends) or ends[-1] < 2 * size):
+            return [self]
+        return [
+            replace(self, rows=self.rows[start:end], keys=self.keys[start:end], first_row=self.first_row + start)
+            for start, end in pairwise(cuts)
+        ]
+
+
+def joined_rows(parts: Sequence[Texts]) -> Texts:
+    """The texts of documents that follow each other."""
+    arrow = [part for part in parts if isinstance(part, ArrowRows)]
+    if len(arrow) == len(parts):
+        return ArrowRows([pa.concat_arrays(columns) for columns in zip(*(part.columns for part in arrow), strict=True)])
+    return [row for part in parts for row in part]
+
+
+def _sizes(rows: Texts) -> Ids:
+    """(n_documents,) about how many characters each has."""
+    if isinstance(rows, ArrowRows):
+        sizes: Ids = np.sum([np.diff(letters_of(column)[1]) for column in rows.columns], axis=0).astype(np.int64)
+        return sizes
+    return np.array([sum(len(text) for text in row if text is not None) for row in rows], dtype=np.int64)

@@ -32,6 +32,7 @@ from lexveil.privatization.measured import guarantee_of, measurement_of
 from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.privatization.rewritten_chunk import RewrittenChunk, in_parts, whole
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import Workers, ordered_map
@@ -110,24 +111,6 @@ class ChunkCounter:
         documents = len(np.unique(flat.document))
         keys = keys_of(batch.rows, flat, encoded) if batch.for_ledger else None
         return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts), keys)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RewrittenChunk:
-    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
-
-    Attributes:
-        texts: of each document.
-        tokens: what happened to each token, with the columns of ``TOKEN_LOG``; no source word.
-        spent: (n_documents,) epsilon spent on each document.
-        per_token: (n_documents,) the largest epsilon of its tokens.
-    """
-
-    texts: Texts
-    tokens: pa.Table
-    tally: Tally
-    spent: Floats
-    per_token: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,6 +449,20 @@ class Engine:
         progress: Progress,
     ) -> Iterator[tuple[T, RewrittenChunk]]:
         """Rewrite batches, in order, each document at the same budget; ``workers`` as of ``count``."""
+        mechanism = self.prepared.mechanism
+        if not (getattr(mechanism, "on_lists", False) or getattr(mechanism, "on_neighbors", False)):
+            yield from whole(self._rewrite(in_parts(batches), columns, budget, workers, progress))
+            return
+        yield from self._rewrite(batches, columns, budget, workers, progress)
+
+    def _rewrite(
+        self,
+        batches: Iterable[tuple[T, Batch]],
+        columns: Sequence[str],
+        budget: DocumentBudget,
+        workers: int | Workers[Any, Any],
+        progress: Progress,
+    ) -> Iterator[tuple[T, RewrittenChunk]]:
         if isinstance(workers, Workers):
             results = _paired(workers.map, _to_do(batches, budget))
         else:

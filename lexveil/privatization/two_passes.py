@@ -24,10 +24,11 @@ from lexveil.formats.arrow_rows import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
-from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk
+from lexveil.privatization.engine import Engine, InputTotals
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
+from lexveil.privatization.rewritten_chunk import RewrittenChunk
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
