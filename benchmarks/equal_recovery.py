@@ -165,7 +165,7 @@ class Rewriting:
         source, output, budgets = source[content], output[content], budgets[content]
         guess = self.reader.guess(output, budgets)
         named, same = int((guess == source).sum()), int((output == source).sum())
-        return Run(done.texts, Share.of(named, len(source)), Share.of(same, len(source)))
+        return Run([*done.texts], Share.of(named, len(source)), Share.of(same, len(source)))
 
 
 def found_epsilons(

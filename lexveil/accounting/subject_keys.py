@@ -45,7 +45,7 @@ MAX_COMPARED = 2**21  # different subjects that are compared with each other
 def subject_key(name: str) -> str:
     """The key of a subject by its name; ``""`` if nothing is left of it."""
     if not name.isascii():
-        name = unicodedata.normalize("NFKC", "".join(c for c in name if not _is_unseen(c)))
+        name = unicodedata.normalize("NFKC", "".join(c for c in name if not is_unseen(c)))
     name = " ".join(name.split())
     if (number := _NUMBER.fullmatch(name)) is not None:
         sign, whole, fraction = number.groups()
@@ -55,7 +55,8 @@ def subject_key(name: str) -> str:
     return name
 
 
-def _is_unseen(character: str) -> bool:
+def is_unseen(character: str) -> bool:
+    """Whether a character shows nothing."""
     code = ord(character)
     return unicodedata.category(character) == "Cf" or any(first <= code <= last for first, last in _UNSEEN_RANGES)
 

@@ -129,15 +129,22 @@ class TableRequest:
                     f"{where}: {name(column)} is a text of more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
                 )
             texts.append(text)
-        if self.subject is None:
-            return texts, None
-        subject = plain_value(values.get(self.subject), self.subject, where)
+        return texts, None if self.subject is None else self.subject_of(values.get(self.subject), where)
+
+    def subject_of(self, value: Any, where: str) -> str:
+        """The subject that the value of its column names.
+
+        Raises:
+            RequestError: if it names none.
+        """
+        assert self.subject is not None
+        subject = plain_value(value, self.subject, where)
         if subject is None:
             raise RequestError(
                 f"{where}: {name(self.subject)} is empty; every row must say whom it is about, so that the "
                 "ledger knows whose budget it spends"
             )
-        return texts, subject
+        return subject
 
 
 class Writer(ABC):

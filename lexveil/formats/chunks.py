@@ -13,7 +13,7 @@ ROWS = 2_000  # of a chunk, at most
 CHARACTERS = 2**19  # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
 TEXT_LIMIT = 8 * 2**20  # characters; a text is rewritten in one piece, and this bounds what that takes
 
-Texts = list[list[str | None]]  # of each row, one text for each text column
+Texts = Sequence[list[str | None]]  # of each row, one text for each text column
 
 
 @dataclass(frozen=True, slots=True, repr=False)

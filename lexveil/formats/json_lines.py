@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import IO, Any
 
+from lexveil.compiled import worth_kernels
 from lexveil.errors import RequestError
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.lines import LineFormat, LineWriter, read_lines
+from lexveil.formats.lines import LineFormat, LineWriter, decoded, raw_lines
 from lexveil.formats.messages import name, no_documents
 from lexveil.formats.registry import register
 from lexveil.formats.values import type_name
@@ -35,22 +36,57 @@ class JsonLines(LineFormat):
     rank = 1
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: ARG002, D102
-        rows = _rows(read_lines(stream, source), source.shown)
+        lines = raw_lines(stream, source)
+        rows = _rows(lines, source.shown)
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        return Table(source, list(first.values), itertools.chain([first], rows))
+        return Table(source, list(first.values), itertools.chain([first], rows), lines)
+
+    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
+        if not worth_kernels(0.0):
+            yield from super().chunks(table, request, for_writing)
+            return
+        from lexveil.formats.json_bytes import ByteReader
+
+        def slow(number: int, raw: bytes) -> tuple[list[str | None], str | None, list[tuple[int, int]]] | None:
+            line = decoded(raw, number, table.source.shown)
+            if not line.strip():
+                return None
+            where = table.source.location(number)
+            texts, subject = request.parse(_object(line, where, False), where)
+            spans = [(0, 0)] * len(texts)
+            for start, end, column in _find(line, request.texts, table.source, number) if for_writing else ():
+                begin = len(line[:start].encode())
+                spans[column] = begin, begin + len(line[start:end].encode())
+            return texts, subject, spans
+
+        first = next(table.rows)
+        lines = itertools.chain([first.raw.encode()], table.layout)
+        yield from ByteReader(request, slow, table.source.location, for_writing).chunks(lines, first.line)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
         return _cut(row.raw, request.texts, table.source, row.line)
 
-    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+    def encode(  # noqa: D102
+        self,
+        chunk: Chunk,
+        texts: Texts,
+        rows: Sequence[int],
+        writer: LineWriter,  # noqa: ARG002
+    ) -> str | bytes:
+        if worth_kernels(0.0):
+            from lexveil.formats.json_bytes import written
+
+            if (content := written(chunk.rest, texts, rows)) is not None:
+                return content
         return "".join([_joined(chunk.rest[row], texts[row]) for row in rows])
 
 
-def _rows(lines: Iterable[str], where: str) -> Iterator[Row]:
+def _rows(lines: Iterable[bytes], where: str) -> Iterator[Row]:
     number = 0
-    for line_number, line in enumerate(lines, 1):
+    for line_number, raw in enumerate(lines, 1):
+        line = decoded(raw, line_number, where)
         if line.strip():
             number += 1
             yield Row(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
@@ -80,12 +116,20 @@ def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) ->
 
     Returns:
         What is between the values, and the number of each value's column, in the order of the line.
+    """
+    found = _find(line, columns, source, line_number)
+    edges = [0, *(edge for start, end, _ in found for edge in (start, end)), len(line)]
+    pieces = [line[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    return pieces, [number for _, _, number in found]
+
+
+def _find(line: str, columns: Sequence[str], source: Source, line_number: int) -> list[tuple[int, int, int]]:
+    """Where the values of some columns lie in the line of a valid object, and the number of each one's column.
 
     Raises:
         RequestError: if a column occurs twice: the second would hide the first from every reader but this one.
     """
-    pieces, order = list[str](), list[int]()
-    done = 0
+    found: dict[int, tuple[int, int, int]] = {}
     position = line.index("{") + 1
     while (member := _KEY.match(line, position)) is not None:
         position, key = member.end(), member[1]
@@ -95,17 +139,14 @@ def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) ->
         end = plain.end() if plain is not None else _DECODER.raw_decode(line, position)[1]
         if key in columns:
             number = columns.index(key)
-            if number in order:
+            if number in found:
                 where = source.location(line_number)
                 raise RequestError(f"{where}: duplicate key {name(key)} in the object; remove one")
-            pieces.append(line[done:position])
-            order.append(number)
-            done = end
+            found[number] = position, end, number
         position = _END.match(line, end).end()  # type: ignore[union-attr]
         if line[position - 1] == "}":
             break
-    pieces.append(line[done:])
-    return pieces, order
+    return [*found.values()]
 
 
 def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:

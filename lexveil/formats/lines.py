@@ -30,8 +30,8 @@ class LineFormat(Format):
         return ""
 
     @abstractmethod
-    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
-        """The chosen rows of a chunk, with other texts."""
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str | bytes:
+        """The chosen rows of a chunk, with other texts; of UTF-8 if they are bytes."""
 
     def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
         head = stream.read(probe)
@@ -58,7 +58,9 @@ class LineWriter(Writer):
         """Write the chosen rows."""
         content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
         self.n_rows += int(keep.sum())
-        self.stream.write((self.header + content).encode("utf-8"))
+        if self.header:
+            self.stream.write(self.header.encode("utf-8"))
+        self.stream.write(content if isinstance(content, bytes) else content.encode("utf-8"))
         self.header = ""
 
 
@@ -67,6 +69,31 @@ def read_lines(stream: IO[bytes], source: Source) -> Iterator[str]:
 
     Raises:
         RequestError: naming file and line: not UTF-8, too long, or not readable.
+    """
+    for number, raw in enumerate(raw_lines(stream, source), 1):
+        yield decoded(raw, number, source.shown)
+
+
+def decoded(raw: bytes, number: int, where: str) -> str:
+    """A line as text.
+
+    Raises:
+        RequestError: naming file and line: not UTF-8.
+    """
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"{where}, line {number}: not UTF-8 (byte {error.start + 1} of the line); "
+            "convert the file, for example by iconv -f WINDOWS-1252 -t UTF-8"
+        ) from None
+
+
+def raw_lines(stream: IO[bytes], source: Source) -> Iterator[bytes]:
+    """The lines of a text file as bytes, line ends included.
+
+    Raises:
+        RequestError: naming file and line: too long, or not readable.
     """
     where = source.shown
     for number in itertools.count(1):
@@ -85,14 +112,7 @@ def read_lines(stream: IO[bytes], source: Source) -> Iterator[str]:
             raise RequestError(
                 f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; write one document per line"
             )
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise RequestError(
-                f"{where}, line {number}: not UTF-8 (byte {error.start + 1} of the line); "
-                "convert the file, for example by iconv -f WINDOWS-1252 -t UTF-8"
-            ) from None
-        yield line
+        yield raw
 
 
 def _damage(error: Exception, compression: str, number: int) -> str:

@@ -58,8 +58,13 @@ class Charge(Protocol):
     Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent it for nothing.
     """
 
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64]) -> None:
-        """Request the rows of a chunk, (n_rows,) the epsilon that each will spend."""
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
+        """Request the rows of a chunk.
+
+        Args:
+            epsilon: (n_rows,) that each will spend.
+            keys: of the rows by their texts, where they were worked out before.
+        """
 
     def reserve(self, budget: float) -> None:
         """Reserve the cost of all rows whose subjects have budget left."""
@@ -83,7 +88,7 @@ class Charge(Protocol):
 class NoCharge:
     """An experiment or a copy: nothing is released, so nothing is charged."""
 
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64]) -> None:
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
         """Nothing is requested."""
 
     def reserve(self, budget: float) -> None:
@@ -121,9 +126,9 @@ class LedgerCharge:
     reserved: Reservation | None = None
     near: NearCollisions = field(default_factory=NearCollisions)
 
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64]) -> None:
+    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
         """Request the rows of a chunk."""
-        keys = subjects_of(chunk)
+        keys = keys if keys is not None and chunk.subjects is None else subjects_of(chunk)
         if chunk.subjects is not None:
             self.near.add(keys)
         self.release.request(keys, epsilon)
@@ -276,7 +281,7 @@ def paying(
                 raise
 
 
-def subjects_of(chunk: Chunk) -> list[str]:
+def subjects_of(chunk: Chunk) -> Sequence[str]:
     """The key of each row's subject, by the one rule of ``lexveil.accounting.subject_keys``.
 
     Raises:

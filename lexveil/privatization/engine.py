@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, epsilon_per_part
@@ -23,12 +24,15 @@ from lexveil.accounting.measurements import Measurement, Structure, check_spent
 from lexveil.accounting.shares import CLASSES, ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.config import MachineParams
-from lexveil.privatization.batches import Batch, FlatTexts, Texts
+from lexveil.formats.chunks import Texts
+from lexveil.privatization.batches import Batch, FlatTexts
 from lexveil.privatization.count import Plan, count_planned, plan_tokens
+from lexveil.privatization.keys import keys_of
 from lexveil.privatization.measured import guarantee_of, measurement_of
 from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.privatization.rewritten_chunk import RewrittenChunk, in_parts, whole
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import Workers, ordered_map
@@ -60,6 +64,17 @@ TOKEN_LOG = pa.schema(
 )
 
 
+def token_log_columns(n_columns: int, has_shares: bool) -> tuple[str, ...]:
+    """The columns of the token log of a user's rows: without output words, with the text column if there are several.
+
+    Args:
+        n_columns: text columns.
+        has_shares: classes of tokens have shares of their own, and the log says which class each token is of.
+    """
+    more = [*(["column"] if n_columns > 1 else []), *(["share"] if has_shares else [])]
+    return ("row", "position", "class", "epsilon", "action", *more)
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkCounts:
     """What a batch holds, before any noise is drawn.
@@ -69,12 +84,14 @@ class ChunkCounts:
         by_class: (4, 4) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
+        keys: of the documents by their texts, where the batch asks for them.
     """
 
     counts: Ids
     by_class: Ids
     documents: int
     texts: int
+    keys: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +109,8 @@ class ChunkCounter:
         encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         documents = len(np.unique(flat.document))
-        return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RewrittenChunk:
-    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
-
-    Attributes:
-        texts: of each document.
-        tokens: what happened to each token, with the columns of ``TOKEN_LOG``; no source word.
-        spent: (n_documents,) epsilon spent on each document.
-        per_token: (n_documents,) the largest epsilon of its tokens.
-    """
-
-    texts: Texts
-    tokens: pa.Table
-    tally: Tally
-    spent: Floats
-    per_token: Floats
+        keys = keys_of(batch.rows, flat, encoded) if batch.for_ledger else None
+        return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts), keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,7 @@ class ChunkRewriter:
         column_keys: (n_columns,) what each column adds to a document's key.
         budget: of each document; None if batches bring the epsilon of their tokens.
         shares: the class of each word that decides its share of the budget; None if all have the same.
+        log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way between processes.
     """
 
     settings: Settings
@@ -131,6 +132,7 @@ class ChunkRewriter:
     column_keys: tuple[tuple[str, ...], ...]
     budget: DocumentBudget | None = None
     shares: ShareClasses | None = None
+    log: tuple[str, ...] = tuple(TOKEN_LOG.names)
 
     def __call__(self, batch: Batch) -> RewrittenChunk:
         """Rewrite the texts of a batch."""
@@ -176,23 +178,26 @@ class ChunkRewriter:
 
     def _token_log(self, rewritten: Rewritten, flat: FlatTexts, first_row: int) -> pa.Table:
         text_of = rewritten.encoded.text_of
+        columns: dict[str, Callable[[], pa.Array]] = {
+            "row": lambda: pa.array((flat.document + first_row)[text_of]),
+            "position": lambda: pa.array(rewritten.position),
+            "class": lambda: _labelled(rewritten.encoded.kind, TokenClass.labels()),
+            "epsilon": lambda: pa.array(rewritten.epsilon),
+            "action": lambda: _labelled(rewritten.action, Action.labels()),
+            "column": lambda: _labelled(flat.column[text_of], self.columns),
+            "n_words": lambda: pa.array(rewritten.out_words),
+            "word_id": lambda: pa.array(rewritten.rows.astype(np.int32)),
+            "share": lambda: _labelled(
+                np.zeros(len(text_of), dtype=np.int8) if rewritten.share is None else rewritten.share, CLASSES
+            ),
+        }
         return pa.table(
-            [
-                pa.array(flat.document[text_of] + first_row),
-                pa.array(rewritten.position),
-                pa.DictionaryArray.from_arrays(rewritten.encoded.kind, pa.array(TokenClass.labels())),
-                pa.array(rewritten.epsilon),
-                pa.DictionaryArray.from_arrays(rewritten.action, pa.array(Action.labels())),
-                pa.DictionaryArray.from_arrays(flat.column[text_of], pa.array(self.columns, pa.string())),
-                pa.array(rewritten.out_words),
-                pa.array(rewritten.rows.astype(np.int32)),
-                pa.DictionaryArray.from_arrays(
-                    np.zeros(len(text_of), dtype=np.int8) if rewritten.share is None else rewritten.share,
-                    pa.array(CLASSES),
-                ),
-            ],
-            schema=TOKEN_LOG,
+            [columns[name]() for name in self.log], schema=pa.schema([TOKEN_LOG.field(name) for name in self.log])
         )
+
+
+def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(labels, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +235,7 @@ def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareCl
     return epsilon_per_part(strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most)
 
 
-def unchanged(texts: list[str]) -> Rewritten:
+def unchanged(texts: Sequence[str]) -> Rewritten:
     """Every token kept, every text as it is."""
     encoded = encode(texts, Lexicon.build("word", [], None))
     n = len(encoded.rows)
@@ -399,7 +404,11 @@ class Engine:
 
     def chunk_worker(self, columns: Sequence[str]) -> ChunkWorker:
         """What counts batches of documents with these text columns, and then rewrites them."""
-        return ChunkWorker(self._counter(), self.chunk_rewriter(columns, DocumentBudget(0.0, 0.0)))
+        rewriter = self.chunk_rewriter(columns, DocumentBudget(0.0, 0.0))
+        return ChunkWorker(self._counter(), replace(rewriter, log=self._log_of_rows(columns)))
+
+    def _log_of_rows(self, columns: Sequence[str]) -> tuple[str, ...]:
+        return token_log_columns(len(columns), self.shares is not None)
 
     def _counter(self) -> ChunkCounter:
         return ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)
@@ -440,10 +449,25 @@ class Engine:
         progress: Progress,
     ) -> Iterator[tuple[T, RewrittenChunk]]:
         """Rewrite batches, in order, each document at the same budget; ``workers`` as of ``count``."""
+        mechanism = self.prepared.mechanism
+        if not (getattr(mechanism, "on_lists", False) or getattr(mechanism, "on_neighbors", False)):
+            yield from whole(self._rewrite(in_parts(batches), columns, budget, workers, progress))
+            return
+        yield from self._rewrite(batches, columns, budget, workers, progress)
+
+    def _rewrite(
+        self,
+        batches: Iterable[tuple[T, Batch]],
+        columns: Sequence[str],
+        budget: DocumentBudget,
+        workers: int | Workers[Any, Any],
+        progress: Progress,
+    ) -> Iterator[tuple[T, RewrittenChunk]]:
         if isinstance(workers, Workers):
             results = _paired(workers.map, _to_do(batches, budget))
         else:
-            results = map_batches(self.chunk_rewriter(columns, budget), batches, workers)
+            rewriter = replace(self.chunk_rewriter(columns, budget), log=self._log_of_rows(columns))
+            results = map_batches(rewriter, batches, workers)
         for companion, rewritten in results:
             progress.advance(len(rewritten.texts), len(rewritten.tokens))
             yield companion, rewritten

@@ -17,6 +17,7 @@ from lexveil.privatization.count import Plan, plan_tokens
 from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render, render_in_layout
+from lexveil.text.strings import Strings
 from lexveil.types import Flags, Floats, Ids
 
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
@@ -43,7 +44,7 @@ class Rewritten:
     """
 
     encoded: Encoded
-    texts: list[str]
+    texts: Sequence[str]
     action: npt.NDArray[np.int8]
     epsilon: Floats
     rows: Ids
@@ -142,13 +143,15 @@ def rewrite(
         tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
         for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
             tokens[token] = encoded.words[first]
-        rewritten = render_in_layout(tokens, encoded, texts)
+        rewritten: Sequence[str] = render_in_layout(tokens, encoded, texts)
     else:
         rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value)
+        if not isinstance(texts, Strings):
+            rewritten = [*rewritten]
     return Rewritten(encoded, rewritten, action, spent, rows, out_words, plan.share, plan.parts)
 
 
-def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags) -> list[str]:
+def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags) -> Sequence[str]:
     """The texts of output tokens, in ordinary spacing.
 
     Args:
@@ -159,7 +162,9 @@ def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, s
     form = encoded.word[encoded.first_word[kept]]
     is_kept = np.zeros(len(encoded.forms), dtype=bool)
     is_kept[form] = True
-    forms = Pieces.of([encoded.forms[number] for number in np.flatnonzero(is_kept).tolist()])
+    numbers = np.flatnonzero(is_kept)
+    some = encoded.forms.some(numbers) if isinstance(encoded.forms, Strings) else None
+    forms = Pieces.of(some or [encoded.forms[number] for number in numbers.tolist()])
     if (len(rows) - len(kept)) * FEW > len(lexicon.tokens):
         pieces, token = lexicon.pieces, rows.astype(np.int32)
     else:

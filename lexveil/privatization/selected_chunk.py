@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from lexveil.formats.chunks import Chunk
-from lexveil.privatization.batches import Batch, Texts
-from lexveil.privatization.engine import TOKEN_LOG
+from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.chunks import Chunk, Texts
+from lexveil.privatization.batches import Batch
+from lexveil.privatization.engine import TOKEN_LOG, token_log_columns
 from lexveil.types import Flags
 
 
@@ -32,6 +33,8 @@ class SelectedChunk:
         """The texts of all rows; of rows that are not rewritten, none."""
         if self.keep.all():
             return self.chunk.texts
+        if isinstance(self.chunk.texts, ArrowRows):
+            return self.chunk.texts.only(self.keep)
         nothing: list[str | None] = [None] * (len(self.chunk.texts[0]) if self.chunk.texts else 1)
         return [row if keep else nothing for row, keep in zip(self.chunk.texts, self.keep.tolist(), strict=True)]
 
@@ -43,19 +46,16 @@ class SelectedChunk:
         return Batch(self.texts, keys, first)
 
 
-def batches_of(chunks: Iterable[SelectedChunk]) -> Iterator[tuple[SelectedChunk, Batch]]:
-    """Each chunk with its batch, as the engine takes them."""
+def batches_of(chunks: Iterable[SelectedChunk], for_ledger: bool = False) -> Iterator[tuple[SelectedChunk, Batch]]:
+    """Each chunk with its batch, as the engine takes them.
+
+    Args:
+        for_ledger: whether rows are charged, to themselves where no column names their subjects.
+    """
     for chunk in chunks:
-        yield chunk, chunk.batch
+        yield chunk, replace(chunk.batch, for_ledger=for_ledger and chunk.chunk.subjects is None)
 
 
 def token_log_schema(n_columns: int, has_shares: bool) -> pa.Schema:
-    """The token log of a user's rows: without output words, and with the text column where there are several.
-
-    Args:
-        n_columns: text columns.
-        has_shares: classes of tokens have shares of their own, and the log says which class each token is of.
-    """
-    more = [*(["column"] if n_columns > 1 else []), *(["share"] if has_shares else [])]
-    names = ("row", "position", "class", "epsilon", "action", *more)
-    return pa.schema([TOKEN_LOG.field(name) for name in names])
+    """The token log of a user's rows; see ``token_log_columns``."""
+    return pa.schema([TOKEN_LOG.field(name) for name in token_log_columns(n_columns, has_shares)])

@@ -10,6 +10,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
@@ -17,12 +20,15 @@ from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.accounting.shares import WHOLE
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
+from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.chunks import Texts
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
-from lexveil.privatization.engine import Engine, InputTotals, RewrittenChunk
+from lexveil.privatization.engine import Engine, InputTotals
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
+from lexveil.privatization.rewritten_chunk import RewrittenChunk
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.spend_histogram import SpendHistogram
@@ -30,6 +36,7 @@ from lexveil.privatization.tally import Tally, coverage
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress
+from lexveil.text.strings import letters_of
 
 
 class TwoPassRun:
@@ -110,11 +117,12 @@ class TwoPassRun:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
         progress = progress_on_stderr("count", 0, "rows")
-        for selected, counted in self.engine.count(batches_of(self.chunks(False)), self._workers(), progress):
+        batches = batches_of(self.chunks(False), self.settings.mode == "release")
+        for selected, counted in self.engine.count(batches, self._workers(), progress):
             self.survey.add(counted)
             self.seen.add(selected)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
-            payment.request(selected.chunk, self.engine.spends(counted, self.budget))
+            payment.request(selected.chunk, self.engine.spends(counted, self.budget), counted.keys)
         self.budget = self.engine.budget(self.survey)
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
@@ -216,26 +224,42 @@ def _changed() -> LexveilError:
 class _Fingerprint:
     """Tells whether two passes read the same, from chunk to chunk.
 
-    Keyed with a random key, so that it identifies no text elsewhere. Texts are UTF-8, in which the bytes that separate
-    them do not occur: no text can pose as two.
+    Keyed with a random key, so that it identifies no text elsewhere. The number of texts and the length of each go
+    before them: no text can pose as two.
     """
 
     KEY = secrets.token_bytes(32)
-    VALUE, NULL, ROW, CHUNK = b"\xff", b"\xfe", b"\xfd", b"\xfc"
 
     def __init__(self) -> None:
         self.hash = hashlib.blake2b(key=self.KEY, digest_size=16)
         self.chunks: list[bytes] = []  # after each
 
     def add(self, selected: SelectedChunk) -> None:
-        chunk = selected.chunk
-        for values in (*chunk.texts, chunk.subjects or ()):
-            self.hash.update(self.VALUE.join(self.NULL if value is None else value.encode() for value in values))
-            self.hash.update(self.ROW)
-        self.hash.update(selected.file.encode("utf-8", "surrogateescape") + self.CHUNK)
+        name = selected.file.encode("utf-8", "surrogateescape")
+        self._number(len(name))
+        self.hash.update(name)
+        self._add(selected.chunk.texts)
+        self._add([[subject] for subject in selected.chunk.subjects or ()])
         self.chunks.append(self.hash.digest())
+
+    def _add(self, texts: Texts) -> None:
+        columns = texts.columns if isinstance(texts, ArrowRows) else [*map(_column, zip(*texts, strict=True))]
+        self._number(len(columns))
+        for column in columns:
+            letters, offsets = letters_of(column)
+            sizes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), -1)
+            self._number(len(sizes))
+            self.hash.update(sizes.tobytes())
+            self.hash.update(letters[offsets[0] : offsets[-1]].data)
+
+    def _number(self, number: int) -> None:
+        self.hash.update(number.to_bytes(8, "little"))
 
     def follows(self, first: _Fingerprint) -> bool:
         """Whether the chunks so far are those with which ``first`` begins."""
         n = len(self.chunks)
         return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]
+
+
+def _column(texts: Sequence[str | None]) -> pa.LargeStringArray:
+    return pa.array(texts, pa.large_string())

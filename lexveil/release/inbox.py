@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -203,8 +203,12 @@ class _CostEstimate(NoCharge):
     def __init__(self) -> None:
         self.epsilon = ExactSum()
 
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[Any]) -> None:  # noqa: ARG002
-        """Add the rows of a chunk."""
+    def request(
+        self,
+        chunk: Chunk,  # noqa: ARG002
+        epsilon: npt.NDArray[Any],
+        keys: Sequence[str] | None = None,  # noqa: ARG002
+    ) -> None:
         self.epsilon.add(epsilon)
 
 

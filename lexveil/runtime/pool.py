@@ -12,14 +12,14 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from multiprocessing import get_context, reduction
+from multiprocessing import forkserver, get_context, reduction
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from lexveil.compiled import expect_much
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.executor import Executor, starting_workers
+from lexveil.runtime.executor import ONE_THREAD, Executor, starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -76,6 +76,22 @@ def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
         yield from started.map(items)
 
 
+def prepare_workers(module: str) -> None:
+    """Begin a process that imports a module once, from which the workers of this process are then forked.
+
+    It does that while this process does other things. It has one thread, and draws nothing: whatever a worker draws
+    later must not come from a generator that existed here.
+    """
+    global _is_prepared  # noqa: PLW0603 - of the process, as the other one is
+    with starting_workers():
+        get_context("forkserver").set_forkserver_preload([module])
+        forkserver.ensure_running()
+    _is_prepared = True
+
+
+_is_prepared = False
+
+
 class Workers(Generic[A, B]):
     """Processes of this machine that do one function, for as many maps as there are while they last.
 
@@ -91,15 +107,18 @@ class Workers(Generic[A, B]):
     def __init__(self, function: Callable[[A], B], workers: int) -> None:
         self.workers = workers
         with ExitStack() as stack:
-            # spawn, not fork: DuckDB and Arrow run threads that a forked child would inherit half-dead.
-            context = get_context("spawn")
+            # Not forked from this process: DuckDB and Arrow run threads that a child would inherit half-dead.
+            context = get_context("forkserver" if _is_prepared else "spawn")
             file = stack.enter_context(tempfile.TemporaryFile())
             watched, self._held = context.Pipe(duplex=False)
             stack.enter_context(self._held)
             stack.enter_context(watched)
             self._executor = stack.enter_context(
                 ProcessPoolExecutor(
-                    workers, mp_context=context, initializer=_begin, initargs=(Shared(function, file), watched)
+                    workers,
+                    mp_context=context,
+                    initializer=_begin,
+                    initargs=(Shared(function, file), watched, dict(os.environ) | ONE_THREAD),
                 )
             )
             self._opened = stack.pop_all()
@@ -180,8 +199,11 @@ def _open_shared(descriptor: Any, pickled: bytes, bounds: list[tuple[int, int]])
 _function: Callable[[Any], Any]  # of this worker
 
 
-def _begin(function: Any, watched: Connection) -> None:
+def _begin(function: Any, watched: Connection, environment: dict[str, str]) -> None:
     """Make this process a worker that lives no longer than the other end of ``watched`` is open."""
+    if dict(os.environ) != environment:  # that of the process it was forked from, which may be older
+        os.environ.clear()
+        os.environ.update(environment)
     global _function  # noqa: PLW0603 - the one thing that a worker keeps between its items
     _function = function
     expect_much()  # for little no process begins

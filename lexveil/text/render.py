@@ -11,12 +11,13 @@ import numpy.typing as npt
 from lexveil.compiled import worth_kernels
 from lexveil.text.encode import Encoded
 from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
+from lexveil.text.strings import Strings
 from lexveil.types import Ids
 
 TOKEN = 4e-7  # seconds that it takes to write a token without kernels
 
 
-def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> list[str]:
+def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> Sequence[str]:
     """Write the tokens of a batch of texts, each text on its own.
 
     Args:
@@ -49,15 +50,14 @@ def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np
     return ["".join(listed[start:end]) for start, end in itertools.pairwise(ends)]
 
 
-def _render_compiled(pieces: Pieces, token: npt.NDArray[np.int32], bounds: Ids) -> list[str]:
+def _render_compiled(pieces: Pieces, token: npt.NDArray[np.int32], bounds: Ids) -> Sequence[str]:
     from lexveil.text.kernels.rendering import write
 
     letters, starts = pieces.letters
     out = np.empty(int(np.diff(starts)[token].sum()) + len(token), dtype=np.uint8)
     ends = np.zeros(len(bounds), dtype=np.int64)
     write(token, bounds, pieces.place, letters, starts, out, ends)
-    data = out[: ends[-1]].tobytes()
-    return [data[start:end].decode("utf-8", "surrogatepass") for start, end in itertools.pairwise(ends.tolist())]
+    return Strings.of(out[: ends[-1]], ends)
 
 
 def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str]) -> list[str]:

@@ -38,11 +38,12 @@ from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization import engine, in_memory, two_passes
 from lexveil.privatization.batches import Batch
-from lexveil.privatization.engine import ChunkRewriter, RewrittenChunk
+from lexveil.privatization.engine import ChunkRewriter
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.in_memory import privatize_texts
 from lexveil.privatization.model import Model
 from lexveil.privatization.rewriter import Rewriter
+from lexveil.privatization.rewritten_chunk import RewrittenChunk
 from lexveil.privatization.settings import Settings
 from lexveil.privatization.tally import Tally
 from lexveil.runtime import pool

@@ -1,0 +1,1 @@
+"""Compiled kernels of file formats, loaded on first use: see ``lexveil.compiled``."""

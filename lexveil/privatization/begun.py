@@ -1,0 +1,32 @@
+"""What a process that rewrites texts has loaded, once it has begun: imported by the one that workers are forked from.
+
+Loading compiled kernels takes most of a second in each process otherwise. Nothing is drawn here: a generator that the
+workers shared would give all of them the same noise.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lexveil.compiled import expect_much
+from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
+from lexveil.privatization import engine  # noqa: F401
+from lexveil.privatization.batches import FlatTexts
+from lexveil.privatization.keys import keys_of
+from lexveil.text.encode import Lexicon, encode
+from lexveil.text.pieces import Pieces
+from lexveil.text.render import render
+
+
+def load_kernels() -> None:
+    """Do a little of all that is done with any text."""
+    expect_much()
+    rows = ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())])
+    flat = FlatTexts.of(rows)
+    encoded = encode(flat.texts, Lexicon.build("word", ["words"], None))
+    keys_of(rows, flat, encoded)
+    render(Pieces.of([*encoded.forms]), encoded.word, encoded.text_of, 1)
+
+
+load_kernels()

@@ -1,0 +1,91 @@
+"""Texts as Arrow has them: bytes one after the other, of which a string is made only for who asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from lexveil.types import Bytes, Int64
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Strings(Sequence[str]):
+    """Strings without nulls, in an Arrow array.
+
+    Attributes:
+        array: large strings; UTF-8, of half of a surrogate pair as if it were a character.
+    """
+
+    def __init__(self, array: pa.LargeStringArray) -> None:
+        self.array = array
+
+    @classmethod
+    def of(cls, letters: Bytes, offsets: Int64) -> Strings:
+        """Strings that lie one after the other, (n + 1,) where each begins."""
+        import pyarrow as pa
+
+        buffers = pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(letters))
+        return cls(pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers))
+
+    @cached_property
+    def listed(self) -> list[str]:
+        """All of them as strings."""
+        try:
+            listed: list[str] = self.array.to_pylist()
+        except UnicodeDecodeError:
+            letters, offsets = letters_of(self.array)
+            data = letters.tobytes()
+            return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets.tolist())]
+        return listed
+
+    @property
+    def n_bytes(self) -> int:
+        """UTF-8 bytes of all."""
+        _, offsets = letters_of(self.array)
+        return int(offsets[-1] - offsets[0])
+
+    def some(self, numbers: Int64) -> list[str]:
+        """A few of them."""
+        import pyarrow as pa
+
+        some: list[str] = self.array.take(pa.array(numbers)).to_pylist()
+        return some
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self.listed[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.listed)
+
+    def __eq__(self, other: object) -> bool:
+        return self.listed == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:  # no text
+        return f"Strings(n={len(self)})"
+
+    def __reduce__(self) -> tuple[type[Strings], tuple[pa.LargeStringArray]]:
+        return Strings, (self.array,)
+
+
+def letters_of(array: pa.LargeStringArray) -> tuple[Bytes, Int64]:
+    """The UTF-8 bytes of an array of large strings, and the (n + 1,) places where each begins; nulls are empty."""
+    if not len(array):
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    _, positions, content = array.buffers()
+    offsets = np.frombuffer(positions, np.int64)[array.offset : array.offset + len(array) + 1]
+    return np.frombuffer(content if content is not None else b"", np.uint8), offsets
