@@ -34,7 +34,6 @@ from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import Workers, ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
-from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
@@ -293,7 +292,7 @@ class Engine:
         self.shares = None if settings.shares is None else self._classes(settings.shares)
 
     def _classes(self, shares: Shares) -> ShareClasses:
-        classes = shares.over(self.lexicon.tokens)
+        classes = shares.over(self.lexicon.tokens, self.lexicon.function_words)
         shares.require_several(classes, self.perturbed_rows)
         return classes
 
@@ -308,7 +307,7 @@ class Engine:
         rows = self.vocabulary.rows
         if self.settings.policy.stopwords == "perturb":
             return rows
-        return rows[[self.lexicon.tokens[row] not in STOP_WORDS for row in rows.tolist()]]
+        return rows[[self.lexicon.tokens[row] not in self.lexicon.function_words for row in rows.tolist()]]
 
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""

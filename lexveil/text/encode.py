@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lexveil.compiled import worth_kernels
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import segment
 from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
@@ -51,12 +51,19 @@ class Lexicon:
         tokens: the vocabulary in row order; collocations join their words by ``_``.
         rows: row by token.
         collocations: those whose token is in the vocabulary; None for ``word``.
+        language: of the vocabulary, by whose rules texts are cut.
     """
 
     segmentation: str
     tokens: Sequence[str]
     rows: dict[str, int]
     collocations: Collocations | None
+    language: str = DEFAULT
+
+    @property
+    def function_words(self) -> frozenset[str]:
+        """Those of its language."""
+        return language_of(self.language).function_words
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -81,19 +88,22 @@ class Lexicon:
         kinds = np.full(len(forms), -1, dtype=np.int8)
         kinds[known] = self._kinds[rows[known]]
         new = np.flatnonzero(kinds < 0)
-        kinds[new] = [_WORD_KINDS[forms[number]] for number in new.tolist()]
+        of_words = _word_kinds(self.language)
+        kinds[new] = [of_words[forms[number]] for number in new.tolist()]
         new = new[known[new]]
         self._kinds[rows[new]] = kinds[new]
         return rows, kinds
 
     @classmethod
-    def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
+    def build(
+        cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None, language: str = DEFAULT
+    ) -> Lexicon:
         """Make a lexicon. A collocation without a vector would only turn known words into an unknown token,
 
         so documents are cut with the collocations that the vocabulary knows.
         """
         rows = {token: row for row, token in enumerate(tokens)}
-        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows))
+        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows), language)
 
 
 def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
@@ -151,16 +161,21 @@ class Encoded:
 class _WordKinds(Bounded[str, int]):
     """``TokenClass`` of a word by its form alone."""
 
+    def __init__(self, function_words: frozenset[str]) -> None:
+        self.function_words = function_words
+
     def make(self, form: str) -> int:
         if is_punctuation(form):
             return TokenClass.PUNCTUATION.value
-        return TokenClass.STOPWORD.value if form in STOP_WORDS else TokenClass.WORD.value
+        return TokenClass.STOPWORD.value if form in self.function_words else TokenClass.WORD.value
 
 
-_WORD_KINDS = _WordKinds()
+@cache
+def _word_kinds(language: str) -> _WordKinds:
+    return _WordKinds(language_of(language).function_words)
 
 
-def tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[list[str], Int32, Int32, Int32, Int32]:
     """Tokens of a batch of texts.
 
     Returns:
@@ -168,18 +183,18 @@ def tokenize(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int3
         sentence; (t,) sentences of each text.
     """
     if not worth_kernels(sum(map(len, texts)) * CHARACTER):
-        return _tokenize_by_expressions(texts)
+        return _tokenize_by_expressions(texts, language)
     from lexveil.text.fast_tokenize import spans_of_texts
 
     try:
         array = pa.array(texts, pa.large_string())
     except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8 that could be scanned
-        return _tokenize_by_expressions(texts)
-    tokens, spans = spans_of_texts(array)
+        return _tokenize_by_expressions(texts, language)
+    tokens, spans = spans_of_texts(array, language)
     return tokens.words.to_pylist(), tokens.ids, spans, tokens.sentence_sizes, tokens.sentences_per_text
 
 
-def _tokenize_by_expressions(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+def _tokenize_by_expressions(texts: Sequence[str], language: str) -> tuple[list[str], Int32, Int32, Int32, Int32]:
     """The same, slowly, by the tokenizer's definition."""
     number: dict[str, int] = {}
     ids: list[int] = []
@@ -187,7 +202,7 @@ def _tokenize_by_expressions(texts: Sequence[str]) -> tuple[list[str], Int32, In
     sentence_sizes: list[int] = []
     per_text: list[int] = []
     for text in texts:
-        found = token_spans(text)
+        found = token_spans(text, language)
         per_text.append(len(found))
         for sentence in found:
             sentence_sizes.append(len(sentence))
@@ -208,7 +223,7 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
     Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
     the rest is arithmetic on numbers.
     """
-    forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts)
+    forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts, lexicon.language)
     sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
     text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))

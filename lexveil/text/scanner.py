@@ -209,7 +209,7 @@ def _word_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
 def _cut_end(
     data: Bytes, at: int, stop: int, end: int, classes: Classes, rules: Rules
 ) -> int:  # pragma: no cover - compiled
-    """Where the token of the letters from ``at`` to ``stop`` ends if they take the apostrophe after them, else ``at``."""
+    """Where the token ends whose letters are from ``at`` to ``stop``, if it takes an apostrophe; else ``at``."""
     if stop == end:
         return at
     code, width = decode(data, stop)

@@ -145,6 +145,12 @@ def token_spans(text: str, language: str = DEFAULT) -> list[list[tuple[int, int]
     return [spans for spans in split if spans]
 
 
+def is_token(text: str, language: str = DEFAULT) -> bool:
+    """Whether a text of this language can hold this as one token; what is elided is one before a word only."""
+    form = normal_form(text)
+    return sentences(text, language) == [[form]] or (form[-1] == "'" and form[:-1] in language_of(language).elisions)
+
+
 def is_punctuation(form: str) -> bool:
     """Whether a normal form is punctuation or a currency or mathematical sign.
 
