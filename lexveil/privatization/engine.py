@@ -34,6 +34,7 @@ from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import Workers, ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.languages.scripts import first_without_spaces
 from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
@@ -68,12 +69,14 @@ class ChunkCounts:
         by_class: (4, 4) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
+        without_spaces: row, column and script of the first text that cannot be cut into words; None if there is none.
     """
 
     counts: Ids
     by_class: Ids
     documents: int
     texts: int
+    without_spaces: tuple[int, int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,10 @@ class ChunkCounter:
         encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         documents = len(np.unique(flat.document))
-        return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts))
+        refused = None
+        if (found := first_without_spaces(flat.texts, encoded.forms)) is not None:
+            refused = (int(flat.document[found[0]]), int(flat.column[found[0]]), found[1])
+        return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts), refused)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
