@@ -53,7 +53,7 @@ def main() -> None:
     params = load_params(given.project / paths.PARAMS)
     words = pq.read_table(given.project / paths.WORDS, columns=["word", "count"])
     spelled, counts = words.column("word").to_pylist(), words.column("count").to_numpy()
-    lexicons = [load_lexicon(segmentation, given.project) for segmentation in SEGMENTATIONS]
+    lexicons = [load_lexicon(segmentation, given.project, "en") for segmentation in SEGMENTATIONS]
     figures: dict[str, dict[str, Any]] = {}
     for name, texts in {
         name: texts for file in given.files for name, texts in texts_of(file, given.column).items()

@@ -27,7 +27,7 @@ import pyarrow as pa
 from benchmarks.corpus import corpus_texts
 from lexveil.runtime.tables import write_json
 from lexveil.text import fast_tokenize
-from lexveil.text.scanner import LETTER
+from lexveil.text.kernels.characters import LETTER
 from lexveil.text.tokenize import normal_form, sentences, token_spans
 
 BATCH = 5_000  # texts, as in the stage that tokenizes the corpus

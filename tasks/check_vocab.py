@@ -95,7 +95,7 @@ def main() -> None:
     params = load_params()
     coverage = run(
         load_documents(),
-        load_lexicon,
+        lambda segmentation: load_lexicon(segmentation, Path(), params.model.language),
         paths.CHECKS / "coverage.json",
         DataDocs(paths.DATA_DOCS),
         min_coverage=params.checks.min_coverage,

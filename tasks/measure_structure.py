@@ -8,6 +8,7 @@ measurement is that which the base of the training brings, of the texts it was m
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
@@ -44,12 +45,17 @@ def main() -> None:
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
     try:
         replacements = Replacements(
-            texts, words.column("word").to_pylist(), words.column("count").to_numpy(), stream(params.seed, STAGE)
+            texts,
+            words.column("word").to_pylist(),
+            words.column("count").to_numpy(),
+            stream(params.seed, STAGE),
+            params.model.language,
         )
     except ValueError as error:
         raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
     source = "texts of the corpus that the model was trained on"
-    result = measured(load_lexicon(sys.argv[1]), replacements, params, source)
+    lexicon = load_lexicon(sys.argv[1], Path(), params.model.language)
+    result = measured(lexicon, replacements, params, source)
     write_json(result.to_dict(), paths.structure(sys.argv[1]))
     for name, change in result.strategies.items():
         print(

@@ -19,7 +19,7 @@ from lexveil.artifacts.calibrations import load_calibration
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.text_rows import texts_of
-from lexveil.config import PolicyParams, load_params
+from lexveil.config import Params, load_params
 from lexveil.privatization.count import count_tokens
 from lexveil.runtime.stage import named_level, stage_main
 from lexveil.runtime.tables import atomic_directory, write_table
@@ -40,10 +40,12 @@ class TokenCounts:
     n_perturbed_words: Ids
 
     @classmethod
-    def of(cls, texts: pa.Table, strategy: str, policy: PolicyParams) -> TokenCounts:
+    def of(cls, texts: pa.Table, strategy: str, params: Params) -> TokenCounts:
         """Cut the texts as a strategy does, and count."""
+        policy = params.policy
         resolved = Policy.of(strategy, policy.stopwords, policy.punctuation, policy.oov)
-        return cls(*count_tokens(texts.column("text").to_pylist(), load_lexicon(SEGMENTATION_OF[strategy]), resolved))
+        lexicon = load_lexicon(SEGMENTATION_OF[strategy], Path(), params.model.language)
+        return cls(*count_tokens(texts.column("text").to_pylist(), lexicon, resolved))
 
     def table(self, texts: pa.Table, budget: Floats, per_token: Floats) -> pa.Table:
         """The plan of the texts."""
@@ -59,9 +61,9 @@ class TokenCounts:
         return table
 
 
-def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: PolicyParams, out: Path) -> None:
+def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], params: Params, out: Path) -> None:
     """Write one plan per base epsilon into folder ``out``; rows as ``texts``, one budget per data set."""
-    counts = TokenCounts.of(texts, strategy, policy)
+    counts = TokenCounts.of(texts, strategy, params)
     dataset = np.array(texts.column("dataset").to_pylist())
     with atomic_directory(out) as folder:
         for base_epsilon in epsilons:
@@ -79,13 +81,13 @@ def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], policy: Poli
             write_table(counts.table(texts, budget, per_token), folder / f"{base_epsilon}.parquet")
 
 
-def plan_at_level(texts: pa.Table, strategy: str, epsilon: float, policy: PolicyParams, out: Path) -> None:
+def plan_at_level(texts: pa.Table, strategy: str, epsilon: float, params: Params, out: Path) -> None:
     """Write the plan in which every perturbed token gets ``epsilon``, however long its text is, to file ``out``.
 
     A budget that is the same for all texts would be spread over more tokens in long ones, and of those a reader would
     get back less than the level says. The budget of a data set is here what its longest text spends.
     """
-    counts = TokenCounts.of(texts, strategy, policy)
+    counts = TokenCounts.of(texts, strategy, params)
     dataset = np.array(texts.column("dataset").to_pylist())
     budget = np.zeros(texts.num_rows)
     for name in np.unique(dataset):
@@ -99,14 +101,14 @@ def main() -> None:
     named = sys.argv[1:]
     params, texts = load_params(), texts_of(load_documents())
     if len(named) == 1 and named[0] in STRATEGIES:
-        plan(texts, named[0], params.grid.epsilons, params.policy, paths.plans(named[0]))
+        plan(texts, named[0], params.grid.epsilons, params, paths.plans(named[0]))
         print(f"planned {texts.num_rows:,} texts at {len(params.grid.epsilons)} base epsilons")
         return
     mechanism, strategy, level = named_level(
         f"usage: python -m tasks.plan_budgets {'|'.join(STRATEGIES)}, or MECHANISM STRATEGY rLEVEL"
     )
     epsilon = load_calibration(mechanism, strategy, level).epsilon
-    plan_at_level(texts, strategy, epsilon, params.policy, paths.plan_of(mechanism, strategy, level))
+    plan_at_level(texts, strategy, epsilon, params, paths.plan_of(mechanism, strategy, level))
     print(f"planned {texts.num_rows:,} texts at epsilon {epsilon:g} of each token")
 
 

@@ -13,7 +13,7 @@ def main() -> None:
     """Run the stage."""
     params = load_params()
     drawn = sample(paths.CORPUS, paths.SAMPLE, params)
-    n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine)
+    n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine, params.model.language)
     write_json({"n_documents": sum(drawn.values()), "n_words": count_words(paths.WORDS)}, paths.CORPUS_LENGTH)
     mix = ", ".join(f"{name} {n:,}" for name, n in drawn.items()) if set(drawn) != {""} else ""
     print(f"sampled {sum(drawn.values()):,} documents{mix and f' ({mix})'}, {n_sentences:,} sentences")

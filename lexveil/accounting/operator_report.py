@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt
 
+from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.accounting.record import Counts, ModelReference, json_schema
 from lexveil.accounting.results import Number, Result, Sha256
 
@@ -123,6 +124,8 @@ class OperatorReport(Result):
     counts: RunCounts
     coverage: float | None
     """Share of the words that the vocabulary knows."""
+    language: LanguageFinding | None = None
+    """Null where nothing speaks against the model's language."""
     ledger: LedgerCosts | None = None
     """Null of an experiment, for which nothing is paid."""
     output: OperatorHashes | None = None

@@ -110,17 +110,18 @@ class Shares:
         named = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
         return {name: parts / WHOLE for name, parts in named} | {"list_sha256": self.list_sha256}
 
-    def class_of(self, token: str) -> int:
-        """The class of a token, as a number in ``CLASSES``; nothing but the token and the list decides it."""
+    def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
+        """The class of a token, as a number in ``CLASSES``; nothing but token, list and language decides it."""
         if is_listed(token, self.words):
             return LISTED
         if is_number(token):
             return NUMBERS
-        return STOPWORDS if token in STOP_WORDS else OTHER
+        return STOPWORDS if token in function_words else OTHER
 
-    def over(self, tokens: Sequence[str]) -> ShareClasses:
-        """The class of each token of a vocabulary."""
-        return ShareClasses(np.fromiter(map(self.class_of, tokens), dtype=np.int8, count=len(tokens)), self.parts)
+    def over(self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS) -> ShareClasses:
+        """The class of each token of a vocabulary, with the function words of its language."""
+        codes = (self.class_of(token, function_words) for token in tokens)
+        return ShareClasses(np.fromiter(codes, dtype=np.int8, count=len(tokens)), self.parts)
 
     def require_several(self, classes: ShareClasses, rows: Ids) -> None:
         """See that no share is that of a single word, which what is spent on it would then name.

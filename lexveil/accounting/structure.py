@@ -14,6 +14,7 @@ import numpy as np
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Codes, Policy
 from lexveil.accounting.results import Result
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.languages import DEFAULT
 from lexveil.types import Flags, Floats, Ids
 
 PER_TEXT = 10  # replacements of each text
@@ -60,13 +61,20 @@ class Replacements:
         ValueError: if there are fewer than two words to draw from.
     """
 
-    def __init__(self, texts: Sequence[str], words: Sequence[str], counts: Ids, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        words: Sequence[str],
+        counts: Ids,
+        rng: np.random.Generator,
+        language: str = DEFAULT,
+    ) -> None:
         usable = np.fromiter(map(str.isalnum, words), dtype=np.bool_, count=len(words))
         candidates = [words[row] for row in np.flatnonzero(usable).tolist()]
         if len(candidates) < 2:
             raise ValueError("there are fewer than two words to draw from")
         steps = np.cumsum(np.asarray(counts, dtype=np.float64)[usable])
-        lexicon = Lexicon.build("word", [], None)
+        lexicon = Lexicon.build("word", [], None, language)
         before = encode(texts, lexicon)
         places = np.flatnonzero([word.isalnum() for word in before.words])
         rows, starts, sizes = np.unique(before.text_of[places], return_index=True, return_counts=True)

@@ -9,8 +9,12 @@ from lexveil.artifacts.embeddings import load_words
 from lexveil.text.encode import Lexicon
 
 
-def load_lexicon(segmentation: str, project: Path = Path()) -> Lexicon:
-    """The vocabulary of one segmentation's embedding, and the collocations that have a vector in it."""
+def load_lexicon(segmentation: str, project: Path, language: str) -> Lexicon:
+    """The vocabulary of one segmentation's embedding, and the collocations that have a vector in it.
+
+    Args:
+        language: of the corpus that they are of.
+    """
     tokens = load_words(segmentation, project)
     collocations = None if segmentation == "word" else load_collocations(project)
-    return Lexicon.build(segmentation, tokens, collocations)
+    return Lexicon.build(segmentation, tokens, collocations, language)

@@ -181,12 +181,12 @@ def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocation
     return Collocations.build(columns[0], bits[0], columns[1], bits[1])
 
 
-def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> list[Lexicon]:
+def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any], language: str) -> list[Lexicon]:
     """What texts are looked up in, of each segmentation, by V tokens and the PMI of those that are collocations."""
     collocations = collocations_of(tokens, pmi)
     single = [token for token in tokens if "_" not in token]
-    joint = (Lexicon.build(segmentation, tokens, collocations) for segmentation in ("gst", "mst"))
-    return [Lexicon.build("word", single, None), *joint]
+    joint = (Lexicon.build(segmentation, tokens, collocations, language) for segmentation in ("gst", "mst"))
+    return [Lexicon.build("word", single, None, language), *joint]
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,8 @@ class PackagedModel:
         """What texts are looked up in: its tokens and, but for ``word``, its collocations, which all have a vector."""
         tokens = [self.tokens[row] for row in self.rows(segmentation).tolist()]
         rows = {token: row for row, token in enumerate(tokens)}
-        return Lexicon(segmentation, tokens, rows, None if segmentation == "word" else self.collocations())
+        collocations = None if segmentation == "word" else self.collocations()
+        return Lexicon(segmentation, tokens, rows, collocations, self.card.language)
 
     def files(self, *names: str) -> dict[str, Path]:
         """Files of the folder by the names that a record gives them, models/NAME/FILE."""

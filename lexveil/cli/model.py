@@ -137,7 +137,7 @@ def build(
         Path | None, option("what is taken, screened and trained (default: NAME's own, if it ships)", "FILE")
     ] = None,
     license: Annotated[str | None, option("under which the model may be used; the file may say it", "TEXT")] = None,
-    language: Annotated[str | None, option("of the texts (default: en)", "CODE")] = None,
+    language: Annotated[str | None, option("of the texts: de, en, es, fr, it, nl, pt (default: en)", "CODE")] = None,
     out: Annotated[Path | None, option("the folder that becomes the model (default: among yours)", "DIR")] = None,
     work: Annotated[Path | None, option("where it is made; the same call goes on there", "DIR")] = None,
     verbose: Annotated[bool, option("show what the stages print", alias="-v")] = False,

@@ -26,7 +26,7 @@ from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file
 from lexveil.text.fast_tokenize import tokenize_texts
-from lexveil.text.function_words import CONNECTORS
+from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.tokenize import has_letters, is_punctuation
 
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
@@ -130,6 +130,7 @@ class Shard(NamedTuple):
     number: int
     folder: Path
     documents: pa.RecordBatch
+    language: str
 
     def tokens(self) -> Path:
         """(doc_id, sentence_id, ids), Arrow; written last, so that it stands for the whole shard."""
@@ -148,9 +149,9 @@ class Done(NamedTuple):
     n_tokens: int
 
 
-def kind_of(word: str) -> int:
+def kind_of(word: str, connectors: frozenset[str]) -> int:
     """0 punctuation, 1 connector, 2 word: what may take part in a collocation comes last."""
-    return 0 if not has_letters(word) else 1 if word in CONNECTORS else 2
+    return 0 if not has_letters(word) else 1 if word in connectors else 2
 
 
 def tokenize_shard(shard: Shard) -> Done:
@@ -167,11 +168,12 @@ def tokenize_shard(shard: Shard) -> Done:
 def write_shard(shard: Shard) -> Done:
     """Write the tokens and words of one shard."""
     documents = shard.documents
-    found = tokenize_texts(documents.column("text"))
+    found = tokenize_texts(documents.column("text"), shard.language)
     n_sentences = len(found.sentence_sizes)
     n_words = len(found.words)
     counts = np.bincount(found.ids, minlength=n_words)
-    kinds = np.fromiter(map(kind_of, found.words.to_pylist()), dtype=np.int8, count=n_words)
+    connectors = language_of(shard.language).connectors
+    kinds = np.fromiter((kind_of(word, connectors) for word in found.words.to_pylist()), dtype=np.int8, count=n_words)
     words = [np.full(n_words, shard.number, np.int32), np.arange(n_words, dtype=np.int32), found.words, counts, kinds]
     with atomic_file(shard.words()) as file:
         pq.write_table(pa.table(words, SHARD_WORDS), file, compression="zstd", compression_level=1)
@@ -188,7 +190,7 @@ def write_shard(shard: Shard) -> Done:
     return Done(documents.num_rows, n_sentences, len(found.ids))
 
 
-def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
+def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Shard]:
     """Cut the sample into shards. Where they are cut depends on the sample alone; no document is one empty shard."""
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(batch_size=BATCH, columns=["doc_id", "text"]):
@@ -198,13 +200,14 @@ def shards_of(sample_file: Path, folder: Path) -> Iterator[Shard]:
         while start < batch.num_rows:
             before = int(ends[start - 1]) if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
-            yield Shard(number, folder, batch.slice(start, stop - start))
+            yield Shard(number, folder, batch.slice(start, stop - start), language)
             number, start = number + 1, stop
     if not number:
-        yield Shard(0, folder, pa.record_batch([pa.array([], pa.string())] * 2, names=["doc_id", "text"]))
+        nothing = pa.record_batch([pa.array([], pa.string())] * 2, names=["doc_id", "text"])
+        yield Shard(0, folder, nothing, language)
 
 
-def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams) -> list[Shard]:
+def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, language: str) -> list[Shard]:
     """Tokenize every shard that is not there yet; return all of them, without their documents."""
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[Shard] = []
@@ -212,7 +215,7 @@ def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams) -> 
 
     def missing() -> Iterator[Shard]:
         nonlocal kept
-        for shard in shards_of(sample_file, folder):
+        for shard in shards_of(sample_file, folder, language):
             shards.append(shard._replace(documents=None))
             if shard.tokens().exists():
                 kept += shard.documents.num_rows
@@ -282,15 +285,15 @@ def renumber(shards: list[Shard], word_ids: Path, out: Path) -> int:
     return rows
 
 
-def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams) -> int:
+def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams, language: str = DEFAULT) -> int:
     """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return the sentences."""
     text = pq.ParquetFile(sample_file).metadata
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
     code = ["lexveil.collocations.sampling", "lexveil.text"]
-    with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES) as work:
+    with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES, language) as work:
         # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
         check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")
-        shards = tokenize_shards(sample_file, work.resolve(), machine)
+        shards = tokenize_shards(sample_file, work.resolve(), machine, language)
         n_words = number_words(shards, words, work / "word_ids.parquet", machine)
         n_sentences = renumber(shards, work / "word_ids.parquet", out)
     print(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words", flush=True)

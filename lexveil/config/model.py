@@ -24,7 +24,12 @@ class ModelParams(Section):
 
     name: Name = Field("own", description="of the model: a-z, 0-9, _ and -")
     version: str = Field("1", pattern=r"^[0-9]+(\.[0-9]+){0,2}$", description="of the model: 1, 1.0 or 1.0.0")
-    language: str = Field("en", min_length=2, description="of the corpus")
+    language: str = Field(
+        "en",
+        min_length=2,
+        description="of the corpus, by whose rules all texts are cut: de, en, es, fr, it, nl, pt; of another one no "
+        "function words and abbreviations are known",
+    )
     license: str = Field(
         "none stated", min_length=1, description="under which the model may be used; it follows from its sources"
     )

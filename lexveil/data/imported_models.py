@@ -70,7 +70,7 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     Raises:
         RequestError: if the file is no set of word vectors, has fewer than two words, or its numbers are too large.
     """
-    model = read_model(file, wanted.max_words)
+    model = read_model(file, wanted.max_words, wanted.language)
     if len(model.space.tokens) < 2:
         raise RequestError(f"{shown(file)}: one usable word; a model needs two at least")
     space, pmi = with_collocations(model.space, wanted.collocations)
@@ -146,7 +146,9 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
         texts, words, np.array([counted[word] for word in words]), stream(SEED, "import", "structure")
     )
     params = parse_params({"seed": SEED})
-    return {one.segmentation: measured(one, replacements, params, LEE_CORPUS) for one in lexicons_of(tokens, pmi)}
+    return {
+        one.segmentation: measured(one, replacements, params, LEE_CORPUS) for one in lexicons_of(tokens, pmi, ENGLISH)
+    }
 
 
 def _card(file: Path, wanted: Import, model: Model, digest: str, *, has_structure: bool) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 from lexveil.text.collocation_keys import MAX_WORDS
-from lexveil.text.tokenize import has_letters, sentences
+from lexveil.text.tokenize import has_letters, is_token, normal_form
 
 Array = npt.NDArray[Any]
 
@@ -143,7 +143,7 @@ def check_tokens(card: ModelCard, content: bytes) -> list[str]:
             raise UnsoundModel(f"words.txt, line {line:,}: {len(words)} words; a collocation has {MAX_LENGTH} at most")
         for word in words:
             if word not in known:
-                known[word] = sentences(word) == [[word]]
+                known[word] = normal_form(word) == word and is_token(word, card.language)
             if not known[word] or (len(words) > 1 and not has_letters(word)):
                 raise UnsoundModel(f"words.txt, line {line:,}: not a token as the tokenizer makes them of a text")
     lengths = np.bincount([token.count("_") + 1 for token in tokens], minlength=MAX_LENGTH + 1).tolist()

@@ -29,7 +29,8 @@ import pyarrow.parquet as pq
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
-from lexveil.text.tokenize import normal_form, sentences
+from lexveil.text.languages import DEFAULT
+from lexveil.text.tokenize import is_token, normal_form
 from lexveil.types import Vectors
 
 # Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where it is not known).
@@ -62,7 +63,7 @@ class Model:
     left_out: dict[str, int]
 
 
-def read_model(path: Path, max_words: int | None = None) -> Model:
+def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT) -> Model:
     """Read a file of word vectors and bring its words to the tokenizer's normal form.
 
     A collocation of ours joins words by ``_``. No word that is kept holds one, so none can be taken for a collocation.
@@ -70,6 +71,7 @@ def read_model(path: Path, max_words: int | None = None) -> Model:
     Args:
         path: the file.
         max_words: stop after so many usable words; files list frequent words first.
+        language: of the words.
 
     Raises:
         RequestError: naming the line (binary: the word) of the first fault: another number of dimensions, a number
@@ -79,10 +81,10 @@ def read_model(path: Path, max_words: int | None = None) -> Model:
         try:
             if stream.read(4) == b"PAR1":
                 dimensions, rows = _table_rows(path)
-                return _collect(path, "parquet", None, dimensions, rows, max_words)
+                return _collect(path, "parquet", None, dimensions, rows, (max_words, language))
             stream.seek(0)
             form, size, dimensions, rows = _rows(stream, path)
-            return _collect(path, form, size, dimensions, rows, max_words)
+            return _collect(path, form, size, dimensions, rows, (max_words, language))
         except (EOFError, OSError, zlib.error, pa.ArrowException):
             raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
 
@@ -99,8 +101,9 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _collect(
-    path: Path, form: Form, size: int | None, dimensions: int, rows: Iterator[Row], max_words: int | None
+    path: Path, form: Form, size: int | None, dimensions: int, rows: Iterator[Row], wanted: tuple[int | None, str]
 ) -> Model:
+    max_words, language = wanted
     tokens: list[str] = []
     taken: set[str] = set()
     surfaces: set[bytes] = set()
@@ -113,7 +116,7 @@ def _collect(
         if not np.isfinite(vector).all():
             raise RequestError(f"{_location(path, form, number)}: a number is not finite")
         n_read += 1
-        reason = "repeated" if word in surfaces else _unusable(word)
+        reason = "repeated" if word in surfaces else _unusable(word, language)
         surfaces.add(word)
         if reason is None and (token := normal_form(word.decode("utf-8"))) in taken:
             reason = "same_form"
@@ -141,14 +144,14 @@ def _collect(
     )
 
 
-def _unusable(word: bytes) -> str | None:
+def _unusable(word: bytes, language: str) -> str | None:
     """Why a text can never contain this word as one token; None if it can."""
     try:
         text = word.decode("utf-8")
     except UnicodeDecodeError:
         return "not_utf8"
     # Written alone it must come out of the tokenizer as one token, and as the one that is stored.
-    return None if sentences(text) == [[normal_form(text)]] else "no_token"
+    return None if is_token(text, language) else "no_token"
 
 
 def _location(path: Path, form: Form, number: int) -> str:

@@ -147,17 +147,20 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
         RequestError: if the corpus has fewer than two different words.
     """
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
-    drawn = stream(params.seed, STREAM, "structure")
+    drawn, language = stream(params.seed, STREAM, "structure"), params.model.language
     try:
         replacements = Replacements(
             first_texts(paths.SAMPLE, N_TEXTS),
             words.column("word").to_pylist(),
             words.column("count").to_numpy(),
             drawn,
+            language,
         )
     except ValueError as error:
         raise RequestError(f"{STREAM}: {error}; enlarge the corpus") from None
-    return {one.segmentation: measured(one, replacements, params, TEXTS) for one in lexicons_of(space.tokens, pmi)}
+    return {
+        one.segmentation: measured(one, replacements, params, TEXTS) for one in lexicons_of(space.tokens, pmi, language)
+    }
 
 
 def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from lexveil.privatization.tally import Tally
 from lexveil.runtime.pool import Workers, ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages.scripts import first_without_spaces
 from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
@@ -85,6 +85,7 @@ class ChunkCounts:
         documents: those in which there is any text.
         texts: texts in them.
         keys: of the documents by their texts, where the batch asks for them.
+        without_spaces: row, column and script of the first text that cannot be cut into words; None if there is none.
     """
 
     counts: Ids
@@ -92,6 +93,7 @@ class ChunkCounts:
     documents: int
     texts: int
     keys: list[str] | None = None
+    without_spaces: tuple[int, int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,11 @@ class ChunkCounter:
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         documents = len(np.unique(flat.document))
         keys = keys_of(batch.rows, flat, encoded) if batch.for_ledger else None
-        return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts), keys)
+        refused = None
+        if (found := first_without_spaces(flat.texts, encoded.forms)) is not None:
+            refused = (int(flat.document[found[0]]), int(flat.column[found[0]]), found[1])
+        by_class = count_actions(encoded.kind, plan.action)
+        return ChunkCounts(counts, by_class, documents, len(flat.texts), keys, refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +304,7 @@ class Engine:
         self.shares = None if settings.shares is None else self._classes(settings.shares)
 
     def _classes(self, shares: Shares) -> ShareClasses:
-        classes = shares.over(self.lexicon.tokens)
+        classes = shares.over(self.lexicon.tokens, self.lexicon.function_words)
         shares.require_several(classes, self.perturbed_rows)
         return classes
 
@@ -313,7 +319,7 @@ class Engine:
         rows = self.vocabulary.rows
         if self.settings.policy.stopwords == "perturb":
             return rows
-        return rows[[self.lexicon.tokens[row] not in STOP_WORDS for row in rows.tolist()]]
+        return rows[[self.lexicon.tokens[row] not in self.lexicon.function_words for row in rows.tolist()]]
 
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""

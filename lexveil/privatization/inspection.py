@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
+import sys
 import time
 from collections import Counter as Frequencies
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, ClassCounts
 from lexveil.accounting.results import Number, Result
@@ -30,6 +32,7 @@ from lexveil.privatization.count import plan_tokens
 from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.in_memory import whole_chunks
+from lexveil.privatization.language_check import LanguageCheck
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import find_readers
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
@@ -123,6 +126,8 @@ class Inspection(Result):
     """Share of the tokens that would stay unprotected."""
     by_class: ClassCounts
     """How many tokens of each class would meet which action."""
+    language: LanguageFinding | None
+    """Null where nothing speaks against the model's language."""
     budget: BudgetPreview
     guarantee: Guarantee
     """What the record would state."""
@@ -169,8 +174,9 @@ def inspect(
         workers = chosen.workers_for(n_bytes, using)
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
+        language = LanguageCheck(using, engine.lexicon, chosen.columns)
         try:
-            survey = _survey(engine, _chunks(readers), workers)
+            survey = _survey(engine, _chunks(readers), workers, language)
         except NoColumn as error:
             raise (RequestError(f"{error}: {names(error.columns)}") if show_examples else error) from None
         totals, budget = survey.totals, engine.budget(survey.totals)
@@ -190,6 +196,7 @@ def inspect(
         coverage=coverage(totals.by_class),
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
+        language=language.finding(),
         budget=preview,
         guarantee=engine.guarantee(measurement, len(chosen.columns)),
         meaning=meaning_of_run(
@@ -209,7 +216,10 @@ def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Mod
     """
     model.require_checks(settings.strategy)
     engine = Engine(settings, model)
-    survey = _survey(engine, whole_chunks(texts, None), 1)
+    language = LanguageCheck(model, engine.lexicon, ("text",))
+    survey = _survey(engine, whole_chunks(texts, None), 1, language)
+    if (finding := language.finding()) is not None:
+        print(f"the input {finding.sentence}", file=sys.stderr)
     budget = engine.budget(survey.totals)
     measurement = _measurement(engine, budget, 1)
     return Preview(
@@ -291,11 +301,12 @@ def _chunks(readers: Sequence[Reader]) -> Iterator[SelectedChunk]:
             yield SelectedChunk.whole(chunk)
 
 
-def _survey(engine: Engine, chunks: Iterable[SelectedChunk], workers: int) -> _Survey:
+def _survey(engine: Engine, chunks: Iterable[SelectedChunk], workers: int, language: LanguageCheck) -> _Survey:
     survey, n_first = _Survey(), 0
     progress = progress_on_stderr("inspect", 0, "rows")
     start = time.monotonic()
     for selected, counted in engine.count(batches_of(chunks), workers, progress):
+        language.add(selected, counted)
         survey.totals.add(counted)
         if n_first < TRIED:
             survey.first.append((selected, counted))
@@ -350,6 +361,7 @@ def as_text(result: Inspection) -> list[str]:
         f"all of this is {PRIVATE}",
         f"{result.rows:,} rows{files} ({size(result.bytes)}), {result.texts:,} texts, {tokens:,} tokens",
         f"the vocabulary knows {_percent(result.coverage)} of the words",
+        *([] if result.language is None else [f"CAUTION: the input {result.language.sentence}"]),
         "",
         f"{'class':<12}"
         + "".join(f"{action:>14}" for action in ("perturbed", "random word", "dropped", "UNPROTECTED")),

@@ -90,6 +90,11 @@ class Model:
         return self.packaged.card.name if self.packaged else OWN
 
     @property
+    def language(self) -> str:
+        """Of its vocabulary, by whose rules texts are cut."""
+        return self.packaged.card.language if self.packaged else self.params.model.language
+
+    @property
     def params(self) -> Params:
         """The parameters of the place."""
         return self.place.params
@@ -129,7 +134,7 @@ class Model:
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
             own = self.packaged
-            made = own.lexicon(segmentation) if own else load_lexicon(segmentation, self.place.folder)
+            made = own.lexicon(segmentation) if own else load_lexicon(segmentation, self.place.folder, self.language)
             self._lexicons[segmentation] = made
         return self._lexicons[segmentation]
 

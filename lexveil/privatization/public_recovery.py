@@ -20,7 +20,7 @@ from lexveil.recovery.by_word import build_adversary
 from lexveil.recovery.calibration import Curve, bracket, unchanged, without_output
 from lexveil.recovery.estimate import Quick
 from lexveil.recovery.shares import Expected, Sample, by_band, expected
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
@@ -59,12 +59,12 @@ class PublicWords:
         prepared, space = prepared or model.mechanism(mechanism, strategy, policy), model.embedding(strategy)
         rows = prepared.vocabulary.rows
         tokens, counts = [space.tokens[row] for row in rows.tolist()], space.counts[rows]
-        prior = prior_of(counts)
+        prior, stop_words = prior_of(counts), language_of(model.language).function_words
         if policy.stopwords != "perturb":
             # Single words: a collocation of stop words is a token like any other.
-            prior[[token in STOP_WORDS for token in tokens]] = 0.0
+            prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
-        return cls(prepared, prior, bands_of(counts, function_words(tokens)))
+        return cls(prepared, prior, bands_of(counts, function_words(tokens, stop_words)))
 
     def sample(self, name: str = "calibration", n_words: int | None = None) -> Sample:
         """Words of each band, ``WORDS`` or so many, drawn from a public seed; another ``name`` draws others."""
@@ -114,6 +114,6 @@ class PublicWords:
         return without_output(self.prior, self.bands)
 
 
-def function_words(tokens: Sequence[str]) -> Flags:
+def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:
     """Whether each token is a function word: a stop word, or a collocation of nothing but stop words; (n,)."""
-    return np.array([STOP_WORDS.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)
+    return np.array([stop_words.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)

@@ -25,6 +25,7 @@ from lexveil.formats.chunks import Texts
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
 from lexveil.privatization.engine import Engine, InputTotals
+from lexveil.privatization.language_check import LanguageCheck
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
@@ -64,6 +65,7 @@ class TwoPassRun:
         self.engine = Engine(settings, model)
         require_guarantee(settings, self.engine.measurement())
         self.survey, self.seen = InputTotals.empty(), _Fingerprint()
+        self.language = LanguageCheck(model, self.engine.lexicon, self.columns)
         self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
         require_little_recovery(settings, self.engine, self.budget)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
@@ -119,10 +121,13 @@ class TwoPassRun:
         progress = progress_on_stderr("count", 0, "rows")
         batches = batches_of(self.chunks(False), self.settings.mode == "release")
         for selected, counted in self.engine.count(batches, self._workers(), progress):
+            self.language.add(selected, counted)
             self.survey.add(counted)
             self.seen.add(selected)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
             payment.request(selected.chunk, self.engine.spends(counted, self.budget), counted.keys)
+        if (finding := self.language.finding()) is not None:
+            print(f"the input {finding.sentence}", file=sys.stderr)
         self.budget = self.engine.budget(self.survey)
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
@@ -205,6 +210,7 @@ class TwoPassRun:
             rows_read=self.survey.rows,
             counts=self.tally.counts(),
             coverage=coverage(self.tally.actions),
+            language=self.language.finding(),
             ledger=payment.costs(),
         )
 

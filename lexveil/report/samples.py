@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,10 @@ def load_samples(params: Params, keys: Sequence[Key]) -> list[Sample]:
                 duckdb_session.view(con, name, file)
             logs[key] = [Logged(*row) for row in duckdb_session.run(con, "report/sample_tokens").fetchall()]
     texts = [source for _, source in chosen]
-    lexicons = {name: load_lexicon(name) for name in sorted({SEGMENTATION_OF[strategy] for _, strategy, _ in logs})}
+    lexicons = {
+        name: load_lexicon(name, Path(), params.model.language)
+        for name in sorted({SEGMENTATION_OF[strategy] for _, strategy, _ in logs})
+    }
     cut = {name: (encode(texts, lexicon), lexicon) for name, lexicon in lexicons.items()}
     changes = {key: _changes(key, texts, *cut[SEGMENTATION_OF[key[1]]], log) for key, log in logs.items()}
     return [

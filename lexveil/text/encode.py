@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lexveil.compiled import worth_kernels
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import segment
 from lexveil.text.strings import Strings, letters_of
@@ -54,12 +54,19 @@ class Lexicon:
         tokens: the vocabulary in row order; collocations join their words by ``_``.
         rows: row by token.
         collocations: those whose token is in the vocabulary; None for ``word``.
+        language: of the vocabulary, by whose rules texts are cut.
     """
 
     segmentation: str
     tokens: Sequence[str]
     rows: dict[str, int]
     collocations: Collocations | None
+    language: str = DEFAULT
+
+    @property
+    def function_words(self) -> frozenset[str]:
+        """Those of its language."""
+        return language_of(self.language).function_words
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -79,7 +86,7 @@ class Lexicon:
 
     @cached_property
     def _known_forms(self) -> FormTable:
-        return FormTable(self.rows)
+        return FormTable(self.rows, _word_kinds(self.language))
 
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
         """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone."""
@@ -90,19 +97,22 @@ class Lexicon:
         kinds = np.full(len(forms), -1, dtype=np.int8)
         kinds[known] = self._kinds[rows[known]]
         new = np.flatnonzero(kinds < 0)
-        kinds[new] = [_WORD_KINDS[forms[number]] for number in new.tolist()]
+        of_words = _word_kinds(self.language)
+        kinds[new] = [of_words[forms[number]] for number in new.tolist()]
         new = new[known[new]]
         self._kinds[rows[new]] = kinds[new]
         return rows, kinds
 
     @classmethod
-    def build(cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None) -> Lexicon:
+    def build(
+        cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None, language: str = DEFAULT
+    ) -> Lexicon:
         """Make a lexicon. A collocation without a vector would only turn known words into an unknown token,
 
         so documents are cut with the collocations that the vocabulary knows.
         """
         rows = {token: row for row, token in enumerate(tokens)}
-        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows))
+        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows), language)
 
 
 def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
@@ -165,8 +175,8 @@ class FormTable:
 
     LIMIT = 1_000_000  # forms that are no tokens of the vocabulary, so that memory does not grow with the corpus
 
-    def __init__(self, rows: dict[str, int]) -> None:
-        self.known = rows
+    def __init__(self, rows: dict[str, int], word_kinds: _WordKinds) -> None:
+        self.known, self.word_kinds = rows, word_kinds
         self._clear()
 
     def _clear(self) -> None:
@@ -206,7 +216,7 @@ class FormTable:
         self.starts[self.n + 1 : stop + 1] = ends
         self.hashes[numbers] = hashes
         self.rows[numbers] = [self.known.get(form, -1) for form in forms]
-        self.kinds[numbers] = [_WORD_KINDS[form] for form in forms]
+        self.kinds[numbers] = [self.word_kinds[form] for form in forms]
         first, self.n = self.n, stop
         if 2 * stop > len(self.slots):
             first, self.slots = 0, np.full(1 << (4 * stop - 1).bit_length(), -1, np.int32)
@@ -226,16 +236,21 @@ def _with_room(array: npt.NDArray[S], size: int) -> npt.NDArray[S]:
 class _WordKinds(Bounded[str, int]):
     """``TokenClass`` of a word by its form alone."""
 
+    def __init__(self, function_words: frozenset[str]) -> None:
+        self.function_words = function_words
+
     def make(self, form: str) -> int:
         if is_punctuation(form):
             return TokenClass.PUNCTUATION.value
-        return TokenClass.STOPWORD.value if form in STOP_WORDS else TokenClass.WORD.value
+        return TokenClass.STOPWORD.value if form in self.function_words else TokenClass.WORD.value
 
 
-_WORD_KINDS = _WordKinds()
+@cache
+def _word_kinds(language: str) -> _WordKinds:
+    return _WordKinds(language_of(language).function_words)
 
 
-def tokenize(texts: Sequence[str]) -> tuple[Sequence[str], Int32, Int32, Int32, Int32]:
+def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[Sequence[str], Int32, Int32, Int32, Int32]:
     """Tokens of a batch of texts.
 
     Returns:
@@ -244,14 +259,14 @@ def tokenize(texts: Sequence[str]) -> tuple[Sequence[str], Int32, Int32, Int32, 
     """
     size = texts.n_bytes if isinstance(texts, Strings) else sum(map(len, texts))
     if not worth_kernels(size * CHARACTER):
-        return _tokenize_by_expressions(texts)
+        return _tokenize_by_expressions(texts, language)
     from lexveil.text.fast_tokenize import spans_of_texts
 
     try:
         array = texts.array if isinstance(texts, Strings) else pa.array(texts, pa.large_string())
     except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8 that could be scanned
-        return _tokenize_by_expressions(texts)
-    tokens, spans = spans_of_texts(array)
+        return _tokenize_by_expressions(texts, language)
+    tokens, spans = spans_of_texts(array, language)
     return (
         Strings(tokens.words.cast(pa.large_string())),
         tokens.ids,
@@ -261,7 +276,7 @@ def tokenize(texts: Sequence[str]) -> tuple[Sequence[str], Int32, Int32, Int32, 
     )
 
 
-def _tokenize_by_expressions(texts: Sequence[str]) -> tuple[list[str], Int32, Int32, Int32, Int32]:
+def _tokenize_by_expressions(texts: Sequence[str], language: str) -> tuple[list[str], Int32, Int32, Int32, Int32]:
     """The same, slowly, by the tokenizer's definition."""
     number: dict[str, int] = {}
     ids: list[int] = []
@@ -269,7 +284,7 @@ def _tokenize_by_expressions(texts: Sequence[str]) -> tuple[list[str], Int32, In
     sentence_sizes: list[int] = []
     per_text: list[int] = []
     for text in texts:
-        found = token_spans(text)
+        found = token_spans(text, language)
         per_text.append(len(found))
         for sentence in found:
             sentence_sizes.append(len(sentence))
@@ -290,7 +305,7 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
     Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
     the rest is arithmetic on numbers.
     """
-    forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts)
+    forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts, lexicon.language)
     sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
     text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))

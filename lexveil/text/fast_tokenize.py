@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lexveil.errors import RequestError
-from lexveil.text.scanner import (
+from lexveil.text.kernels.characters import (
     AFTER_URL,
     ALPHA,
     BREAK,
@@ -31,9 +31,6 @@ from lexveil.text.scanner import (
     LETTER,
     LOCAL,
     MARK,
-    N_SENTENCES,
-    N_SURFACES,
-    N_TOKENS,
     NO_URL,
     SPACE,
     STOP,
@@ -41,11 +38,11 @@ from lexveil.text.scanner import (
     Classes,
     Hashes,
     kernel,
-    lower,
-    refill,
-    scan,
 )
-from lexveil.text.tokenize import _ABBREVIATIONS, _JOINER, _LETTER, normal_form
+from lexveil.text.kernels.surfaces import lower, refill
+from lexveil.text.languages import DEFAULT, language_of
+from lexveil.text.scanner import N_SENTENCES, N_SURFACES, N_TOKENS, Rules, scan
+from lexveil.text.tokenize import _JOINER, _LETTER, normal_form
 from lexveil.types import Bytes, Flags, Int32, Int64
 
 T = TypeVar("T", bound=np.generic)
@@ -88,23 +85,24 @@ class Tokens:
     sentences_per_text: Int32
 
 
-def tokenize_texts(texts: pa.StringArray) -> Tokens:
+def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT) -> Tokens:
     """Tokens of a batch of texts: those of ``tokenize.sentences``, as numbers.
 
     Args:
         texts: string or large_string array without nulls, at most 2 GiB of UTF-8.
+        language: by whose rules they are cut.
 
     Raises:
         RequestError: if the array is of another type, too large, not valid UTF-8, or holds nulls.
     """
-    return _tokens(*_buffers(texts), keep_spans=False)[0]
+    return _tokens(*_buffers(texts), _rules(language), keep_spans=False)[0]
 
 
-def spans_of_texts(texts: pa.StringArray) -> tuple[Tokens, Int32]:
+def spans_of_texts(texts: pa.StringArray, language: str = DEFAULT) -> tuple[Tokens, Int32]:
     """The same tokens and the place of each: those of ``tokenize.token_spans``.
 
     Args:
-        texts: as for ``tokenize_texts``.
+        texts, language: as for ``tokenize_texts``.
 
     Returns:
         The tokens, and (n, 2) int32: start and end of each token, in characters from the start of its text.
@@ -113,7 +111,7 @@ def spans_of_texts(texts: pa.StringArray) -> tuple[Tokens, Int32]:
         RequestError: as ``tokenize_texts``.
     """
     data, offsets = _buffers(texts)
-    tokens, spans = _tokens(data, offsets, keep_spans=True)
+    tokens, spans = _tokens(data, offsets, _rules(language), keep_spans=True)
     _to_characters(data, offsets, tokens.sentence_sizes, tokens.sentences_per_text, spans)
     return tokens, spans
 
@@ -154,7 +152,7 @@ def _fixed(data: Bytes) -> Bytes:
     return data
 
 
-def _tokens(data: Bytes, offsets: Int64, keep_spans: bool) -> tuple[Tokens, Int32]:
+def _tokens(data: Bytes, offsets: Int64, rules: Rules, keep_spans: bool) -> tuple[Tokens, Int32]:
     """Scan and number; the spans are (n, 2) in bytes of ``data``, or (0, 2) if they are not kept.
 
     The scanner fills arrays that are made here and stops where one is full, because an array that could be replaced
@@ -168,9 +166,7 @@ def _tokens(data: Bytes, offsets: Int64, keep_spans: bool) -> tuple[Tokens, Int3
     places = np.empty((len(hashes), 2), np.int32)
     slots = np.full(2 * len(hashes), -1, np.int32)
     state = np.zeros(6, np.int64)
-    while not scan(
-        data, offsets, _classes(), _abbreviations(), state, ids, spans, sizes, per_text, slots, hashes, places
-    ):
+    while not scan(data, offsets, _classes(), rules, state, ids, spans, sizes, per_text, slots, hashes, places):
         if state[N_TOKENS] == len(ids):
             ids, sizes, spans = _longer(ids), _longer(sizes), _longer(spans)
         else:
@@ -230,11 +226,20 @@ def _text(points: npt.NDArray[np.uint32]) -> str:
 
 
 @functools.cache
-def _abbreviations() -> Hashes:
-    """The abbreviations as numbers: a byte for each letter. None is longer than seven letters."""
-    packed = np.array(sorted(int.from_bytes(word.encode("ascii"), "big") for word in _ABBREVIATIONS), dtype=np.uint64)
-    packed.flags.writeable = False
-    return packed
+def _rules(language: str) -> Rules:
+    """What the scanner needs of a language: its words as numbers, a byte for each letter."""
+    known = language_of(language)
+    words = (known.abbreviations, known.elisions, known.trailing, known.leading)
+    numbers = [sorted(int.from_bytes(word.encode("latin-1"), "big") for word in some) for some in words]
+    flags = [ord(known.alone) if known.alone else 0, int(known.has_ordinals)]
+    first, second, third, fourth, last = (_numbers(some) for some in (*numbers, flags))
+    return first, second, third, fourth, last
+
+
+def _numbers(values: list[int]) -> Hashes:
+    array = np.array(values, dtype=np.uint64)
+    array.flags.writeable = False
+    return array
 
 
 @kernel

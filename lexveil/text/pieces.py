@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.text.languages import ELIDED
 from lexveil.types import Bytes
 
 K = TypeVar("K")
@@ -43,6 +44,9 @@ _PLACE = (
 
 def plain(token: str) -> str:
     """A token as it is written: a collocation's words apart, an escaped ``_`` restored."""
+    if "'_" in token:  # qu'_il; what is elided takes no space after it, and po'_di one
+        words = token.split("_")
+        token = "".join(word if word in ELIDED else f"{word}_" for word in words[:-1]) + words[-1]
     return token.replace("_", " ").replace("＿", "_")
 
 
@@ -57,6 +61,8 @@ class _Places(Bounded[str, int]):
     """How a token stands beside its neighbours."""
 
     def make(self, token: str) -> int:
+        if token[-1:] == "'" and token.rpartition("_")[2] in ELIDED:
+            return OPENING
         return _PLACE.get(token, LOOSE)
 
 

@@ -4,8 +4,9 @@ Why left to right is the same as the expressions:
 
 * Every alternative of the token expression ends where a run of one class of characters ends, and what must follow it
   is never of that class; so giving characters back cannot help, and the longest run is the only candidate. The one
-  exception, the last character of a URL, is searched from the end of the run. An e-mail address starts at a run of at
-  most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
+  exception, the last character of a URL, is searched from the end of the run. What a language cuts at apostrophes ends
+  after a whole run of letters and the apostrophe, and what follows it is looked at, not taken. An e-mail address
+  starts at a run of at most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
 * No token holds white space and every sentence ends in white space or with the text, so tokens can be found without
   knowing sentences. A match of the boundary expression always ends where a run of white space ends, and there is at
   most one for each run; what stands before the run and what is in it decide whether the sentence ends.
@@ -13,35 +14,43 @@ Why left to right is the same as the expressions:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
-import numpy.typing as npt
 
+from lexveil.text.kernels.characters import (
+    AFTER_URL,
+    ALPHA,
+    BREAK,
+    CAPITAL,
+    CLOSER,
+    DIGIT,
+    DOMAIN,
+    JOINER,
+    LETTER,
+    LOCAL,
+    MARK,
+    NO_URL,
+    SPACE,
+    STOP,
+    WORD,
+    Classes,
+    Hashes,
+    before,
+    decode,
+    kernel,
+    run,
+)
+from lexveil.text.kernels.surfaces import find_slot, hash_of
+from lexveil.text.languages.base import LONGEST
 from lexveil.types import Bytes, Int32, Int64
 
-Classes = npt.NDArray[np.uint16]
-Hashes = npt.NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., Any])
+# Of a language: abbreviations, elisions, trailing, leading, and what is no word; see ``languages.base.Language``.
+Rules = tuple[Hashes, Hashes, Hashes, Hashes, Hashes]
 
-# The classes of characters that the expressions of tokenize.py are made of, one bit each.
-WORD, ALPHA, DIGIT, LETTER, JOINER, LOCAL, DOMAIN, MARK = 1, 2, 4, 8, 16, 32, 64, 128
-SPACE, BREAK, STOP, CLOSER, CAPITAL, NO_URL, AFTER_URL = 256, 512, 1024, 2048, 4096, 8192, 16384
+ABBREVIATIONS, ELISIONS, TRAILING, LEADING, FLAGS = range(5)
+ALONE, ORDINALS = range(2)
 
 # What the scanner keeps between two calls: the text and the byte it is at, tokens of the open sentence, and counts.
 _TEXT, _AT, _SIZE, N_TOKENS, N_SENTENCES, N_SURFACES = range(6)
-
-
-def kernel(function: F) -> F:
-    """Compile a function that makes no array, without counting the uses of arrays.
-
-    Numba counts every array in and out of use at every call, which would more than double the time of the scanner.
-    Its own string routines are compiled like this.
-    """
-    options: dict[str, Any] = {"cache": True, "_nrt": False}  # its type hints leave the second out
-    return cast(F, numba.njit(**options)(function))
 
 
 @kernel
@@ -49,7 +58,7 @@ def scan(
     data: Bytes,
     offsets: Int64,
     classes: Classes,
-    abbreviations: Hashes,
+    rules: Rules,
     state: Int64,
     ids: Int32,
     spans: Int32,
@@ -81,17 +90,17 @@ def scan(
         begin, end = offsets[text], offsets[text + 1]
         at_sign = begin - 1
         while at < end:
-            code, width = _decode(data, at)
+            code, width = decode(data, at)
             if classes[code] & SPACE:
                 gap = at
                 broken = False
                 while at < end:
-                    code, width = _decode(data, at)
+                    code, width = decode(data, at)
                     if not classes[code] & SPACE:
                         break
                     broken |= (classes[code] & BREAK) != 0
                     at += width
-                if size and _ends_sentence(data, begin, gap, broken, classes, abbreviations):
+                if size and _ends_sentence(data, begin, gap, broken, classes, rules):
                     sizes[n_sentences] = size
                     n_sentences += 1
                     per_text[text] += 1
@@ -107,8 +116,8 @@ def scan(
                 while at_sign < end and data[at_sign] != 64:
                     at_sign += 1
             # 64 characters before an @ are at most 256 bytes.
-            stop = _token_end(data, at, end, classes, at_sign < end and at_sign - at <= 256)
-            value = _hash(data, at, stop)
+            stop = _token_end(data, at, end, classes, rules, at_sign < end and at_sign - at <= 256)
+            value = hash_of(data, at, stop)
             slot = find_slot(data, at, stop, value, slots, hashes, places)
             surface = slots[slot]
             if surface < 0:
@@ -133,49 +142,16 @@ def scan(
 
 
 @kernel
-def _decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - compiled
-    """Code point of the character at a byte, and its size in bytes. The text is valid UTF-8."""
-    first = np.int64(data[at])
-    if first < 0x80:
-        return first, 1
-    second = np.int64(data[at + 1]) & 0x3F
-    if first < 0xE0:
-        return (first & 0x1F) << 6 | second, 2
-    third = np.int64(data[at + 2]) & 0x3F
-    if first < 0xF0:
-        return (first & 0x0F) << 12 | second << 6 | third, 3
-    return (first & 0x07) << 18 | second << 12 | third << 6 | (np.int64(data[at + 3]) & 0x3F), 4
-
-
-@kernel
-def _before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
-    """First byte of the character that ends before ``at``."""
-    at -= 1
-    while data[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
-@kernel
-def _run(data: Bytes, at: int, end: int, classes: Classes, wanted: int) -> int:  # pragma: no cover - compiled
-    """Where the run of characters of the wanted class that starts at ``at`` ends; ``at`` if there is none."""
-    while at < end:
-        code, width = _decode(data, at)
-        if not classes[code] & wanted:
-            break
-        at += width
-    return at
-
-
-@kernel
-def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> int:  # pragma: no cover - compiled
+def _token_end(
+    data: Bytes, at: int, end: int, classes: Classes, rules: Rules, mail: bool
+) -> int:  # pragma: no cover - compiled
     """Where the token that starts at ``at`` ends: the alternatives of tokenize.py, in their order.
 
     Args:
         end: end of the text.
         mail: whether an ``@`` follows in the text.
     """
-    code, width = _decode(data, at)
+    code, width = decode(data, at)
     first = classes[code]
     after = at + width
     if code == 104 or code == 119:  # h, w  # noqa: PLR1714 - a set would be made anew
@@ -187,8 +163,8 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
         if stop > at:
             return stop
     if code == 64 or code == 35:  # @, #  # noqa: PLR1714
-        if _run(data, after, end, classes, ALPHA) > after:
-            return _run(data, after, end, classes, WORD)
+        if run(data, after, end, classes, ALPHA) > after:
+            return run(data, after, end, classes, WORD)
         return after
     if first & LETTER:
         if first & DIGIT:
@@ -199,21 +175,82 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
             stop = _initials_end(data, at, end, classes)
             if stop > at:
                 return stop
-        while True:
-            after = _run(data, after, end, classes, LETTER)
-            if after == end:
-                return after
-            code, width = _decode(data, after)
-            if not classes[code] & JOINER:
-                return after
-            stop = _run(data, after + width, end, classes, LETTER)
-            if stop == after + width:
-                return after
-            after = stop
+        after = run(data, after, end, classes, LETTER)
+        if len(rules[ELISIONS]) or len(rules[TRAILING]):
+            stop = _cut_end(data, at, after, end, classes, rules)
+            if stop > after:
+                return stop
+        return _word_end(data, after, end, classes)
+    if len(rules[LEADING]) and (code == 39 or code == 0x2019):  # noqa: PLR1714
+        stop = run(data, after, end, classes, LETTER)
+        if stop > after and _is_in(rules[LEADING], _packed(data, after, stop)):
+            return _word_end(data, stop, end, classes)
     if first & MARK:
         while after < end and data[after] == code:
             after += 1
     return after
+
+
+@kernel
+def _word_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
+    """End of a word of which a run of letters ends at ``at``: what joiners join goes on."""
+    while at < end:
+        code, width = decode(data, at)
+        if not classes[code] & JOINER:
+            break
+        stop = run(data, at + width, end, classes, LETTER)
+        if stop == at + width:
+            break
+        at = stop
+    return at
+
+
+@kernel
+def _cut_end(
+    data: Bytes, at: int, stop: int, end: int, classes: Classes, rules: Rules
+) -> int:  # pragma: no cover - compiled
+    """Where the token ends whose letters are from ``at`` to ``stop``, if it takes an apostrophe; else ``at``."""
+    if stop == end:
+        return at
+    code, width = decode(data, stop)
+    if code != 39 and code != 0x2019:  # noqa: PLR1714
+        return at
+    after = stop + width
+    follows = after < end and (classes[decode(data, after)[0]] & LETTER) != 0
+    words = rules[ELISIONS] if follows else rules[TRAILING]
+    return after if _is_in(words, _packed(data, at, stop)) else at
+
+
+@kernel
+def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - compiled
+    """Whether a packed word is one of these."""
+    for word in words:  # noqa: SIM110 - a generator cannot be compiled
+        if word == packed:
+            return True
+    return False
+
+
+@kernel
+def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
+    """A letter as one byte: Latin-1 in lower case; 1, which is no letter, for any other."""
+    if code < 128 or 0xC0 <= code <= 0xDE:
+        return np.uint64(code | 32)
+    return np.uint64(code if code < 256 else 1)
+
+
+@kernel
+def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
+    """The letters from ``at`` to ``stop`` as a number, a byte for each; 0, which is no word, if there are too many."""
+    packed = np.uint64(0)
+    count = 0
+    while at < stop:
+        code, width = decode(data, at)
+        packed = packed << np.uint64(8) | _folded(code)
+        count += 1
+        if count > LONGEST:
+            return np.uint64(0)
+        at += width
+    return packed
 
 
 @kernel
@@ -232,13 +269,13 @@ def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma
         return at
     stop = body
     while stop < end:
-        code, width = _decode(data, stop)
+        code, width = decode(data, stop)
         if classes[code] & NO_URL:
             break
         stop += width
     while stop > body:
-        last = _before(data, stop)
-        if not classes[_decode(data, last)[0]] & AFTER_URL:
+        last = before(data, stop)
+        if not classes[decode(data, last)[0]] & AFTER_URL:
             return stop
         stop = last
     return at
@@ -251,18 +288,18 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
     for _ in range(64):
         if stop == end:
             return at
-        code, width = _decode(data, stop)
+        code, width = decode(data, stop)
         if not classes[code] & LOCAL:
             break
         stop += width
     if stop == end or data[stop] != 64:
         return at
-    last = _run(data, stop + 1, end, classes, DOMAIN)
+    last = run(data, stop + 1, end, classes, DOMAIN)
     if last == stop + 1:
         return at
     found = at
     while last < end and data[last] == 46:
-        stop = _run(data, last + 1, end, classes, DOMAIN)
+        stop = run(data, last + 1, end, classes, DOMAIN)
         if stop == last + 1:
             break
         last = found = stop
@@ -273,9 +310,9 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
 def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the digits with separators between them that start at ``at``; ``at`` if there is no separator."""
     found = at
-    stop = _run(data, at, end, classes, DIGIT)
+    stop = run(data, at, end, classes, DIGIT)
     while stop < end and (data[stop] == 46 or data[stop] == 44 or data[stop] == 58):  # . , :
-        last = _run(data, stop + 1, end, classes, DIGIT)
+        last = run(data, stop + 1, end, classes, DIGIT)
         if last == stop + 1:
             break
         stop = found = last
@@ -288,7 +325,7 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
     count = 0
     stop = at
     while stop < end:
-        code, width = _decode(data, stop)
+        code, width = decode(data, stop)
         if not classes[code] & ALPHA or stop + width == end or data[stop + width] != 46:
             break
         stop += width + 1
@@ -298,7 +335,7 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
 
 @kernel
 def _ends_sentence(
-    data: Bytes, begin: int, gap: int, broken: bool, classes: Classes, abbreviations: Hashes
+    data: Bytes, begin: int, gap: int, broken: bool, classes: Classes, rules: Rules
 ) -> bool:  # pragma: no cover - compiled
     """Whether a sentence ends with the white space that starts at ``gap``.
 
@@ -309,8 +346,8 @@ def _ends_sentence(
     at = gap
     code = np.int64(0)
     while at > begin:
-        at = _before(data, at)
-        code, _ = _decode(data, at)
+        at = before(data, at)
+        code, _ = decode(data, at)
         if not classes[code] & CLOSER:
             break
     if not classes[code] & STOP:
@@ -321,68 +358,32 @@ def _ends_sentence(
     packed = np.uint64(0)
     count = 0
     word = at
-    while word > begin and count < 8:
-        last = _before(data, word)
-        code, _ = _decode(data, last)
+    while word > begin and count < LONGEST:
+        last = before(data, word)
+        code, _ = decode(data, last)
         if not classes[code] & ALPHA:
             break
         word = last
-        packed |= np.uint64(code | 32 if code < 128 else 255) << np.uint64(8 * count)
+        packed |= _folded(code) << np.uint64(8 * count)
         count += 1
     if count == 0:
-        return True
+        return rules[FLAGS][ORDINALS] == 0 or not _is_ordinal(data, begin, at, classes)
     if count == 1:
-        code, _ = _decode(data, word)
-        return not classes[code] & CAPITAL or code == 73
-    for abbreviation in abbreviations:  # noqa: SIM110 - a generator cannot be compiled
-        if abbreviation == packed:
-            return False
-    return True
+        code, _ = decode(data, word)
+        if classes[code] & CAPITAL:
+            return bool(np.uint64(code) == rules[FLAGS][ALONE])
+    return not _is_in(rules[ABBREVIATIONS], packed)
 
 
 @kernel
-def lower(byte: np.uint8) -> np.uint8:  # pragma: no cover - compiled
-    """ASCII letters in lower case, other bytes as they are."""
-    return byte + np.uint8(32) if 65 <= byte <= 90 else byte
-
-
-@kernel
-def _hash(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
-    """FNV-1a over the lower-cased bytes, its high bits folded into the low ones that choose a slot."""
-    value = np.uint64(0xCBF29CE484222325)
-    for i in range(at, stop):
-        value = (value ^ np.uint64(lower(data[i]))) * np.uint64(0x100000001B3)
-    return value ^ value >> np.uint64(32)
-
-
-@kernel
-def find_slot(
-    data: Bytes, at: int, stop: int, value: np.uint64, slots: Int32, hashes: Hashes, places: Int32
-) -> np.int64:  # pragma: no cover - compiled
-    """The slot of a surface, or the free one where it belongs. Equal means byte for byte, not only by hash."""
-    mask = len(slots) - 1
-    slot = np.int64(value & np.uint64(mask))
-    while True:
-        surface = slots[slot]
-        if surface < 0:
-            return slot
-        if hashes[surface] == value:
-            start = np.int64(places[surface, 0])
-            if places[surface, 1] - start == stop - at:
-                i = 0
-                while i < stop - at and lower(data[start + i]) == lower(data[at + i]):
-                    i += 1
-                if i == stop - at:
-                    return slot
-        slot = (slot + 1) & mask
-
-
-@kernel
-def refill(slots: Int32, hashes: Hashes) -> None:  # pragma: no cover - compiled
-    """Put surfaces 0, 1, ... into a table of free slots."""
-    mask = len(slots) - 1
-    for surface in range(len(hashes)):
-        slot = np.int64(hashes[surface] & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = surface
+def _is_ordinal(data: Bytes, begin: int, at: int, classes: Classes) -> bool:  # pragma: no cover - compiled
+    """Whether one or two digits stand before ``at``, and white space or nothing before them."""
+    code = np.int64(0)
+    for count in range(3):
+        if at == begin:
+            return count > 0
+        at = before(data, at)
+        code, _ = decode(data, at)
+        if not classes[code] & DIGIT:
+            return count > 0 and (classes[code] & SPACE) != 0
+    return False

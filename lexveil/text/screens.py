@@ -15,7 +15,7 @@ from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.tokenize import is_punctuation
 
 # Letters, and apostrophes or hyphens between them; or an abbreviation as u.s.
-_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*'?|(?:[^\W\d_]\.){2,}")
+_WORD = re.compile(r"'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|(?:[^\W\d_]\.){2,}")
 _REPEATED = re.compile(r"(.)\1{3}")
 _LONGEST = 24  # letters of a word without a hyphen; what is longer is a name of a file, a gene or a cry
 

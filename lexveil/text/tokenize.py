@@ -7,13 +7,20 @@ and no ``_``, so tokens can be joined by a space and the words of a collocation 
 
 Sentences end at a line break, or after ``.``, ``!``, ``?`` or ``…`` with its closing quotes when white space follows,
 unless the full stop belongs to an initial or a common abbreviation. No token crosses a sentence boundary.
+
+The language decides two things and no more: which full stops end no sentence, and at which apostrophes a word is cut
+(languages/base.py). A text is cut by the language of the model that it is looked up in, never by its own.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from lexveil.text.languages import DEFAULT, language_of
+from lexveil.text.languages.base import LONGEST, Language
 
 # Letters and digits, and the marks that follow a base letter when text is not composed (``\w`` leaves them out).
 _MARKS_AFTER = (
@@ -23,38 +30,56 @@ _MARKS_AFTER = (
 _LETTER = rf"[^\W_]|[{_MARKS_AFTER}]"
 _WORD = rf"(?:{_LETTER})+"
 _JOINER = r"['’\-‐‑]"
-
-_TOKEN = re.compile(
-    rf"""
-      (?:https?://|www\.)[^\s<>"]*[^\s<>"'’”.,;:!?)\]}}]   # a URL, without the punctuation after it
-    | [\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+                  # an e-mail address; the bound keeps matching linear
+_APOSTROPHE = "['’]"
+_BEFORE_WORDS, _WORDS = (
+    r"""
+      (?:https?://|www\.)[^\s<>"]*[^\s<>"'’”.,;:!?)\]}]   # a URL, without the punctuation after it
+    | [\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+                  # an e-mail address; the bound keeps matching linear
     | [@\#][^\W\d_]\w*                                     # a handle or a tag
     | \d+(?:[.,:]\d+)+                                     # 3.14  10,000  12:30
-    | (?:[^\W\d_]\.){{2,}}                                 # u.s.  e.g.
+    | (?:[^\W\d_]\.){2,}                                 # u.s.  e.g.
+    """,
+    rf"""
     | {_WORD}(?:{_JOINER}{_WORD})*                         # a word; don't and well-known are one each
     | \.{{2,}}|-{{2,}}|!{{2,}}|\?{{2,}}|\*{{2,}}|={{2,}}|~{{2,}}|_{{2,}}
     | \S
     """,
-    re.VERBOSE,
 )
+
+
+@functools.cache
+def _token(language: str) -> re.Pattern[str]:
+    """The expression of a token: where the language cuts at apostrophes, these alternatives come before the word."""
+    rules, cuts = language_of(language), ""
+    if rules.elisions:  # l'homme: l' and homme
+        cuts += rf"| {_any_case(rules.elisions)}{_APOSTROPHE}(?={_LETTER})"
+    if rules.trailing:  # un po' di: po'
+        cuts += rf"| {_any_case(rules.trailing)}{_APOSTROPHE}(?!{_LETTER})"
+    if rules.leading:  # 't huis: 't; 's-Hertogenbosch
+        cuts += rf"| {_APOSTROPHE}{_any_case(rules.leading)}(?!{_LETTER})(?:{_JOINER}{_WORD})*"
+    return re.compile(f"{_BEFORE_WORDS}{cuts}{_WORDS}", re.VERBOSE)
+
+
+def _any_case(words: Iterable[str]) -> str:
+    """An expression of these words in letters of any case, and of no other character that folds to one of them."""
+    either = ("".join(f"[{letter}{letter.upper()}]" for letter in word) for word in sorted(words))
+    return f"(?:{'|'.join(either)})"
+
 
 _BOUNDARY = re.compile("[.!?…][\"'”’)\\]]*\\s+|[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]\\s*")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\Z")
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof rev hon gen col sgt capt lt sen rep gov pres st mt ft jr sr inc co corp ltd bros vs etc no vol "
-    "fig dept est approx jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
+_ORDINAL = re.compile(r"(?:\A|\s)\d{1,2}\Z")
 _STRAIGHT = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "‐": "-", "‑": "-", "…": "...", "_": "＿"}
 )
 
 
-def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+def sentence_spans(text: str, language: str = DEFAULT) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each sentence, in order; together they cover the whole text."""
-    start = 0
+    start, rules = 0, language_of(language)
     for match in _BOUNDARY.finditer(text):
         at = match.start()
-        if text[at] == "." and not _ends_sentence(text, at):
+        if text[at] == "." and not _ends_sentence(text, at, rules):
             continue
         yield start, match.end()
         start = match.end()
@@ -62,15 +87,20 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def _ends_sentence(text: str, at: int) -> bool:
+def _ends_sentence(text: str, at: int, rules: Language) -> bool:
     """Whether the full stop at ``at`` ends a sentence: not after an initial (``J.``) or an abbreviation (``Dr.``)."""
-    word = _LAST_WORD.search(text, max(0, at - 8), at)
+    word = _LAST_WORD.search(text, max(0, at - LONGEST), at)
     if word is None:
-        return True
+        return not (rules.has_ordinals and _ORDINAL.search(text[max(0, at - 3) : at]))
     last = word[1]
-    if len(last) == 1:
-        return not last.isupper() or last == "I"
-    return last.lower() not in _ABBREVIATIONS
+    if len(last) == 1 and last.isupper():
+        return last == rules.alone
+    return folded(last) not in rules.abbreviations
+
+
+def folded(word: str) -> str:
+    """A word in lower case as abbreviations are compared: capitals beyond Latin-1 are in none, and stay."""
+    return "".join(letter.lower() if letter <= "\xff" else letter for letter in word)
 
 
 class _NormalForms(dict[str, str]):
@@ -101,18 +131,24 @@ def normal_form(surface: str) -> str:
     return _FORMS[surface]
 
 
-def sentences(text: str) -> list[list[str]]:
+def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
     """Normal forms, sentence by sentence; sentences without tokens are left out."""
-    form, find = _FORMS.__getitem__, _TOKEN.findall
-    split = ([*map(form, find(text, start, end))] for start, end in sentence_spans(text))
+    form, find = _FORMS.__getitem__, _token(language).findall
+    split = ([*map(form, find(text, start, end))] for start, end in sentence_spans(text, language))
     return [tokens for tokens in split if tokens]
 
 
-def token_spans(text: str) -> list[list[tuple[int, int]]]:
+def token_spans(text: str, language: str = DEFAULT) -> list[list[tuple[int, int]]]:
     """Character spans (start, end) of the same tokens, sentence by sentence."""
-    find = _TOKEN.finditer
-    split = ([match.span() for match in find(text, start, end)] for start, end in sentence_spans(text))
+    find = _token(language).finditer
+    split = ([match.span() for match in find(text, start, end)] for start, end in sentence_spans(text, language))
     return [spans for spans in split if spans]
+
+
+def is_token(text: str, language: str = DEFAULT) -> bool:
+    """Whether a text of this language can hold this as one token; what is elided is one before a word only."""
+    form = normal_form(text)
+    return sentences(text, language) == [[form]] or (form[-1] == "'" and form[:-1] in language_of(language).elisions)
 
 
 def is_punctuation(form: str) -> bool:

@@ -121,6 +121,8 @@ BAD: dict[str, Bad] = {
         "f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT
     ),
     "surrogates as bytes": Bad("f.txt", b"ok\nZanzibar \xed\xa0\x80\n"),
+    "Chinese": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET} 这家餐厅的服务非常好，下次还会再来。"})),
+    "Thai, Parquet": Bad("f.parquet", parquet(texts("ok", f"{SECRET} อาหารอร่อยมากและบริการดีเยี่ยม"))),
     # sizes
     "an empty file, JSON": Bad("f.jsonl", b""),
     "an empty file, CSV": Bad("f.csv", b""),

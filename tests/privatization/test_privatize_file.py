@@ -146,7 +146,7 @@ def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path:
     """A base epsilon becomes a budget by the corpus's words per document, or by a number that is given."""
     length = json.loads(Path("artifacts/corpus/length.json").read_text(encoding="utf-8"))
     corpus = pq.read_table("artifacts/corpus/sample.parquet").column("text").to_pylist()
-    counts = count_tokens(corpus, load_lexicon("word"), Policy("keep", "keep", "keep"))
+    counts = count_tokens(corpus, load_lexicon("word", Path(), "en"), Policy("keep", "keep", "keep"))
     assert length == {"n_documents": len(corpus), "n_words": int(counts[0].sum())}
     how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
     for name, more, average in (

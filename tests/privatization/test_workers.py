@@ -135,7 +135,7 @@ def test_workers_change_no_byte(source: Path, tmp_path: Path) -> None:
 def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: list[str]) -> None:
     """Texts, ledgers and counts from workers, in batches of 1, 64 and 4096 texts, are what this process makes."""
     texts, params = some_texts(), load_params().mechanisms
-    lexicon, space = load_lexicon("gst"), load_embedding("gst")
+    lexicon, space = load_lexicon("gst", Path(), "en"), load_embedding("gst")
     work = {}
     for name in names:
         prepared = prepare(name, "gst", space, POLICY, params)

@@ -215,7 +215,7 @@ def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: 
     policy = Policy("perturb", "keep", "sample")
     made = prepare("madlib", "gst", load_embedding("gst"), policy, load_params().mechanisms)
     rewriter = Rewriter(
-        load_lexicon("gst"), made.vocabulary, made.mechanism, policy, ("madlib", "S3", "1.0"), seed=None
+        load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism, policy, ("madlib", "S3", "1.0"), seed=None
     )
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     batches = [TextBatch([text], np.ones(1), [("same",)])] * 32

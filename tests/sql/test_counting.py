@@ -40,9 +40,9 @@ def machine(folder: Path, **limits: int | str) -> MachineParams:
 def write_tokens(lines: list[list[str]], folder: Path, rows: int = 1000) -> tuple[Path, Path]:
     """Sentences as the corpus stage writes them, in row groups of ``rows`` sentences."""
     counts = Counter(word for line in lines for word in line)
-    words = sorted(counts, key=lambda word: (kind_of(word), -counts[word], word))
+    words = sorted(counts, key=lambda word: (kind_of(word, CONNECTORS), -counts[word], word))
     ids = {word: number for number, word in enumerate(words)}
-    kinds = [("punctuation", "connector", "word")[kind_of(word)] for word in words]
+    kinds = [("punctuation", "connector", "word")[kind_of(word, CONNECTORS)] for word in words]
     vocabulary = {"word": pa.array(words, pa.string()), "count": pa.array([counts[word] for word in words], pa.int64())}
     table = {"word_id": pa.array(range(len(words)), pa.int32()), **vocabulary, "kind": pa.array(kinds, pa.string())}
     pq.write_table(pa.table(table), folder / "words.parquet")

@@ -45,7 +45,7 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     space, brought = load_embedding("mst"), packaged.space("mst")
     assert list(space.tokens) == packaged.tokens[:500]
     assert np.array_equal(space.vectors, brought.vectors[:500]) and np.array_equal(space.counts, brought.counts[:500])
-    assert load_lexicon("gst").tokens == load_lexicon("mst").tokens == packaged.tokens[:500]
+    assert load_lexicon("gst", Path(), "en").tokens == load_lexicon("mst", Path(), "en").tokens == packaged.tokens[:500]
     made = read_json(paths.embedding("mst") / "meta.json", "train_embeddings")
     assert made["base"]["hash"] == packaged.hash and made["base"]["n_tokens"] == 500
     assert load_structure("S3") == packaged.structure("gst")

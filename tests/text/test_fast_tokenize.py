@@ -18,8 +18,11 @@ from hypothesis import strategies as st
 from benchmarks import tokenizing
 from lexveil.data.default import articles, polarity, write_default_corpus
 from lexveil.errors import RequestError
-from lexveil.text import fast_tokenize, scanner, tokenize
+from lexveil.text import fast_tokenize, tokenize
 from lexveil.text.fast_tokenize import spans_of_texts, tokenize_texts
+from lexveil.text.kernels import surfaces
+from lexveil.text.languages import LANGUAGES
+from lexveil.text.languages.base import LONGEST
 from lexveil.text.tokenize import normal_form, sentences, token_spans
 
 pytestmark = pytest.mark.slow
@@ -66,14 +69,14 @@ STOPS = st.lists(
 ).map("".join)  # fmt: skip
 
 
-def assert_same(texts: list[str], array: pa.Array | None = None) -> int:
+def assert_same(texts: list[str], array: pa.Array | None = None, language: str = "en") -> int:
     """Compare everything with tokenize.py; return the number of tokens."""
     array = pa.array(texts, pa.string()) if array is None else array
-    expected = [sentences(text) for text in texts]
+    expected = [sentences(text, language) for text in texts]
     flat = [form for text in expected for sentence in text for form in sentence]
-    places = [list(span) for text in texts for sentence in token_spans(text) for span in sentence]
-    tokens, spans = spans_of_texts(array)
-    for found in (tokens, tokenize_texts(array)):
+    places = [list(span) for text in texts for sentence in token_spans(text, language) for span in sentence]
+    tokens, spans = spans_of_texts(array, language)
+    for found in (tokens, tokenize_texts(array, language)):
         words = found.words.to_pylist()
         assert found.words.type == pa.string()
         assert words == list(dict.fromkeys(flat))
@@ -118,6 +121,29 @@ def test_the_bound_of_mail_addresses_is_in_characters(letter: str) -> None:
 @given(st.lists(STOPS, max_size=4))
 def test_sentence_ends(texts: list[str]) -> None:
     assert_same(texts)
+
+
+# What languages cut at: every word before and after an apostrophe, abbreviations, ordinals, and what is nearly one.
+CUTS = sorted({word for one in LANGUAGES.values() for word in (*one.elisions, *one.leading, *one.trailing)})
+SHORT = sorted({word for one in LANGUAGES.values() for word in one.abbreviations})
+AROUND = st.lists(
+    st.sampled_from(CUTS + [word.upper() for word in CUTS])
+    | st.sampled_from(SHORT + [word.title() for word in SHORT])
+    | st.sampled_from(
+        ["'", "'", "’", "‘", "-", ".", ".", ". ", " ", "\n", "3", "31", "310", "٣", "h", "homme", "é", "É"]
+    )
+    | st.sampled_from(
+        ["\u0301", "\u212a", "ſ", "İ", "ß", "ÿ", "Ÿ", "œ", "漢", '"', "«", "»", "¿", "¡", "a@b.c", "_", "I"]
+    ),
+    max_size=25,
+).map("".join)
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "sv"])
+@settings(max_examples=EXAMPLES)
+@given(texts=st.lists(AROUND | TEXTS | STOPS, max_size=4))
+def test_every_language(language: str, texts: list[str]) -> None:
+    assert_same(texts, language=language)
 
 
 @given(st.lists(st.text(alphabet="aAbBzZ@[`{1, ", max_size=60), max_size=3))
@@ -183,10 +209,12 @@ def test_what_the_scanner_takes_for_granted() -> None:
     assert not {"."} & (members(fast_tokenize.DOMAIN) | members(fast_tokenize.ALPHA))
     assert not set(".,:") & members(fast_tokenize.DIGIT)
     assert not set("@#") & (letters | members(fast_tokenize.MARK))
-    # Abbreviations are compared as ASCII letters, eight at most; two letters beyond ASCII have ASCII in lower case.
-    assert {ord(character) for word in tokenize._ABBREVIATIONS for character in word} < set(range(97, 123))
-    assert max(map(len, tokenize._ABBREVIATIONS)) <= 8
-    assert not {"k"} & {character for word in tokenize._ABBREVIATIONS for character in word}
+    # Words of languages are compared as letters of Latin-1, eight at most, which have one letter in lower case. One
+    # letter beyond ASCII has ASCII in lower case: it stays as it is, and so is in no such word.
+    for one in LANGUAGES.values():
+        for word in one.abbreviations | one.elisions | one.leading | one.trailing:
+            assert word.islower() and word.isalpha() and len(word) <= LONGEST
+            assert all(letter < "\xff" and letter != "ß" for letter in word)
     odd = [character for character in map(chr, range(128, sys.maxunicode + 1)) if character.lower().isascii()]
     assert odd == ["\u212a"]
 
@@ -273,7 +301,7 @@ def test_words_are_compared_and_not_only_their_hashes() -> None:
     places = np.array([[0, 2], [2, 4], [0, 0], [0, 0]], np.int32)
     slots[5], slots[6] = 0, 1
     hashes[:2] = 5  # as if ab and cd had the same
-    find = scanner.find_slot
+    find = surfaces.find_slot
     assert find(data, 2, 4, np.uint64(5), slots, hashes, places) == 6
     assert find(data, 0, 2, np.uint64(5), slots, hashes, places) == 5
     assert find(data, 4, 6, np.uint64(5), slots, hashes, places) == 5
@@ -284,7 +312,7 @@ def test_words_are_compared_and_not_only_their_hashes() -> None:
 def test_a_larger_table_keeps_every_surface() -> None:
     """Also those that want the same slot, the first surface among them."""
     slots = np.full(8, -1, np.int32)
-    scanner.refill(slots, np.array([5, 13, 5, 7], np.uint64))
+    surfaces.refill(slots, np.array([5, 13, 5, 7], np.uint64))
     assert slots.tolist() == [3, -1, -1, -1, -1, 0, 1, 2]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.text.scanner import kernel
+from lexveil.text.kernels.characters import kernel
 from lexveil.types import Bytes, Int64
 
 Kinds = npt.NDArray[np.int8]

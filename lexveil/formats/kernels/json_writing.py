@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lexveil.text.scanner import kernel
+from lexveil.text.kernels.characters import kernel
 from lexveil.types import Bytes, Flags, Int64
 
 

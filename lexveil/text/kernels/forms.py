@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.text.scanner import kernel
+from lexveil.text.kernels.characters import kernel
 from lexveil.types import Bytes, Ids, Int32
 
 Hashes = npt.NDArray[np.uint64]

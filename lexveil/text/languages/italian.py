@@ -1,0 +1,62 @@
+"""Italian: function words, connectors, abbreviations, elisions."""
+
+from __future__ import annotations
+
+from lexveil.text.languages.base import Language
+
+# The stop words of Snowball (3-clause BSD, see NOTICE) but for fecero, stemmo, steste, stette, stettero, stetti,
+# stia; those elided have their apostrophe below.
+_SNOWBALL = """
+a abbia abbiamo abbiano abbiate ad agli ai al alla alle allo anche avemmo avendo avesse avessero avessi avessimo
+aveste avesti avete aveva avevamo avevano avevate avevi avevo avrai avranno avrebbe avrebbero avrei avremmo avremo
+avreste avresti avrete avrà avrò avuta avute avuti avuto che chi ci coi col come con contro cui da dagli dai dal
+dalla dalle dallo degli dei del della delle dello di dove e ebbe ebbero ebbi ed era erano eravamo eravate eri ero
+essendo faccia facciamo facciano facciate faccio facemmo facendo facesse facessero facessi facessimo faceste facesti
+faceva facevamo facevano facevate facevi facevo fai fanno farai faranno farebbe farebbero farei faremmo faremo
+fareste faresti farete farà farò fece feci fosse fossero fossi fossimo foste fosti fu fui fummo furono gli ha hai
+hanno ho i il in io la le lei li lo loro lui ma mi mia mie miei mio ne negli nei nel nella nelle nello noi non
+nostra nostre nostri nostro o per perché più quale quanta quante quanti quanto quella quelle quelli quello questa
+queste questi questo sarai saranno sarebbe sarebbero sarei saremmo saremo sareste saresti sarete sarà sarò se sei si
+sia siamo siano siate siete sono sta stai stando stanno starai staranno starebbe starebbero starei staremmo staremo
+stareste staresti starete starà starò stava stavamo stavano stavate stavi stavo stesse stessero stessi stessimo
+stesti stiamo stiano stiate sto su sua sue sugli sui sul sulla sulle sullo suo suoi ti tra tu tua tue tuo tuoi tutti
+tutto un una uno vi voi vostra vostre vostri vostro è
+"""
+# Further words of closed classes.
+_FURTHER = """
+allora altra altre altri altro ancora appena attraverso avere benché bensì ciascuna ciascuno cioè ciò colei coloro
+colui così dentro deve devono dopo dunque durante ecco entro eppure essa esse essere essi esso finché fino forse fra
+fuori già giù infatti inoltre invece laddove lì mediante meno mentre mo' molta molte molti molto nemmeno neppure
+nessuna nessuno niente nulla né ogni ognuno oltre oppure ora ovvero perciò però piuttosto po' poca poche pochi poco
+poi poiché possono potere poteva pure può qua qualche qualcosa qualcuno quando quasi qui quindi sebbene secondo
+sempre senza sopra sotto stessa stesso sé tale tali talmente tanta tante tanti tanto tutta tutte verso
+"""
+_CONNECTORS = """
+il lo la i gli le un uno una l' un' di a da in con su per tra fra del dello della dei degli delle dell' d' al allo
+alla ai agli alle all' dal dallo dalla dai dagli dalle dall' nel nello nella nei negli nelle nell' col coi sul sullo
+sulla sui sugli sulle sull' senza e ed o od
+"""
+_ABBREVIATIONS = """
+a all app apr arch arcip art artt avv b bibl c cap capp card cav cc cd centr cfr cod col comm cons corr d dic dir
+div dom dott dottssa dr dra dssa e ecc ed edd egr es etc f fasc feb ferr fig figg fr g gen genn gent geom gg giov
+giu h i ibid id ill ing int istr jr lett lib lit ltd lug m mag magg mar mart mass max mer min mons mr mrs ms mss mus
+n nn nov ns num obb ogg on op ott p pag pagg par pp pref pres prof profssa prov ps rag rec red ref reg rev rif rist
+s sab sec secc seg segg sen sett sez sig sigg signa sigra soc sost spett ss sta str suppl t tab tel tip tit tr trad
+univ v vd vol voll vs
+"""
+# As they are written before a vowel.
+_ELISIONS = """
+l un d c m t s v n gl dell all dall nell sull coll dagl degl agl negl sugl quest quell anch tutt com dov cos quand
+senz nessun ciascun qualcun alcun quant
+"""
+_OF_CONTENT = "bell sant mezz grand buon brav trent vent pover".split()  # elided too, and no function words
+
+ITALIAN = Language(
+    code="it",
+    name="Italian",
+    function_words=frozenset((*_SNOWBALL.split(), *_FURTHER.split(), *(f"{one}'" for one in _ELISIONS.split()))),
+    connectors=frozenset(_CONNECTORS.split()),
+    abbreviations=frozenset(_ABBREVIATIONS.split()),
+    elisions=frozenset((*_ELISIONS.split(), *_OF_CONTENT)),
+    trailing=frozenset("po mo be".split()),
+)

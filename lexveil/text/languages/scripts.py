@@ -1,0 +1,54 @@
+"""Scripts that put no space between words, in which the tokenizer finds clauses and no words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lexveil.text.strings import Strings
+
+# By name: the characters, and how many of them an unbroken run has on average at least where words are not separated.
+_SCRIPTS = {
+    "Japanese": (r"\u3005\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
+    "Chinese": (r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af", 4),
+    "Thai": (r"\u0e01-\u0e3a\u0e40-\u0e4e", 10),
+    "Lao": (r"\u0e81-\u0edf", 10),
+    "Khmer": (r"\u1780-\u17d3", 10),
+    "Myanmar": (r"\u1000-\u109f\ua9e0-\ua9fe\uaa60-\uaa7f", 10),
+}
+_RUNS = {name: re.compile(f"[{characters}]+") for name, (characters, _) in _SCRIPTS.items()}
+# Kana stand among Chinese characters, and a text with some is Japanese.
+_RUNS["Chinese"] = re.compile(f"[{''.join(_SCRIPTS[name][0] for name in ('Japanese', 'Chinese'))}]+")
+_ANY = re.compile(f"[{''.join(characters for characters, _ in _SCRIPTS.values())}]")
+
+LEAST = 8  # characters: a name or a word in another script is no text in it
+
+
+def script_without_spaces(text: str) -> str | None:
+    """The script of a text of which at least half is in a script without spaces and not cut into words; else None."""
+    if text.isascii() or not _ANY.search(text):
+        return None
+    for name in ("Chinese", "Thai", "Lao", "Khmer", "Myanmar"):
+        runs = _RUNS[name].findall(text)
+        size = sum(map(len, runs))
+        if size < LEAST or size < _SCRIPTS[name][1] * len(runs):
+            continue
+        others = sum(map(str.isalnum, _RUNS[name].sub("", text)))
+        if size >= others:
+            return "Japanese" if name == "Chinese" and _RUNS["Japanese"].search(text) else name
+    return None
+
+
+def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
+    """The first of these texts that is in a script without spaces, and which; None if there is none.
+
+    Args:
+        forms: their distinct tokens, which are quicker to look through.
+    """
+    if isinstance(forms, Strings) and forms.highest_byte < 0xE0:  # with which U+0E01 begins
+        return None
+    together = "".join(forms)
+    if together.isascii() or not _ANY.search(together):
+        return None
+    found = ((number, script_without_spaces(text)) for number, text in enumerate(texts))
+    return next(((number, script) for number, script in found if script is not None), None)

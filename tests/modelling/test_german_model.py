@@ -1,0 +1,71 @@
+"""The how-to page of languages: its commands on small data, with the graph's stages in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.cli import main, run
+from tests.conftest import run_stage
+from tests.german_texts import german_texts
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/how-to/languages.md"
+STAGES = ("sample_corpus", "count_ngrams", "build_collocations", "segment_corpus gst", "train_embeddings gst")
+
+
+def commands() -> list[list[str]]:
+    return [shlex.split(line)[1:] for line in re.findall(r"^    (lexveil .+)$", PAGE.read_text("utf-8"), re.MULTILINE)]
+
+
+def in_this_process(*_: Any, **__: Any) -> int:
+    """Run the stages that package_model needs; how Prefect runs them has tests of its own."""
+    for stage in (*STAGES, "package_model"):
+        run_stage(*stage.split())
+    return 0
+
+
+def write(file: Path, texts: list[str]) -> None:
+    file.write_text("".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts), encoding="utf-8")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(run, "bring_up_to_date", in_this_process)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_the_commands_of_the_page(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here / "texte.jsonl", german_texts(300))
+    write(here / "briefe.jsonl", german_texts(5, seed=2))
+    asked = commands()
+    assert [command[:2] for command in asked[:2]] == [["model", "build"], ["model", "show"]] and len(asked) == 4
+    said = []
+    for command in asked:
+        assert main.main(command) == 0
+        monkeypatch.chdir(here)  # a build changes into its work folder
+        said.append(capsys.readouterr())
+    model = PackagedModel(tmp_path / "home/models/deutsch")
+    assert model.card.language == "de" and "language: de" in said[1].out
+    # Fixed expressions are collocations, words of closed classes are in none, and ordinals end no sentence.
+    collocations = {token for token in model.tokens if "_" in token}
+    assert "vereinigten_republik" in collocations and "geht's" in model.tokens
+    assert not [token for token in collocations if set(token.split("_")) & {"in", "der", "bei", "und", "mit"}]
+    assert model.lexicon("gst").language == "de"
+    assert not [one.err for one in said if "looks like" in one.err]
+    texts = [json.loads(line)["text"] for line in (here / "out.jsonl").read_text("utf-8").splitlines()]
+    assert len(texts) == 5 and all(texts) and texts != german_texts(5, seed=2)
+    record = json.loads((here / "out.jsonl.record.json").read_text("utf-8"))
+    assert record["model"]["name"] == "deutsch" and "without_guarantee" not in record

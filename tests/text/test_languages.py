@@ -1,0 +1,222 @@
+"""Seven languages: how texts are cut, which words are function words, which language a text looks like."""
+
+from __future__ import annotations
+
+import pysbd
+import pytest
+import stopwordsiso
+
+from lexveil.text.encode import Lexicon, encode
+from lexveil.text.languages import ELIDED, LANGUAGES, language_of
+from lexveil.text.languages.detection import function_word_shares, other_language
+from lexveil.text.languages.scripts import first_without_spaces, script_without_spaces
+from lexveil.text.pieces import Pieces
+from lexveil.text.render import render
+from lexveil.text.tokenize import is_token, sentences, token_spans
+
+# Cut by hand: a space between tokens, a bar between sentences.
+CUT = {
+    "de": {
+        "Das geht's: z. B. am 3. Mai.": "das geht's : z . b . am 3 . mai .",
+        "Dr. Weber kam. Er blieb.": "dr . weber kam . | er blieb .",
+        "Er kam um 10. Dann ging er.": "er kam um 10 . dann ging er .",
+        "Es war 1990. Dann kam sie.": "es war 1990 . | dann kam sie .",
+        "„Ja“, sagte sie. «Nein», er.": '" ja " , sagte sie . | « nein » , er .',
+        "Obst, d.h. Äpfel bzw. Birnen u. ä. Dinge": "obst , d.h. äpfel bzw . birnen u . ä . dinge",
+        "Peter’s Hans' Buch, ’s ist wahr": "peter's hans ' buch , ' s ist wahr",
+    },
+    "fr": {
+        "L'homme n'a qu'une idée.": "l' homme n' a qu' une idée .",
+        "Aujourd’hui, c’est-à-dire jusqu’à 10 h.": "aujourd'hui , c' est-à-dire jusqu' à 10 h .",
+        "M. Dupont et Mme. Roux, p. ex. ici. Bien !": "m . dupont et mme . roux , p . ex . ici . | bien !",
+        "« Oui », dit-il. D'accord ?": "« oui » , dit-il . | d' accord ?",
+        "S'il l'aime, quelqu'un l'a vu": "s' il l' aime , quelqu'un l' a vu",
+    },
+    "it": {
+        "L'acqua dell'isola è un po' fredda.": "l' acqua dell' isola è un po' fredda .",
+        "Quest’anno c'è il sig. Rossi. Ciao!": "quest' anno c' è il sig . rossi . | ciao !",
+        "All'inizio, ecc. e così via": "all' inizio , ecc . e così via",
+        "dice 'un po'' e un'altra": "dice ' un po' ' e un' altra",
+    },
+    "es": {
+        "¿Qué? ¡No! El Sr. Gil, p. ej., vino.": "¿ qué ? | ¡ no ! | el sr . gil , p . ej . , vino .",
+        "Los EE. UU. y la pág. 3. Fin.": "los ee . uu . y la pág . 3 . | fin .",
+        "«Hola», dijo O'Neill.": "« hola » , dijo o'neill .",
+    },
+    "nl": {
+        "'s Avonds is 't koud, bijv. in z'n huis.": "'s avonds is 't koud , bijv . in z'n huis .",
+        "Foto's uit ’s-Hertogenbosch en 's-Gravenhage": "foto's uit 's-hertogenbosch en 's-gravenhage",
+        "Dhr. Jansen zei: 'ja'. Mooi.": "dhr . jansen zei : ' ja ' . | mooi .",
+    },
+    "pt": {
+        "O Sr. Silva bebe copos d'água.": "o sr . silva bebe copos d' água .",
+        "A Dra. Lima vive no séc. XX. Sim.": "a dra . lima vive no séc . xx . | sim .",
+        "Disse-lhe: «não».": "disse-lhe : « não » .",
+    },
+    "en": {
+        "It's Dr. Lee's. I don't 'tis l'amour.": "it's dr . lee's . | i don't ' tis l'amour .",
+        "On the 3. Mai came": "on the 3 . | mai came",
+        "Am I? So am I. So is J. Doe.": "am i ? | so am i . | so is j . doe .",
+    },
+    "sv": {"Det är t. ex. dr. Ek.": "det är t . | ex . | dr . | ek ."},
+}
+CASES = [(code, text, cut) for code, texts in CUT.items() for text, cut in texts.items()]
+
+
+@pytest.mark.parametrize(("language", "text", "cut"), CASES)
+def test_tokens_and_sentences(language: str, text: str, cut: str) -> None:
+    assert " | ".join(map(" ".join, sentences(text, language))) == cut
+    pieces = [text[start:end] for spans in token_spans(text, language) for start, end in spans]
+    assert "".join(pieces) == "".join(text.split())
+
+
+def test_a_language_decides() -> None:
+    """The same texts by the rules of another language: what above was one token is two, and the other way round."""
+    assert sentences("L'homme", "en") == [["l'homme"]] and sentences("Foto's 't", "de") == [["foto's", "'", "t"]]
+    assert len(sentences("am 3. Mai", "fr")) == 2 and len(sentences("bijv. ik", "de")) == 2
+
+
+def test_regions_and_unknown_languages() -> None:
+    assert language_of("de-AT") is LANGUAGES["de"] and language_of("PT_br") is LANGUAGES["pt"]
+    assert not language_of("sv").function_words and language_of("sv").code == "sv"
+
+
+WRITTEN = {
+    "de": "am 3. mai geht's, z. b. im haus (bzw. hof)!",
+    "fr": "l'homme qu'elle a vu n'est pas d'ici, c'est-à-dire jusqu'à demain.",
+    "it": "l'acqua dell'isola è un po' fredda, all'inizio.",
+    "es": '¿qué? ¡no! el sr. gil dijo: "hola".',
+    "nl": "'s avonds is 't koud in z'n huis; foto's uit 's-hertogenbosch.",
+    "pt": "o sr. silva disse-lhe: «copos d'água».",
+    "en": "it's \"fine\", don't worry (i hope).",
+}
+
+
+@pytest.mark.parametrize(("language", "text"), WRITTEN.items())
+def test_what_is_not_replaced_is_written_as_it_was(language: str, text: str) -> None:
+    encoded = encode([text], Lexicon.build("word", [], None, language))
+    assert render(Pieces.of(encoded.forms), encoded.word, encoded.text_of, 1) == [text]
+
+
+def test_collocations_with_an_apostrophe_are_written_without_a_space() -> None:
+    written = Pieces.of(["l'", "qu'_il", "po'_di", "don't_know", "parce_qu'"])
+    assert written.written.tolist() == ["l'", "qu'il", "po' di", "don't know", "parce qu'"]
+    assert written.place.tolist() == [2, 0, 0, 0, 2]
+
+
+FUNCTION_WORDS = {
+    "de": ("der und nicht dass für werden", "haus stadt gehen weg machen schön"),
+    "fr": ("le et l' qu' n' est être dans", "été avions ville maison homme aller"),
+    "es": ("el y que de no para está", "estado estados casa hombre ciudad ir"),
+    "nl": ("de het 't en niet van zijn", "huis stad man gaan_naar mooi kopen"),
+    "it": ("il e l' dell' che non è po'", "acqua bell' sant' casa uomo andare"),
+    "pt": ("o e que de não para está", "água casa homem cidade rua ir"),
+    "en": ("the and don't of is not", "bill fire computer house go"),
+}
+
+
+@pytest.mark.parametrize(("language", "words"), FUNCTION_WORDS.items())
+def test_function_words(language: str, words: tuple[str, str]) -> None:
+    known = language_of(language).function_words
+    assert known.issuperset(words[0].split()) and known.isdisjoint(words[1].split())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_of_a_language_are_tokens_of_it(language: str) -> None:
+    """Else no text would ever hold them. What begins with one apostrophe needs the language's own rule."""
+    one = LANGUAGES[language]
+    assert all(is_token(word, language) for word in one.function_words | one.connectors)
+    assert not is_token("l' homme", language) and is_token("l'", language) == ("l'" in ELIDED and "l" in one.elisions)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_function_words_against_another_library(language: str) -> None:
+    """Its lists are longer and hold words with content too; ours but for one in eight are in them."""
+    theirs, ours = stopwordsiso.stopwords(language), language_of(language).function_words
+    own = {word for word in ours - theirs if "'" not in word}
+    assert len(own) <= len(ours) / 8, sorted(own)
+    assert len(theirs) > len(ours)
+
+
+SPLIT = {
+    "de": "Herr Dr. Weber kam am 3. Mai zu spät. Er wohnt z. B. in Köln. Das war's!",
+    "fr": "M. Dupont est venu hier. Il habite à Lyon. C'est tout !",
+    "es": "El prof. Gil vino ayer. ¿Vive aquí? Eso es todo.",
+    "nl": "Hij woont bijv. in Gent. Dat is mooi. Dat is alles!",
+    "it": "Il dott. Rossi è venuto ieri. Abita a Roma. È tutto!",
+    "en": "Dr. Lee came on Monday. He lives in York. That is all!",
+}
+
+
+@pytest.mark.parametrize(("language", "text"), SPLIT.items())
+def test_sentences_against_another_library(language: str, text: str) -> None:
+    theirs = pysbd.Segmenter(language=language, clean=False).segment(text)
+    assert [len(sentences(one, language)) for one in theirs] == [1, 1, 1]
+    assert len(sentences(text, language)) == len(theirs) == 3
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es", "nl", "it"])
+def test_abbreviations_against_another_library(language: str) -> None:
+    """Of the short abbreviations that another library has too, neither ends a sentence where a small letter follows."""
+    theirs = set(pysbd.Segmenter(language=language).language_module.Abbreviation.ABBREVIATIONS)
+    both = sorted(language_of(language).abbreviations & theirs)
+    assert len(both) > 25
+    for word in both:
+        assert len(sentences(f"xyz {word}. xyz", language)) == 1
+
+
+TEXTS = {
+    "de": "Der Hund ist nicht im Haus, und die Katze hat mit dem Ball auf der Straße gespielt, weil es schön war.",
+    "en": "The dog is not in the house, and the cat has played with the ball on the street because it was nice.",
+    "es": "El perro no está en la casa y el gato ha jugado con la pelota en la calle porque hacía buen tiempo.",
+    "fr": "Le chien n'est pas dans la maison et le chat a joué avec la balle dans la rue parce qu'il faisait beau.",
+    "it": "Il cane non è nella casa e il gatto ha giocato con la palla nella strada perché faceva bello oggi.",
+    "nl": "De hond is niet in het huis en de kat heeft met de bal op de straat gespeeld omdat het mooi weer was.",
+    "pt": "O cão não está na casa e o gato brincou com a bola na rua porque fazia bom tempo e não havia vento.",
+}
+
+
+def counts_of(text: str, language: str) -> dict[str, int]:
+    words = [word for sentence in sentences(text, language) for word in sentence if word[0].isalpha()]
+    return {word: words.count(word) for word in words}
+
+
+@pytest.mark.parametrize("of_text", TEXTS)
+def test_which_language_a_text_looks_like(of_text: str) -> None:
+    """Cut by the rules of any language, as an operator's model may be of any."""
+    for language in (*TEXTS, "sv"):
+        found = other_language(counts_of(TEXTS[of_text], language), language)
+        assert (None if found is None else found[0]) == (None if language == of_text else of_text), (found, language)
+
+
+def test_nothing_is_said_of_few_words_nor_of_lists() -> None:
+    assert other_language(counts_of("Der Hund ist nicht im Haus.", "en"), "en") is None
+    assert other_language({f"name{i}": 1 for i in range(500)}, "en") is None
+    assert function_word_shares({"der": 1, "the": 1, "xyz": 2})["de"] == 0.25
+    assert function_word_shares({}) == dict.fromkeys(LANGUAGES, 0.0)
+
+
+SCRIPTS = {
+    "这家餐厅的服务非常好，下次还会再来。": "Chinese",
+    "味道不错，服务很好，下次再来。": "Chinese",
+    "とてもおいしかったので、また行きたいと思います。": "Japanese",
+    "อาหารอร่อยมากและบริการดีเยี่ยม": "Thai",
+    "ອາຫານແຊບຫຼາຍແລະການບໍລິການດີ": "Lao",
+    "អាហារឆ្ងាញ់ណាស់ហើយសេវាកម្មល្អ": "Khmer",
+    "အစားအစာကအရမ်းကောင်းပါတယ်": "Myanmar",
+    "Review: 这家餐厅的服务非常好，下次还会再来。": "Chinese",
+}
+FINE = (
+    "", "The food was fine.", "東京", "We stayed in 東京都新宿区 and liked it a lot.", "Он пришёл домой вчера вечером.",
+    "나는 학교에 갔다 그리고 집에 왔다", "这家 餐厅 的 服务 非常 好 ， 下次 还 会 再 来 。", "😀" * 20, "שלום עולם",
+    "Bangkok (กรุงเทพมหานคร) is the capital.",
+)  # fmt: skip
+
+
+def test_scripts_without_spaces() -> None:
+    assert {text: script_without_spaces(text) for text in SCRIPTS} == SCRIPTS
+    assert [text for text in FINE if script_without_spaces(text)] == []
+    texts = [*FINE, *SCRIPTS]
+    forms = [form for text in texts for sentence in sentences(text) for form in sentence]
+    assert first_without_spaces(texts, forms) == (len(FINE), "Chinese")
+    assert first_without_spaces(FINE, [form for text in FINE for s in sentences(text) for form in s]) is None
