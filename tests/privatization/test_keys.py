@@ -29,9 +29,8 @@ def arrow(rows: Texts) -> ArrowRows:
 @pytest.mark.parametrize("width", [1, 2])
 def test_keys_of_tokens_are_keys_of_texts(width: int) -> None:
     expect_much()
-    glued = [
-        None if one is None or other is None else one + other for one, other in itertools.product(PIECES, repeat=2)
-    ]
+    both = itertools.product(PIECES, repeat=2)
+    glued = [None if one is None or other is None else one + other for one, other in both]
     rows = [[*pair][:width] for pair in zip(glued, reversed(glued), strict=True)]
     rows += [[f"A{chr(point)}b c{chr(point)}"] * width for point in (*range(0x80, 0x300), *range(0x2000, 0x2100))]
     texts = arrow(rows)
