@@ -40,7 +40,7 @@ from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.two_passes import TwoPassRun
 from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
-from lexveil.runtime.pool import prepare_workers
+from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
 
 if TYPE_CHECKING:
@@ -231,12 +231,14 @@ def privatize_file(
         table.check()
         out, base = None, Path.cwd() / table.name
         check_companions(base)
-    with find_jobs(source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool) as jobs:
+    found = find_jobs(source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool)
+    with ExitStack() as stack:
+        jobs = stack.enter_context(found)
         size = sum(job.reader.size for job in jobs)
         workers = chosen.workers_for(size, using)
         if size >= SMALL:
             if workers > 1 and settings.mechanism != "none":
-                prepare_workers("lexveil.privatization.begun")
+                stack.enter_context(prepared_workers("lexveil.privatization.begun"))
             expect_much()
         adds = archiving or Archiving()
         request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects, table)

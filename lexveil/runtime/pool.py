@@ -8,10 +8,10 @@ import pickle
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from multiprocessing import forkserver, get_context, reduction
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO, Generic, Self, TypeVar
@@ -76,17 +76,22 @@ def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
         yield from started.map(items)
 
 
-def prepare_workers(module: str) -> None:
-    """Begin a process that imports a module once, from which the workers of this process are then forked.
+@contextmanager
+def prepared_workers(module: str) -> Iterator[None]:
+    """Fork workers that begin in this block from a process that imports a module once.
 
-    It does that while this process does other things. It has one thread, and draws nothing: whatever a worker draws
-    later must not come from a generator that existed here.
+    It imports while this process does other things, has one thread of Python, and stays until this process ends, for
+    the next block. It draws nothing: whatever a worker draws must not come from a generator that existed there.
     """
     global _is_prepared  # noqa: PLW0603 - of the process, as the other one is
     with starting_workers():
         get_context("forkserver").set_forkserver_preload([module])
         forkserver.ensure_running()
     _is_prepared = True
+    try:
+        yield
+    finally:
+        _is_prepared = False
 
 
 _is_prepared = False

@@ -101,7 +101,7 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         check_message("f.csv: there is no column `Zanzibar`", b"Zanzibar,text")
     assert read(b'{"text": "a"}\n{"text": null}\n', "jsonl") == [["a"], [None]]
     assert read(b'{"text": 5}\n', "jsonl") is None
-    monkeypatch.setattr("lexveil.formats.json_lines._joined", lambda rest, texts: '{"text": "b"}\n')
+    monkeypatch.setattr("lexveil.formats.json_lines.JsonLines.encode", lambda *_: '{"text": "b"}\n')
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
     monkeypatch.setattr("benchmarks.fuzz.properties.sentences", lambda text: [[text]])
