@@ -6,7 +6,7 @@ Those that the base has beside them (params.yaml: embeddings.base) are written t
 from __future__ import annotations
 
 from lexveil import paths
-from lexveil.artifacts.base_model import base_collocations, find_base
+from lexveil.artifacts.base_model import base_collocations, find_base, require_language
 from lexveil.collocations.scoring import build
 from lexveil.config import load_params
 from lexveil.runtime.stage import stage_main
@@ -18,6 +18,7 @@ def main() -> None:
     params = load_params()
     n_tokens = read_json(paths.METRICS / "ngrams.json", "count_ngrams")["n_tokens"]
     model = find_base(params.embeddings)
+    require_language(model, params.model.language)
     kept = build(
         require(paths.NGRAMS, "count_ngrams"),
         n_tokens,

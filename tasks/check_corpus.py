@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.data_docs import DataDocs
-from lexveil.config import NO_BASE, MachineParams, Params, load_params
-from lexveil.errors import ParameterError
+from lexveil.config import NO_BASE, MachineParams, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
-from lexveil.text.languages import language_of
 
 
 def run(
@@ -54,24 +51,9 @@ def run(
     return summary
 
 
-def require_language(params: Params) -> None:
-    """See that the base of the training is of the language by whose rules the corpus was cut.
-
-    Raises:
-        ParameterError: if it is not.
-    """
-    base, wanted = find_base(params.embeddings), language_of(params.model.language).code
-    if base is not None and language_of(base.card.language).code != wanted:
-        raise ParameterError(
-            f"params.yaml: embeddings.base {base.card.name} is of language {base.card.language}, and model.language is "
-            f"{params.model.language}; write `base: {NO_BASE}`, or name a base of that language"
-        )
-
-
 def main() -> None:
     """Run the stage."""
     params = load_params()
-    require_language(params)
     summary = run(
         require(paths.SAMPLE, "sample_corpus"),
         require(paths.TOKENS, "sample_corpus"),

@@ -14,6 +14,7 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.config import NO_BASE, EmbeddingParams
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError
+from lexveil.text.languages import language_of
 
 DIMENSIONS = 100  # without a base
 
@@ -52,6 +53,19 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
             f"{model.card.dimensions}; write `dimensions: null`, or `base: {NO_BASE}`"
         )
     return model
+
+
+def require_language(base: PackagedModel | None, language: str) -> None:
+    """See that the base is of the language by whose rules the corpus was cut.
+
+    Raises:
+        ParameterError: if it is not.
+    """
+    if base is not None and language_of(base.card.language) != language_of(language):
+        raise ParameterError(
+            f"params.yaml: embeddings.base {base.card.name} is of language {base.card.language}, and model.language is "
+            f"{language}; write `base: {NO_BASE}`, or name a base of that language"
+        )
 
 
 def n_tokens(settings: EmbeddingParams, model: PackagedModel) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from lexveil.artifacts.base_model import require_language
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.cli import main, run
+from lexveil.errors import ParameterError
 from tests.conftest import run_stage
 from tests.german_texts import german_texts
 
@@ -43,6 +45,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(run, "bring_up_to_date", in_this_process)
     monkeypatch.chdir(folder)
     return folder
+
+
+def test_a_base_must_be_of_the_same_language(packaged: PackagedModel) -> None:
+    require_language(packaged, "en-GB")
+    require_language(None, "de")
+    for language in ("de", "sv"):
+        with pytest.raises(ParameterError, match=f"toy is of language en, and model.language is {language}; write"):
+            require_language(packaged, language)
 
 
 def test_the_commands_of_the_page(

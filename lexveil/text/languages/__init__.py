@@ -28,4 +28,4 @@ ELIDED = frozenset(f"{word}'" for one in LANGUAGES.values() for word in one.elis
 def language_of(code: str) -> Language:
     """The language of a code such as ``de`` or ``de-AT``; of another language than ``LANGUAGES``, one without words."""
     primary = code.lower().replace("_", "-").partition("-")[0]
-    return LANGUAGES.get(primary) or Language(primary, code)
+    return LANGUAGES.get(primary) or Language(primary, primary)
