@@ -42,7 +42,7 @@ class JsonLines(LineFormat):
         return Table(source, list(first.values), itertools.chain([first], rows))
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
-        return _cut(row.raw, request.texts, table.source, row.line)
+        return _cut(row.raw, request.rewritten, table.source, row.line)
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
         return "".join([_joined(chunk.rest[row], texts[row]) for row in rows])

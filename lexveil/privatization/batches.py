@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.detectors.given import GivenSpans
 from lexveil.types import Floats, Ids
 
 Texts = list[list[str | None]]  # of each document, one text for each text column
@@ -55,9 +56,11 @@ class Batch:
         first_row: the number of the first document, as the token log counts them.
         epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget. A plan
             has no shares of classes: all tokens that pay get the same.
+        given: spans that came with the documents; None if none did.
     """
 
     rows: Texts
     keys: Sequence[tuple[str, ...]]
     first_row: int = 0
     epsilon: Floats | None = None
+    given: Sequence[GivenSpans] | None = None

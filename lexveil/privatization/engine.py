@@ -23,8 +23,10 @@ from lexveil.accounting.measurements import Measurement, Structure, check_spent
 from lexveil.accounting.shares import CLASSES, ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.config import MachineParams
+from lexveil.detectors.given import GivenSpans
 from lexveil.privatization.batches import Batch, FlatTexts, Texts
 from lexveil.privatization.count import Plan, count_planned, plan_tokens
+from lexveil.privatization.found import FoundCounts, count_found, forms_of, given_in, plan_found
 from lexveil.privatization.measured import guarantee_of, measurement_of
 from lexveil.privatization.model import Model
 from lexveil.privatization.rewrite import Rewritten, count_actions
@@ -56,6 +58,7 @@ TOKEN_LOG = pa.schema(
         ("n_words", pa.int8()),
         ("word_id", pa.int32()),
         ("share", pa.dictionary(pa.int8(), pa.string())),
+        ("type", pa.string()),  # of what a detector found
     ]
 )
 
@@ -66,15 +69,17 @@ class ChunkCounts:
 
     Attributes:
         counts: (4, n_documents) words, tokens, parts of the budget, words in those; see ``count_planned``.
-        by_class: (4, 4) tokens of each class that meet each action.
+        by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
+        found: what detectors found: tokens by type and action.
     """
 
     counts: Ids
     by_class: Ids
     documents: int
     texts: int
+    found: FoundCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +94,15 @@ class ChunkCounter:
     def __call__(self, batch: Batch) -> ChunkCounts:
         """Count the tokens of a batch."""
         flat = FlatTexts.of(batch.rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares, batch.given)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
-        documents = len(np.unique(flat.document))
-        return ChunkCounts(counts, count_actions(encoded.kind, plan.action), documents, len(flat.texts))
+        return ChunkCounts(
+            counts,
+            count_actions(encoded.classes, plan.action),
+            len(np.unique(flat.document)),
+            len(flat.texts),
+            count_found(encoded, plan.action),
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,27 +172,30 @@ class ChunkRewriter:
         rewriter = self.rewriter
         if rewriter is None:
             return unchanged(flat.texts)
-        encoded, plan = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings, self.shares)
+        planned = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings, self.shares, batch.given)
         epsilon = batch.epsilon
         if epsilon is None:
             assert self.budget is not None
-            counts = count_planned(encoded, plan, flat.document, flat.n_documents)
+            counts = count_planned(*planned, flat.document, flat.n_documents)
             epsilon = allocate(self.settings.strategy, self.budget, counts, self.shares)[flat.document]
         keys = [
             (*batch.keys[document], *self.column_keys[column])
             for document, column in zip(flat.document.tolist(), flat.column.tolist(), strict=True)
         ]
-        return rewriter(TextBatch(flat.texts, epsilon, keys), (encoded, plan))
+        return rewriter(TextBatch(flat.texts, epsilon, keys, flat.document), planned)
 
     def _token_log(self, rewritten: Rewritten, flat: FlatTexts, first_row: int) -> pa.Table:
-        text_of = rewritten.encoded.text_of
+        text_of, found = rewritten.encoded.text_of, rewritten.encoded.found
+        with_found = found is not None
         return pa.table(
             [
                 pa.array(flat.document[text_of] + first_row),
                 pa.array(rewritten.position),
-                pa.DictionaryArray.from_arrays(rewritten.encoded.kind, pa.array(TokenClass.labels())),
+                pa.DictionaryArray.from_arrays(
+                    rewritten.encoded.classes, pa.array(TokenClass.labels(with_found=with_found))
+                ),
                 pa.array(rewritten.epsilon),
-                pa.DictionaryArray.from_arrays(rewritten.action, pa.array(Action.labels())),
+                pa.DictionaryArray.from_arrays(rewritten.action, pa.array(Action.labels(with_found=with_found))),
                 pa.DictionaryArray.from_arrays(flat.column[text_of], pa.array(self.columns, pa.string())),
                 pa.array(rewritten.out_words),
                 pa.array(rewritten.rows.astype(np.int32)),
@@ -190,6 +203,7 @@ class ChunkRewriter:
                     np.zeros(len(text_of), dtype=np.int8) if rewritten.share is None else rewritten.share,
                     pa.array(CLASSES),
                 ),
+                pa.nulls(len(text_of), pa.string()) if found is None else pa.array(found.names(), pa.string()),
             ],
             schema=TOKEN_LOG,
         )
@@ -218,11 +232,17 @@ def plan_texts(
     vocabulary: Vocabulary,
     settings: Settings,
     shares: ShareClasses | None = None,
+    given: Sequence[GivenSpans] | None = None,
 ) -> tuple[Encoded, Plan]:
-    """The tokens of a batch, and what is to happen to each."""
-    encoded = encode(flat.texts, lexicon)
+    """The tokens of a batch, and what is to happen to each; ``given`` as of ``Batch``."""
+    detection = settings.detection
+    claim = None if detection is None else detection.claim(flat.texts, given_in(flat, given or ()))
+    encoded = encode(flat.texts, lexicon, claim)
     document_of = flat.document if settings.consistent else None
-    return encoded, plan_tokens(encoded, vocabulary.number, settings.policy, document_of, shares)
+    plan = plan_tokens(encoded, vocabulary.number, settings.policy, document_of, shares)
+    if detection is not None:
+        plan = plan_found(encoded, plan, detection, flat.document, consistent=settings.consistent)
+    return encoded, plan
 
 
 def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None) -> Floats:
@@ -252,8 +272,9 @@ class InputTotals:
 
     Attributes:
         totals: words, tokens, parts of the budget, words in those.
-        by_class: (4, 4) tokens of each class that meet each action.
+        by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: rows in which there is any text.
+        found: what detectors found: tokens by type and action.
     """
 
     rows: int
@@ -261,12 +282,13 @@ class InputTotals:
     texts: int
     totals: Ids
     by_class: Ids
+    found: FoundCounts
 
     @classmethod
     def empty(cls) -> InputTotals:
         """Nothing yet."""
         by_class = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
-        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class)
+        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class, FoundCounts())
 
     def add(self, counted: ChunkCounts) -> None:
         """Add what a batch holds."""
@@ -275,6 +297,7 @@ class InputTotals:
         self.texts += counted.texts
         self.totals += counted.counts.sum(axis=1)
         self.by_class += counted.by_class
+        self.found += counted.found
 
 
 class Engine:
@@ -351,10 +374,12 @@ class Engine:
         structure = self.model.structure(self.settings.strategy, self.settings.policy)
         return guarantee_of(measurement, self.settings, self.prepared.mechanism, structure, n_columns)
 
-    def structures(self, rows: Texts, budget: DocumentBudget) -> list[Structure]:
-        """The disclosed structure of each document."""
+    def structures(
+        self, rows: Texts, budget: DocumentBudget, given: Sequence[GivenSpans] | None = None
+    ) -> list[Structure]:
+        """The disclosed structure of each document; ``given`` as of ``Batch``."""
         flat = FlatTexts.of(rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares, given)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         document = flat.document[encoded.text_of]
         epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts, self.shares)[document], 0.0)
@@ -373,6 +398,8 @@ class Engine:
                     flat.column[encoded.text_of[own]].astype(np.int64),
                     tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
                     tuple(part for text in np.flatnonzero(flat.document == number) for part in layout[text]),
+                    () if encoded.found is None else tuple(encoded.found.names()[token] for token in own.tolist()),
+                    forms_of(encoded, plan, flat.texts, own),
                 )
             )
         return structures
@@ -387,6 +414,7 @@ class Engine:
             settings.policy,
             (settings.mechanism, settings.strategy, budget_name),
             settings.seed,
+            settings.detection,
             keep_layout=settings.keep_layout,
         )
 

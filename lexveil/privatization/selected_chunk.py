@@ -11,6 +11,7 @@ import pyarrow as pa
 from lexveil.formats.chunks import Chunk
 from lexveil.privatization.batches import Batch, Texts
 from lexveil.privatization.engine import TOKEN_LOG
+from lexveil.privatization.settings import Settings
 from lexveil.types import Flags
 
 
@@ -40,7 +41,7 @@ class SelectedChunk:
         """The texts for a worker; what else is in a row stays in this process."""
         file, first = (self.file,) if self.file else (), self.chunk.first
         keys = [(*file, str(row)) for row in range(first - 1, first - 1 + len(self.chunk))]
-        return Batch(self.texts, keys, first)
+        return Batch(self.texts, keys, first, given=self.chunk.spans)
 
 
 def batches_of(chunks: Iterable[SelectedChunk]) -> Iterator[tuple[SelectedChunk, Batch]]:
@@ -49,13 +50,16 @@ def batches_of(chunks: Iterable[SelectedChunk]) -> Iterator[tuple[SelectedChunk,
         yield chunk, chunk.batch
 
 
-def token_log_schema(n_columns: int, has_shares: bool) -> pa.Schema:
+def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
     """The token log of a user's rows: without output words, and with the text column where there are several.
+
+    Where classes of tokens have shares of their own, the log says which class each token is of, and where there are
+    detectors, the type of what they found.
 
     Args:
         n_columns: text columns.
-        has_shares: classes of tokens have shares of their own, and the log says which class each token is of.
     """
-    more = [*(["column"] if n_columns > 1 else []), *(["share"] if has_shares else [])]
+    has = {"column": n_columns > 1, "share": settings.shares is not None, "type": settings.detection is not None}
+    more = [name for name, is_there in has.items() if is_there]
     names = ("row", "position", "class", "epsilon", "action", *more)
     return pa.schema([TOKEN_LOG.field(name) for name in names])

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
@@ -30,6 +32,7 @@ from lexveil.privatization.tally import Tally, coverage
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress
+from lexveil.types import Floats
 
 
 class TwoPassRun:
@@ -56,7 +59,7 @@ class TwoPassRun:
         model.require_checks(settings.strategy)
         self.engine = Engine(settings, model)
         require_guarantee(settings, self.engine.measurement())
-        self.survey, self.seen = InputTotals.empty(), _Fingerprint()
+        self.survey, self.seen, self.charged = InputTotals.empty(), _Fingerprint(), list[Floats]()
         self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
         require_little_recovery(settings, self.engine, self.budget)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
@@ -114,7 +117,10 @@ class TwoPassRun:
             self.survey.add(counted)
             self.seen.add(selected)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
-            payment.request(selected.chunk, self.engine.spends(counted, self.budget))
+            epsilon = self.engine.spends(counted, self.budget)
+            payment.request(selected.chunk, epsilon)
+            if self.settings.detection is not None and self.engine.is_budget_public:
+                self.charged.append(epsilon)
         self.budget = self.engine.budget(self.survey)
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
@@ -143,9 +149,14 @@ class TwoPassRun:
                 done = stop
 
         progress = progress_on_stderr("privatize", self.survey.rows, "rows")
+        charged = iter(self.charged)
         for selected, rewritten in self.engine.rewrite(
             batches_of(chosen()), self.columns, self.budget, self._workers(), progress
         ):
+            # A detector that does not find the same twice, for whatever reason, would spend what nobody has paid for.
+            expected = next(charged, rewritten.spent)
+            if not np.array_equal(rewritten.spent[selected.keep], expected[selected.keep]):
+                raise _found_otherwise()
             self.spent.add(rewritten.spent[selected.keep], rewritten.per_token[selected.keep])
             self.tally.merge(rewritten.tally)
             yield selected, rewritten
@@ -206,6 +217,13 @@ def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
     return Progress(task, total, unit, stream=sys.stderr)
 
 
+def _found_otherwise() -> LexveilError:
+    return LexveilError(
+        "a detector found something else when texts were read again; nothing was released. Use one that finds the same "
+        "in the same text"
+    )
+
+
 def _changed() -> LexveilError:
     return LexveilError(
         "the input changed while it was read; no file was released, and nothing from the change on. Give a file that "
@@ -232,6 +250,8 @@ class _Fingerprint:
         for values in (*chunk.texts, chunk.subjects or ()):
             self.hash.update(self.VALUE.join(self.NULL if value is None else value.encode() for value in values))
             self.hash.update(self.ROW)
+        if chunk.spans is not None:
+            self.hash.update(repr(chunk.spans).encode())
         self.hash.update(selected.file.encode("utf-8", "surrogateescape") + self.CHUNK)
         self.chunks.append(self.hash.digest())
 
