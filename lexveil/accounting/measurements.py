@@ -428,6 +428,9 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
         by_action.setdefault(action, []).append(name)
     told = [f"{', '.join(names)}: {_IN_PLACE[action]}" for action, names in sorted(by_action.items())]
     others = "all other types" if told else "all types"
+    alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
+    alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
+    same = f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
     return replace(
         text.adding(
             f"found by {' and '.join(sources)}; which tokens were found, and of which type, is not hidden, and no "
@@ -435,7 +438,7 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
             f"unprotected, of found tokens: that they were found, and their type. {'; '.join([*told, ''])}{others}: "
             f"{_IN_PLACE[other]}",
         ),
-        neighbours=f"{text.neighbours.removesuffix(',')}, in which the same was found at the same places,",
+        neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
         not_covered=(
             *text.not_covered,
             "Not covered: texts in which other tokens are found. One other word can change that anywhere in a text.",
