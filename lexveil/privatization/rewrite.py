@@ -16,7 +16,7 @@ from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.count import Plan, plan_tokens
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.pieces import Pieces, escaped
-from lexveil.text.render import render, render_in_layout
+from lexveil.text.render import NOTHING, render, render_in_layout
 from lexveil.types import Flags, Floats, Ids
 
 # A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
@@ -25,7 +25,6 @@ DRAW = 4096
 FEW = 8  # times more words than tokens, and only those that were drawn are written out
 MOST_WORDS = 127  # that are counted of what is written in the place of a token
 MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
-NOTHING: Mapping[int, str] = {}  # written in the place of found tokens, where no detector looks for any
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action
-from lexveil.privatization.rewrite import NOTHING
 from lexveil.text.encode import Encoded, Lexicon
 from lexveil.text.pieces import escaped, plain
+from lexveil.text.render import NOTHING
 from lexveil.types import Ids, Int32
 
 

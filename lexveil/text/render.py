@@ -13,6 +13,7 @@ from lexveil.text.encode import Encoded
 from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
 from lexveil.types import Ids
 
+NOTHING: Mapping[int, str] = {}  # written in the place of tokens, where no detector looks for any
 TOKEN = 4e-7  # seconds that it takes to write a token without kernels
 
 
@@ -61,7 +62,7 @@ def _render_compiled(pieces: Pieces, token: npt.NDArray[np.int32], bounds: Ids) 
 
 
 def render_in_layout(
-    tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str], written: Mapping[int, str]
+    tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str], written: Mapping[int, str] = NOTHING
 ) -> list[str]:
     """Write output tokens into the writer's own layout: white space between tokens, capitals, and what is dropped.
 

@@ -123,10 +123,7 @@ def test_sampled_and_dropped_names_are_one_token_and_perturbed_ones_are_ordinary
 @pytest.mark.parametrize("action", ["sample", "digits", "pseudonym"])
 def test_equal_names_alike_where_it_is_asked_for(built: Path, names: Path, action: str) -> None:
     done = rewritten({"PERSON": action}, pseudonyms=names, consistent=True)
-    engine = Engine(
-        make_settings(options(types={"PERSON": action}, pseudonyms=str(names), consistent=True), params()), Model.load()
-    )
-    (structure,) = engine.structures([[TEXT]], DocumentBudget(30.0, 5.0), [given()])
+    structure, _ = structure_of(TEXT, SPANS, types={"PERSON": action}, pseudonyms=str(names), consistent=True)
     own = [i for i, kind in enumerate(structure.found) if kind == "PERSON"]
     assert [own.index(leader) for leader in structure.leader[own].tolist()] == [0, 1, 0]
     assert len(done.values) == 1
@@ -138,10 +135,6 @@ def options(**more: Any) -> RewriteOptions:
 
 def params() -> Any:
     return Model.load().params
-
-
-def given() -> list[GivenSpan]:
-    return [GivenSpan(0, Span(one["start"], one["end"], one["type"])) for one in SPANS]
 
 
 def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, Engine]:
@@ -283,10 +276,10 @@ def test_a_detector_that_changes_its_mind_releases_nothing(
         return claim(self if len(seen) == 1 else Detection(), texts, spans)
 
     monkeypatch.setattr(Detection, "claim", fickle)
+    (tmp_path / "in.jsonl").write_text('{"text": "police"}\n', encoding="utf-8")
+    how = HOW | {"protect": str(tmp_path / "protect.txt")}
     with pytest.raises(LexveilError, match="found something else"):
-        privatize_file(
-            write(tmp_path, "jsonl"), tmp_path / "out.jsonl", protect=str(tmp_path / "protect.txt"), workers=1, **HOW
-        )
+        privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", **how)
     assert not (tmp_path / "out.jsonl").exists()
 
 
