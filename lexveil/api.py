@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,6 +40,12 @@ def privatize(
     stopwords: str | None = None,
     punctuation: str | None = None,
     oov: str | None = None,
+    spans: Any = None,
+    detector: Literal["none", "presidio"] | None = None,
+    protect: Path | str | None = None,
+    allow: Path | str | None = None,
+    types: Mapping[str, str] | None = None,
+    pseudonyms: Path | str | None = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     workers: int | None = None,
     project: Project = None,
@@ -74,6 +80,13 @@ def privatize(
         without_guarantee: release also what no guarantee can be given of, which is refused otherwise.
         stopwords, punctuation, oov: what happens to tokens of the class: perturb, keep, drop or sample; None as in
             params.yaml.
+        spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type": "PERSON"}``, in
+            characters, as JSON or not; None is nothing. Of a table also the name of a column, which comes out empty.
+        detector: presidio finds names, numbers and the like; none: nothing does; None as in params.yaml.
+        protect, allow: files of words and phrases that are found, and that nobody may claim; None as in params.yaml.
+        types: what happens to what is found, by its type: perturb, sample, drop, placeholder, pseudonym or digits; of
+            other types as in params.yaml, else placeholder.
+        pseudonyms: a file of the public names that pseudonyms are drawn from; None as in params.yaml.
         on_exhausted: whether texts of subjects without budget are withheld, or nothing is released; None as in
             params.yaml.
         workers: processes; None is one if there is little to do, else as in params.yaml. Changes no result.
@@ -94,6 +107,7 @@ def privatize(
         texts,
         column=column,
         subjects=subjects,
+        spans=spans,
         on_exhausted=on_exhausted,
         workers=workers,
         project=_model(project),
@@ -114,6 +128,11 @@ def privatize(
         stopwords=stopwords,
         punctuation=punctuation,
         oov=oov,
+        detector=detector,
+        protect=None if protect is None else str(protect),
+        allow=None if allow is None else str(allow),
+        types=types,
+        pseudonyms=None if pseudonyms is None else str(pseudonyms),
     )
 
 

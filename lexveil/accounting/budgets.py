@@ -25,19 +25,35 @@ class Action(IntEnum):
     """What happens to a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in NumPy.
 
     Kept tokens are unprotected. Sampled ones are replaced by a uniform draw from the vocabulary, which tells nothing
-    but that a token of the class stood there.
+    but that a token of the class stood there. The others are of tokens that a detector found: the name of the type
+    takes their place, or a name of a public list, the same for equal ones of a document, or random characters in the
+    same form.
     """
 
     PERTURBED = 0
     KEPT = 1
     DROPPED = 2
     SAMPLED = 3
+    PLACEHOLDER = 4
+    PSEUDONYM = 5
+    DIGITS = 6
 
     @classmethod
-    def labels(cls) -> list[str]:
-        """Their names in token logs and records, in the order of their numbers."""
-        return [member.name.lower() for member in cls]
+    def labels(cls, *, with_found: bool = False) -> list[str]:
+        """Their names in token logs and records, in the order of their numbers; those of found tokens if asked for."""
+        return [member.name.lower() for member in cls if with_found or member <= cls.SAMPLED]
 
+
+# What happens to a token that a detector found, by the name of the action; of those that are perturbed, as to any.
+FOUND_ACTIONS = {
+    "perturb": Action.PERTURBED,
+    "sample": Action.SAMPLED,
+    "drop": Action.DROPPED,
+    "placeholder": Action.PLACEHOLDER,
+    "pseudonym": Action.PSEUDONYM,
+    "digits": Action.DIGITS,
+}
+DEFAULT_FOUND = "placeholder"  # of a type that nothing is said of
 
 _ACTION_OF = {"perturb": Action.PERTURBED, "keep": Action.KEPT, "drop": Action.DROPPED, "sample": Action.SAMPLED}
 
@@ -68,9 +84,11 @@ class Policy:
             known: (n,) whether the token has a vector.
 
         Returns:
-            (n,) ``Action`` of each. What should be perturbed and has no vector falls under ``oov``.
+            (n,) ``Action`` of each. What should be perturbed and has no vector falls under ``oov``; what a detector
+            found is dropped until its type says otherwise.
         """
-        table = [Action.PERTURBED, *(_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))]
+        classes = (_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))
+        table = [Action.PERTURBED, *classes, Action.DROPPED]
         action = np.array(table, dtype=np.int8)[kind]
         action[(action == Action.PERTURBED.value) & ~known] = _ACTION_OF[self.oov]
         return action

@@ -9,7 +9,7 @@ run. The design is that of OpenDP's measurements (Gaboardi et al. 2020); composi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -60,6 +60,8 @@ class Structure:
         column: (n,) the text column it stands in.
         kept: the words of kept tokens.
         layout: what is copied of the writer's layout; empty if nothing is.
+        found: (n,) the type of each token that a detector found, else None; empty without detectors.
+        forms: of found tokens that are redrawn in their form: that.
     """
 
     action: npt.NDArray[np.int8]
@@ -68,6 +70,8 @@ class Structure:
     column: Ids
     kept: tuple[str, ...]
     layout: tuple[str, ...]
+    found: tuple[str | None, ...] = ()
+    forms: tuple[str, ...] = ()
 
     def differences(self, other: Structure) -> list[str]:
         """In what two texts differ that neighbours share."""
@@ -80,6 +84,8 @@ class Structure:
             "the column of a token": np.array_equal(self.column, other.column),
             "a kept word": self.kept == other.kept,
             "the layout": self.layout == other.layout,
+            "what was found": self.found == other.found,
+            "the form of a number": self.forms == other.forms,
         }
         return [name for name, is_same in same.items() if not is_same]
 
@@ -118,6 +124,7 @@ class Measurement:
         shares: the class of a token decides its share of the budget; None if all have the same.
         repeats: equal tokens are replaced alike.
         copies_layout: white space and capitals are those of the source.
+        looks_for: detectors decide the fate of what they find.
         refusals: preconditions that failed. If there is one, nothing is claimed.
     """
 
@@ -132,6 +139,7 @@ class Measurement:
     shares: Shares | None = None
     repeats: bool = False
     copies_layout: bool = False
+    looks_for: bool = False
     refusals: tuple[str, ...] = ()
 
     def adding(self, *conditions: str) -> Measurement:
@@ -211,6 +219,7 @@ class Measurement:
         """What of the structure no figure counts."""
         left_out = ["where tokens are repeated"] if self.repeats else []
         left_out += [] if self.shares is None else ["what share of the budget a word gets"]
+        left_out += ["what a detector finds"] if self.looks_for else []
         return f"; {' and '.join(left_out)} is not in these figures" if left_out else ""
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
@@ -317,7 +326,7 @@ def under_strategy(
         text = text.refused("no limit holds the ε of a token: short texts come out as they are")
     text = text.adding(SOURCES[source])
     if strategy == "S1":
-        if not text.repeats:
+        if not text.repeats and not text.looks_for:
             alike = " and has the same capitals" if text.copies_layout else ""
             alike += " and has the same share of the budget" if text.shares is not None else ""
             text = text.adding(
@@ -387,6 +396,54 @@ def with_rows_withheld(text: Measurement) -> Measurement:
     return text.adding(
         "that a row is withheld is not hidden: it tells that its subject (without a subject column, the same text) was "
         "released before, in this output or another, unless the row alone costs more than the cap"
+    )
+
+
+_IN_PLACE = {
+    "perturb": "treated as any other token",
+    "sample": "each replaced by a uniform draw from the vocabulary",
+    "drop": "left out",
+    "placeholder": "each replaced by the name of its type",
+    "pseudonym": "each replaced by a random name of a public list, equal ones of a document by the same, so that which "
+    "of them are equal is not hidden",
+    "digits": "each digit and letter replaced by a random one, so that the form (how many there are, capitals, and the "
+    "marks between) is not hidden",
+}
+
+
+def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str) -> Measurement:
+    """Detectors decide the fate of the tokens that they find. Before ``under_strategy``, whose claim they void.
+
+    They may look at the whole text, so that one other word can change what they find anywhere in it. So what is found
+    is part of the structure, which neighbours share; given it, what stands in the place of a found token is a function
+    of that structure and of noise, whatever stood there. Nothing is claimed of found tokens that are not perturbed.
+
+    Args:
+        sources: what finds.
+        actions: by type, what happens to tokens of it; names of ``FOUND_ACTIONS``.
+        other: what happens to those of other types.
+    """
+    by_action: dict[str, list[str]] = {}
+    for name, action in sorted(actions.items()):
+        by_action.setdefault(action, []).append(name)
+    told = [f"{', '.join(names)}: {_IN_PLACE[action]}" for action, names in sorted(by_action.items())]
+    others = "all other types" if told else "all types"
+    alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
+    alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
+    same = f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
+    return replace(
+        text.adding(
+            f"found by {' and '.join(sources)}; which tokens were found, and of which type, is not hidden, and no "
+            "claim rests on it: what is not found is treated as any other token",
+            f"unprotected, of found tokens: that they were found, and their type. {'; '.join([*told, ''])}{others}: "
+            f"{_IN_PLACE[other]}",
+        ),
+        neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
+        not_covered=(
+            *text.not_covered,
+            "Not covered: texts in which other tokens are found. One other word can change that anywhere in a text.",
+        ),
+        looks_for=True,
     )
 
 

@@ -60,11 +60,15 @@ class RunCounts(Result):
     """Of all tokens: kept."""
     epsilon_spent_mean: float | None
     """Per text."""
+    found: dict[str, dict[str, NonNegativeInt]] | None = None
+    """Tokens that detectors found, by type and action; they are in no class. Null without a detector."""
 
     def public(self, **further: int | None) -> Counts:
         """What of it a record publishes; ``further`` are counts of rows and of formula cells."""
         same = ("n_texts", "n_documents", "n_perturbed", "n_kept", "n_dropped", "n_sampled", "n_words_out")
-        values = {name: getattr(self, name) for name in same} | further
+        values: dict[str, Any] = {name: getattr(self, name) for name in same} | further
+        if self.found is not None:
+            values["found"] = self.found
         return Counts(n_tokens=self.n_tokens_in, **values)
 
 

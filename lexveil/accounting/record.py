@@ -24,6 +24,7 @@ from lexveil.mechanisms.registry import MECHANISMS
 SCHEMA = 5
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
+FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
 
 
@@ -48,6 +49,19 @@ class SharesRecord(Result):
     """Of the public list of words."""
 
 
+class DetectionRecord(Result):
+    """Detectors, and what happens to tokens that they find. No claim relies on what they find.
+
+    Which tokens were found, and of which type, is not hidden.
+    """
+
+    sources: list[str]
+    """What finds."""
+    types: dict[str, FoundTreatment]
+    """What happens to the tokens of each type."""
+    other_types: FoundTreatment
+
+
 class Counts(Result):
     """What an output holds, and the fates of the tokens of its source. A copy counts its texts only."""
 
@@ -62,6 +76,9 @@ class Counts(Result):
     n_dropped: NonNegativeInt = 0
     n_sampled: NonNegativeInt = 0
     n_words_out: NonNegativeInt = 0
+    found: dict[str, dict[str, NonNegativeInt]] | None = None
+    """Tokens that detectors found, by type and action; those that are perturbed, kept, dropped or sampled are among the
+    numbers above, too. Null without a detector."""
     n_formula_cells: NonNegativeInt = 0
     """Rewritten fields that a spreadsheet would compute."""
     first_formula_row: int | None = None
@@ -167,6 +184,8 @@ class PrivacyRecord(Result):
     policy: PolicyRecord
     shares: SharesRecord | None = None
     """Null where all tokens of a document got the same."""
+    detection: DetectionRecord | None = None
+    """Null where nothing was looked for."""
     consistent: Literal["document"] | None
     """Whether equal tokens of a document were replaced alike."""
     layout: str
@@ -263,6 +282,7 @@ class Configuration:
     keep_layout: bool = False
     no_proof: str | None = None
     shares: Shares | None = None
+    detection: DetectionRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +331,7 @@ def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
             "policy": asdict(run.policy),
             "consistent": "document" if run.consistent else None,
             **({} if run.shares is None else {"shares": run.shares.as_dict()}),
+            **({} if run.detection is None else {"detection": run.detection}),
             "layout": "copied, unprotected" if run.keep_layout else "ordinary English spacing, lower case",
             "mode": run.mode,
             "guarantee": facts.guarantee,

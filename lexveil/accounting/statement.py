@@ -29,6 +29,11 @@ def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> 
             f"budget of each text: {budgets} (1 / {record.metric})"
             + ("" if largest is None else f"; one token spends at most {largest:.4g}"),
         ]
+        if counts.found:
+            found = (
+                f"{kind} {n:,} {action}" for kind, actions in counts.found.items() for action, n in actions.items()
+            )
+            lines.append(f"found: {', '.join(found)}")
         if counts.n_tokens and counts.n_kept / counts.n_tokens > MUCH_UNPROTECTED:
             lines.append(
                 f"CAUTION: {counts.n_kept / counts.n_tokens:.0%} of all tokens are unprotected, whatever epsilon is "

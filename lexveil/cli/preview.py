@@ -22,9 +22,10 @@ STYLES = {
     Fate.UNCHANGED: "",
     Fate.KEPT: "dim",
     Fate.DROPPED: "strike",
+    Fate.FOUND: "underline magenta",
 }
 # On a terminal without styles.
-BRACKETS = {Fate.REPLACED: ("[", "]"), Fate.RANDOM: ("{", "}"), Fate.DROPPED: ("<", ">")}
+BRACKETS = {Fate.REPLACED: ("[", "]"), Fate.RANDOM: ("{", "}"), Fate.DROPPED: ("<", ">"), Fate.FOUND: ("(", ")")}
 CAUTION = (
     "This is an experiment: anybody who knows its seed, {seed}, can replay the noise. Nothing was written, and no "
     "ledger was charged. What stands here is as secret as the source. Whoever chooses parameters by looking at private "
@@ -40,7 +41,8 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
     lines = [line for row in found.rows for line in _lines(row, several, has_styles)]
     console.print(_stacked(lines) if console.width < NARROW else _side_by_side(lines))
     counted = Counter(fate for row in found.rows for changes in row.texts.values() for fate in changes.fates)
-    legend = [_marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}") for fate in Fate]
+    shown = [fate for fate in Fate if fate != Fate.FOUND or counted[fate]]
+    legend = [_marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}") for fate in shown]
     console.print(Text("tokens: ") + Text(" · ").join(legend))
     console.print(
         Text(f"{found.mechanism} {found.strategy}, budget of each document {found.document_budget:.4g}. ")

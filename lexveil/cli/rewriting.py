@@ -23,6 +23,7 @@ from lexveil.cli.options import (
 )
 
 BUDGET = exclusive("budget")
+FOUND_ACTIONS = ("perturb", "sample", "drop", "placeholder", "pseudonym", "digits")  # a test holds it to the engine's
 
 Mechanism = Annotated[str, option("none, {mechanisms}", "M")]
 StrategyOption = Annotated[
@@ -39,6 +40,13 @@ def _class_share(text: str) -> tuple[str, float]:
     if not share:
         raise ValueError(f"{text!r} is no CLASS=X, such as stopwords=0.5")
     return name, a_number(share)
+
+
+def _type_action(text: str) -> tuple[str, str]:
+    name, _, action = text.partition("=")
+    if not name or action not in FOUND_ACTIONS:
+        raise ValueError(f"{text!r} is no TYPE=ACTION, such as PERSON=placeholder; actions: {', '.join(FOUND_ACTIONS)}")
+    return name, action
 
 
 @Parameter(name="*")
@@ -124,10 +132,47 @@ class Settings:
         ),
     ] = None
 
+    detector: Annotated[
+        Literal["none", "presidio"] | None,
+        option("finds names, numbers and the like; what it finds is shown (default: params.yaml)", group="tokens"),
+    ] = None
+    protect: Annotated[
+        str | None,
+        option(
+            "words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)",
+            "FILE",
+            group="tokens",
+        ),
+    ] = None
+    allow: Annotated[
+        str | None,
+        option("words and phrases that are never taken for found (default: params.yaml)", "FILE", group="tokens"),
+    ] = None
+    type: Annotated[
+        tuple[tuple[str, str], ...],
+        option(
+            "what happens to what is found, by its type: placeholder (the default), drop, sample (a random word), "
+            "pseudonym, digits (others in the same form) or perturb (default: params.yaml)",
+            "TYPE=ACTION,TYPE=ACTION",
+            group="tokens",
+            converter=several(_type_action),
+            n_tokens=1,
+        ),
+    ] = ()
+    pseudonyms: Annotated[
+        str | None,
+        option("the public names that pseudonyms are drawn from (default: params.yaml)", "FILE", group="tokens"),
+    ] = None
+
     def settings(self) -> dict[str, Any]:
         """The same as fields of ``RewriteOptions``."""
-        own = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if name not in ("model", "share")}
-        return own | {"consistent": self.consistent == "document", "shares": dict(self.share)}
+        other = ("model", "share", "type")
+        own = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if name not in other}
+        return own | {
+            "consistent": self.consistent == "document",
+            "shares": dict(self.share),
+            "types": dict(self.type),
+        }
 
 
 @Parameter(name="*")
@@ -150,6 +195,15 @@ class Rewriting(Settings):
             "up to release.cap of params.yaml (default: each text is a subject of its own, known again by"
             " its content)",
             "NAME",
+            group="input",
+        ),
+    ] = None
+    spans: Annotated[
+        str | None,
+        option(
+            'the column that says what was found in the texts of a row, [{"start": 8, "end": 18, "type": "PERSON"}] in '
+            "characters; it comes out empty",
+            "COLUMN",
             group="input",
         ),
     ] = None
@@ -193,13 +247,14 @@ class Rewriting(Settings):
 
     def keywords(self) -> dict[str, Any]:
         """The same as keyword arguments of ``privatize_file`` and ``inspect``."""
-        same = {name: value for name, value in asdict(self).items() if name not in ("format", "share")}
+        same = {name: value for name, value in asdict(self).items() if name not in ("format", "share", "type", "spans")}
         return (
             same
             | self.settings()
             | {
                 "text_column": tuple(dict.fromkeys(self.text_column)),
                 "form": self.format,
+                "spans_column": self.spans,
                 "mode": self.mode or ("release" if self.seed is None else "experiment"),
             }
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema
 
+from lexveil.config.detectors import DetectionParams
 from lexveil.levels import Level
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import Distinct, ListFile, OneOf, Section, Several, refused
@@ -34,7 +35,7 @@ GridLevel = Annotated[float, Field(gt=0, lt=1)]
 BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
 
 
-class PolicyParams(Section):
+class PolicyParams(DetectionParams):
     """What happens to each class of token; a kept token leaves as it is and is counted as unprotected."""
 
     stopwords: Literal["paper", "perturb", "keep", "drop", "sample"] = Field(

@@ -36,6 +36,7 @@ CLASSES = {
     TokenClass.STOPWORD: "stop word",
     TokenClass.PUNCTUATION: "punctuation",
     TokenClass.OOV: "unknown word",
+    TokenClass.FOUND: "found",
 }
 
 
@@ -158,7 +159,7 @@ class Desk:
         flat = FlatTexts.of(rows)
         batch = Batch(rows, [(str(number),) for number in range(form.draws)])
         done = engine.chunk_rewriter(("text",), budget).rewrite(flat, batch)
-        changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, engine.lexicon)
+        changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, engine.lexicon, done.written)
         n = len(changes[0].fates)
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
         drawing = Drawing(
@@ -221,7 +222,7 @@ def load_kernels(model: str | None) -> None:
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
     """The tokens of the first text."""
-    encoded, labels = done.encoded, Action.labels()
+    encoded, labels = done.encoded, Action.labels(with_found=True)
     tokens, end = [], 0
     for i, (start, stop) in enumerate(changes.source_spans.tolist()):
         row = int(encoded.rows[i])
@@ -229,7 +230,7 @@ def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token
             Token(
                 changes.source[start:stop],
                 changes.source[end:start],
-                CLASSES[TokenClass(int(encoded.kind[i]))],
+                CLASSES[TokenClass(int(encoded.classes[i]))],
                 labels[int(done.action[i])],
                 int(encoded.n_words[i]),
                 int(engine.vocabulary.number[row]) if row >= 0 else -1,

@@ -19,6 +19,7 @@ from lexveil.formats.messages import NoColumn, name, shown
 from lexveil.formats.values import plain_value, text_value
 
 if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help that lists formats comes at once
+    from lexveil.detectors.given import GivenSpans
     from lexveil.types import Flags
 
 NAMING = "`lexveil inspect --show-examples` names them"  # columns that a message does not name
@@ -92,6 +93,8 @@ class TableRequest:
     Attributes:
         texts: the columns of texts.
         subject: the column that names the subject of a row.
+        spans: the column that says what a detector found in the texts of a row. It counts characters of them, so that
+            the writer leaves it empty.
         others: further columns to read, where a choice saves work (Parquet); None for all.
         keeps_blanks: whether lines without text are rows too, because they must be written back.
     """
@@ -100,6 +103,12 @@ class TableRequest:
     subject: str | None = None
     others: Collection[str] | None = None
     keeps_blanks: bool = False
+    spans: str | None = None
+
+    @property
+    def rewritten(self) -> list[str]:
+        """The columns that are not written back as they were."""
+        return [*self.texts, *([] if self.spans is None else [self.spans])]
 
     def check(self, table: Table) -> None:
         """See that the table has the requested columns.
@@ -109,15 +118,16 @@ class TableRequest:
         """
         requested = [(column, "--text-column") for column in self.texts]
         requested += [(self.subject, "--subject-column")] if self.subject is not None else []
+        requested += [(self.spans, "--spans")] if self.spans is not None else []
         for column, option in requested:
             if column not in table.columns:
                 raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option} ({NAMING})")
 
-    def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None]:
-        """The texts of a row and its subject.
+    def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None, GivenSpans | None]:
+        """The texts of a row, its subject, and what was found in the texts.
 
         Raises:
-            RequestError: if a text is missing, not usable or too long, or the subject is.
+            RequestError: if a text is missing, not usable or too long, or the subject or the spans are.
         """
         texts = []
         for column in self.texts:
@@ -129,7 +139,8 @@ class TableRequest:
                     f"{where}: {name(column)} is a text of more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
                 )
             texts.append(text)
-        return texts, None if self.subject is None else self.subject_of(values.get(self.subject), where)
+        subject = None if self.subject is None else self.subject_of(values.get(self.subject), where)
+        return texts, subject, self._spans(values, texts, where)
 
     def subject_of(self, value: Any, where: str) -> str:
         """The subject that the value of its column names.
@@ -145,6 +156,15 @@ class TableRequest:
                 "ledger knows whose budget it spends"
             )
         return subject
+
+    def _spans(self, values: Mapping[str, Any], texts: Sequence[str | None], where: str) -> GivenSpans | None:
+        if self.spans is None:
+            return None
+        from lexveil.detectors.given import given_spans
+
+        if self.spans not in values:
+            raise RequestError(f"{where}: the object has no {name(self.spans)}; every one must have its spans, or []")
+        return given_spans(values[self.spans], texts, self.texts, f"{where}, {name(self.spans)}")
 
 
 class Writer(ABC):
@@ -218,8 +238,9 @@ class Format(ABC):
 
         def rows() -> Iterator[ParsedRow]:
             for row in table.rows:
-                texts, subject = parse(row.values, locate(row.line))
-                yield ParsedRow(row.line, texts, subject, self.rest(row, table, request) if for_writing else None)
+                texts, subject, spans = parse(row.values, locate(row.line))
+                rest = self.rest(row, table, request) if for_writing else None
+                yield ParsedRow(row.line, texts, subject, rest, spans)
 
         return gather(rows(), request.subject is not None)
 

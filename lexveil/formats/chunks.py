@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lexveil.detectors.given import GivenSpans
+
 ROWS = 2_000  # of a chunk, at most
 CHARACTERS = 2**19  # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
 TEXT_LIMIT = 8 * 2**20  # characters; a text is rewritten in one piece, and this bounds what that takes
@@ -26,6 +28,7 @@ class Chunk:
         texts: of each row, one for each text column; None for null.
         subjects: the subject of each row; None if no column names it.
         rest: what else is in the rows, for the writer.
+        spans: what a detector found in the texts of each row; None if no column says so.
     """
 
     first: int
@@ -33,6 +36,7 @@ class Chunk:
     texts: Texts
     subjects: list[str] | None
     rest: Any
+    spans: list[GivenSpans] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -45,6 +49,7 @@ class ParsedRow(NamedTuple):
     texts: list[str | None]
     subject: str | None
     rest: Any
+    spans: GivenSpans | None = None
 
     def __repr__(self) -> str:
         return f"ParsedRow(line={self.line})"
@@ -57,7 +62,8 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
     def chunk() -> Chunk:
         subjects = [row.subject or "" for row in gathered] if has_subjects else None
         places, texts = [row.line for row in gathered], [row.texts for row in gathered]
-        return Chunk(first, places, texts, subjects, [row.rest for row in gathered])
+        spans = None if gathered[0].spans is None else [row.spans or [] for row in gathered]
+        return Chunk(first, places, texts, subjects, [row.rest for row in gathered], spans)
 
     for row in rows:
         gathered.append(row)

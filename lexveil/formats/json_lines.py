@@ -44,7 +44,7 @@ class JsonLines(LineFormat):
         return Table(source, list(first.values), itertools.chain([first], rows), lines)
 
     def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
-        if not worth_kernels(0.0):
+        if request.spans is not None or not worth_kernels(0.0):
             yield from super().chunks(table, request, for_writing)
             return
         from lexveil.formats.json_bytes import ByteReader
@@ -54,7 +54,7 @@ class JsonLines(LineFormat):
             if not line.strip():
                 return None
             where = table.source.location(number)
-            texts, subject = request.parse(_object(line, where, False), where)
+            texts, subject, _ = request.parse(_object(line, where, False), where)
             spans = [(0, 0)] * len(texts)
             for start, end, column in _find(line, request.texts, table.source, number) if for_writing else ():
                 begin = len(line[:start].encode())
@@ -66,7 +66,7 @@ class JsonLines(LineFormat):
         yield from ByteReader(request, slow, table.source.location, for_writing).chunks(lines, first.line)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
-        return _cut(row.raw, request.texts, table.source, row.line)
+        return _cut(row.raw, request.rewritten, table.source, row.line)
 
     def encode(  # noqa: D102
         self,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lexveil.detectors.given import GivenSpans
 from lexveil.errors import RequestError
 from lexveil.formats import chunks
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
@@ -52,13 +53,13 @@ def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
             raise RequestError(
                 f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another --text-column"
             )
-    chosen = [*dict.fromkeys([*request.texts, *([request.subject] if request.subject else [])])]
+    chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
     locate, parse = table.source.location, request.parse
     number = 0
     try:
         for batch in file.iter_batches(batch_size=chunks.ROWS):
             values = _python_rows(batch.select(chosen), number, where)
-            rows = (ParsedRow(line, *parse(row, locate(line)), None) for line, row in enumerate(values, number + 1))
+            rows = (_parsed(line, parse(row, locate(line))) for line, row in enumerate(values, number + 1))
             start = 0
             for chunk in gather(rows, request.subject is not None):
                 yield replace(chunk, first=number + start + 1, rest=batch.slice(start, len(chunk)))
@@ -66,6 +67,11 @@ def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
             number += batch.num_rows
     except (pa.ArrowException, OSError):
         raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
+
+
+def _parsed(line: int, row: tuple[list[str | None], str | None, GivenSpans | None]) -> ParsedRow:
+    texts, subject, spans = row
+    return ParsedRow(line, texts, subject, None, spans)
 
 
 def count_rows(stream: IO[bytes], source: Source) -> int:
@@ -90,8 +96,7 @@ class ParquetWriter(Writer):
     def __init__(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
         super().__init__(table, columns, formulas)
         self.schema = pa.schema(
-            _bare(field.with_type(rewritten_type(field.type)) if field.name in columns else field)
-            for field in table.layout.schema_arrow
+            _bare(_rewritten(field) if field.name in columns else field) for field in table.layout.schema_arrow
         )
         self.writer = self.files.enter_context(pq.ParquetWriter(out, self.schema, compression="zstd"))
         self.files.callback(self._end_group)
@@ -103,9 +108,13 @@ class ParquetWriter(Writer):
         batch: pa.RecordBatch = chunk.rest
         for number, column in enumerate(self.columns):
             position = batch.schema.get_field_index(column)
-            rewritten = pa.array([row[number] for row in texts], pa.large_string())
             field = self.schema.field(position)
-            batch = batch.set_column(position, field, rewritten.cast(field.type))
+            rewritten = (
+                pa.array([row[number] for row in texts], pa.large_string()).cast(field.type)
+                if is_text(field.type)
+                else pa.nulls(len(texts), field.type)
+            )
+            batch = batch.set_column(position, field, rewritten)
         batch = pa.RecordBatch.from_arrays(
             [_plain(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)],
             schema=self.schema,
@@ -128,6 +137,11 @@ class ParquetWriter(Writer):
         if any(batch.num_rows for batch in waiting):
             table = pa.Table.from_batches(waiting)
             self.writer.write_table(pa.table([_used(column) for column in table.columns], schema=self.schema))
+
+
+def _rewritten(field: pa.Field) -> pa.Field:
+    """The field of a rewritten column; one of spans, which are left out, has room for null."""
+    return field.with_type(rewritten_type(field.type)) if is_text(field.type) else field.with_nullable(True)
 
 
 def _bare(field: pa.Field) -> pa.Field:

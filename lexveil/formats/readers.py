@@ -49,6 +49,7 @@ class Reader:
         subject_column: the column that names the subject of a row.
         reopen: opens the bytes anew if they are not at the source's path.
         descriptor: of their file, then.
+        spans_column: the column that says what a detector found in a row; it is not written back.
         engine: which database the rows are from, if they are.
         kinds: what it calls the types of columns, where Arrow's do not say it all.
 
@@ -70,8 +71,10 @@ class Reader:
         descriptor: int | None = None,
         engine: str | None = None,
         kinds: Mapping[str, str] | None = None,
+        spans_column: str | None = None,
     ) -> None:
         self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
+        self.spans_column = spans_column
         self.reopen, self.descriptor = reopen, descriptor
         self.engine, self.kinds = engine, kinds or {}
 
@@ -90,10 +93,15 @@ class Reader:
         with self._opened():
             pass
 
+    @property
+    def request(self) -> TableRequest:
+        """What is read."""
+        return TableRequest(self.text_columns, self.subject_column, keeps_blanks=True, spans=self.spans_column)
+
     @contextmanager
     def _opened(self) -> Iterator[TableRequest]:
         """Begin to read, from the first row."""
-        request = TableRequest(self.text_columns, self.subject_column, keeps_blanks=True)
+        request = self.request
         stream = self.reopen() if self.reopen else None
         with open_bytes(self.source.path, self.source.compression, stream) as content:
             self.table = self.source.format.table(content, self.source, request)

@@ -18,8 +18,11 @@ __all__ = ["Formulas", "Writer", "check_output", "open_writer"]
 
 
 def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
-    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an open stream."""
-    return reader.source.format.writer(reader.table, reader.text_columns, out, formulas)
+    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an open stream.
+
+    It takes a text for each column of ``TableRequest.rewritten``.
+    """
+    return reader.source.format.writer(reader.table, reader.request.rewritten, out, formulas)
 
 
 def check_output(out: Path, source: Path | None, form: Source, named: Source | None) -> None:

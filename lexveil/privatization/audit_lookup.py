@@ -46,6 +46,8 @@ class Sought:
             return "it is of another policy"
         if result["shares"] != (None if self.settings.shares is None else self.settings.shares.as_dict()):
             return "it is of other shares of the budget"
+        if self.settings.detection is not None:
+            return "no audit is of releases with detectors"
         if result["model"] != self.model.to_dict():
             return "it is of another model, or of another version of it"
         if result["space"] != self.space:

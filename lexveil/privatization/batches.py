@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lexveil.detectors.given import GivenSpans
 from lexveil.formats.arrow_rows import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.text.strings import Strings, letters_of
@@ -73,6 +74,7 @@ class Batch:
         epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget. A plan
             has no shares of classes: all tokens that pay get the same.
         for_ledger: whether who counts it also works out the keys of its rows by their texts.
+        given: spans that came with the documents; None if none did.
     """
 
     rows: Texts
@@ -80,6 +82,7 @@ class Batch:
     first_row: int = 0
     epsilon: Floats | None = None
     for_ledger: bool = False
+    given: Sequence[GivenSpans] | None = None
 
     def parts(self, size: int) -> list[Batch]:
         """The same documents in batches of about so many characters, in order."""
@@ -91,7 +94,13 @@ class Batch:
         if len(cuts) <= 3 and (not len(ends) or ends[-1] < 2 * size):
             return [self]
         return [
-            replace(self, rows=self.rows[start:end], keys=self.keys[start:end], first_row=self.first_row + start)
+            replace(
+                self,
+                rows=self.rows[start:end],
+                keys=self.keys[start:end],
+                first_row=self.first_row + start,
+                given=None if self.given is None else self.given[start:end],
+            )
             for start, end in pairwise(cuts)
         ]
 

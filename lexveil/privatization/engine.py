@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,9 +25,11 @@ from lexveil.accounting.measurements import Measurement, Structure, check_spent
 from lexveil.accounting.shares import CLASSES, ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.config import MachineParams
+from lexveil.detectors.given import GivenSpans
 from lexveil.formats.chunks import Texts
 from lexveil.privatization.batches import Batch, FlatTexts
 from lexveil.privatization.count import Plan, count_planned, plan_tokens
+from lexveil.privatization.found import FoundCounts, count_found, forms_of, given_in, plan_found
 from lexveil.privatization.keys import keys_of
 from lexveil.privatization.measured import guarantee_of, measurement_of
 from lexveil.privatization.model import Model
@@ -60,19 +63,22 @@ TOKEN_LOG = pa.schema(
         ("n_words", pa.int8()),
         ("word_id", pa.int32()),
         ("share", pa.dictionary(pa.int8(), pa.string())),
+        ("type", pa.string()),  # of what a detector found
     ]
 )
 
 
-def token_log_columns(n_columns: int, has_shares: bool) -> tuple[str, ...]:
+def token_log_columns(n_columns: int, settings: Settings) -> tuple[str, ...]:
     """The columns of the token log of a user's rows: without output words, with the text column if there are several.
+
+    Where classes of tokens have shares of their own, the log says which class each token is of, and where there are
+    detectors, the type of what they found.
 
     Args:
         n_columns: text columns.
-        has_shares: classes of tokens have shares of their own, and the log says which class each token is of.
     """
-    more = [*(["column"] if n_columns > 1 else []), *(["share"] if has_shares else [])]
-    return ("row", "position", "class", "epsilon", "action", *more)
+    has = {"column": n_columns > 1, "share": settings.shares is not None, "type": settings.detection is not None}
+    return ("row", "position", "class", "epsilon", "action", *(name for name, is_there in has.items() if is_there))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +87,10 @@ class ChunkCounts:
 
     Attributes:
         counts: (4, n_documents) words, tokens, parts of the budget, words in those; see ``count_planned``.
-        by_class: (4, 4) tokens of each class that meet each action.
+        by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
+        found: what detectors found: tokens by type and action.
         keys: of the documents by their texts, where the batch asks for them.
         without_spaces: row, column and script of the first text that cannot be cut into words; None if there is none.
     """
@@ -92,6 +99,7 @@ class ChunkCounts:
     by_class: Ids
     documents: int
     texts: int
+    found: FoundCounts
     keys: list[str] | None = None
     without_spaces: tuple[int, int, str] | None = None
 
@@ -108,15 +116,21 @@ class ChunkCounter:
     def __call__(self, batch: Batch) -> ChunkCounts:
         """Count the tokens of a batch."""
         flat = FlatTexts.of(batch.rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares, batch.given)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
-        documents = len(np.unique(flat.document))
         keys = keys_of(batch.rows, flat, encoded) if batch.for_ledger else None
         refused = None
-        if (found := first_without_spaces(flat.texts, encoded.forms)) is not None:
-            refused = (int(flat.document[found[0]]), int(flat.column[found[0]]), found[1])
-        by_class = count_actions(encoded.kind, plan.action)
-        return ChunkCounts(counts, by_class, documents, len(flat.texts), keys, refused)
+        if (foreign := first_without_spaces(flat.texts, encoded.forms)) is not None:
+            refused = (int(flat.document[foreign[0]]), int(flat.column[foreign[0]]), foreign[1])
+        return ChunkCounts(
+            counts,
+            count_actions(encoded.classes, plan.action),
+            len(np.unique(flat.document)),
+            len(flat.texts),
+            count_found(encoded, plan.action),
+            keys,
+            refused,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,31 +184,35 @@ class ChunkRewriter:
         rewriter = self.rewriter
         if rewriter is None:
             return unchanged(flat.texts)
-        encoded, plan = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings, self.shares)
+        planned = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings, self.shares, batch.given)
         epsilon = batch.epsilon
         if epsilon is None:
             assert self.budget is not None
-            counts = count_planned(encoded, plan, flat.document, flat.n_documents)
+            counts = count_planned(*planned, flat.document, flat.n_documents)
             epsilon = allocate(self.settings.strategy, self.budget, counts, self.shares)[flat.document]
         keys = [
             (*batch.keys[document], *self.column_keys[column])
             for document, column in zip(flat.document.tolist(), flat.column.tolist(), strict=True)
         ]
-        return rewriter(TextBatch(flat.texts, epsilon, keys), (encoded, plan))
+        return rewriter(TextBatch(flat.texts, epsilon, keys, flat.document), planned)
 
     def _token_log(self, rewritten: Rewritten, flat: FlatTexts, first_row: int) -> pa.Table:
-        text_of = rewritten.encoded.text_of
+        text_of, found = rewritten.encoded.text_of, rewritten.encoded.found
+        with_found = found is not None
         columns: dict[str, Callable[[], pa.Array]] = {
             "row": lambda: pa.array((flat.document + first_row)[text_of]),
             "position": lambda: pa.array(rewritten.position),
-            "class": lambda: _labelled(rewritten.encoded.kind, TokenClass.labels()),
+            "class": lambda: _labelled(rewritten.encoded.classes, TokenClass.labels(with_found=with_found)),
             "epsilon": lambda: pa.array(rewritten.epsilon),
-            "action": lambda: _labelled(rewritten.action, Action.labels()),
+            "action": lambda: _labelled(rewritten.action, Action.labels(with_found=with_found)),
             "column": lambda: _labelled(flat.column[text_of], self.columns),
             "n_words": lambda: pa.array(rewritten.out_words),
             "word_id": lambda: pa.array(rewritten.rows.astype(np.int32)),
             "share": lambda: _labelled(
                 np.zeros(len(text_of), dtype=np.int8) if rewritten.share is None else rewritten.share, CLASSES
+            ),
+            "type": lambda: (
+                pa.nulls(len(text_of), pa.string()) if found is None else pa.array(found.names(), pa.string())
             ),
         }
         return pa.table(
@@ -229,11 +247,17 @@ def plan_texts(
     vocabulary: Vocabulary,
     settings: Settings,
     shares: ShareClasses | None = None,
+    given: Sequence[GivenSpans] | None = None,
 ) -> tuple[Encoded, Plan]:
-    """The tokens of a batch, and what is to happen to each."""
-    encoded = encode(flat.texts, lexicon)
+    """The tokens of a batch, and what is to happen to each; ``given`` as of ``Batch``."""
+    detection = settings.detection
+    claim = None if detection is None else detection.claim(flat.texts, given_in(flat, given or ()))
+    encoded = encode(flat.texts, lexicon, claim)
     document_of = flat.document if settings.consistent else None
-    return encoded, plan_tokens(encoded, vocabulary.number, settings.policy, document_of, shares)
+    plan = plan_tokens(encoded, vocabulary.number, settings.policy, document_of, shares)
+    if detection is not None:
+        plan = plan_found(encoded, plan, detection, flat.document, consistent=settings.consistent)
+    return encoded, plan
 
 
 def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None) -> Floats:
@@ -263,8 +287,9 @@ class InputTotals:
 
     Attributes:
         totals: words, tokens, parts of the budget, words in those.
-        by_class: (4, 4) tokens of each class that meet each action.
+        by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: rows in which there is any text.
+        found: what detectors found: tokens by type and action.
     """
 
     rows: int
@@ -272,12 +297,13 @@ class InputTotals:
     texts: int
     totals: Ids
     by_class: Ids
+    found: FoundCounts
 
     @classmethod
     def empty(cls) -> InputTotals:
         """Nothing yet."""
         by_class = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
-        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class)
+        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class, FoundCounts())
 
     def add(self, counted: ChunkCounts) -> None:
         """Add what a batch holds."""
@@ -286,6 +312,7 @@ class InputTotals:
         self.texts += counted.texts
         self.totals += counted.counts.sum(axis=1)
         self.by_class += counted.by_class
+        self.found += counted.found
 
 
 class Engine:
@@ -362,10 +389,12 @@ class Engine:
         structure = self.model.structure(self.settings.strategy, self.settings.policy)
         return guarantee_of(measurement, self.settings, self.prepared.mechanism, structure, n_columns)
 
-    def structures(self, rows: Texts, budget: DocumentBudget) -> list[Structure]:
-        """The disclosed structure of each document."""
+    def structures(
+        self, rows: Texts, budget: DocumentBudget, given: Sequence[GivenSpans] | None = None
+    ) -> list[Structure]:
+        """The disclosed structure of each document; ``given`` as of ``Batch``."""
         flat = FlatTexts.of(rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares)
+        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares, given)
         counts = count_planned(encoded, plan, flat.document, flat.n_documents)
         document = flat.document[encoded.text_of]
         epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts, self.shares)[document], 0.0)
@@ -384,6 +413,8 @@ class Engine:
                     flat.column[encoded.text_of[own]].astype(np.int64),
                     tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
                     tuple(part for text in np.flatnonzero(flat.document == number) for part in layout[text]),
+                    () if encoded.found is None else tuple(encoded.found.names()[token] for token in own.tolist()),
+                    forms_of(encoded, plan, flat.texts, own),
                 )
             )
         return structures
@@ -398,6 +429,7 @@ class Engine:
             settings.policy,
             (settings.mechanism, settings.strategy, budget_name),
             settings.seed,
+            settings.detection,
             keep_layout=settings.keep_layout,
         )
 
@@ -414,7 +446,7 @@ class Engine:
         return ChunkWorker(self._counter(), replace(rewriter, log=self._log_of_rows(columns)))
 
     def _log_of_rows(self, columns: Sequence[str]) -> tuple[str, ...]:
-        return token_log_columns(len(columns), self.shares is not None)
+        return token_log_columns(len(columns), self.settings)
 
     def _counter(self) -> ChunkCounter:
         return ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)

@@ -27,7 +27,7 @@ from lexveil.compiled import expect_much
 from lexveil.config import ReleaseParams
 from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.chunks import Chunk
+from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.budget_charge import paying, terms_of
 from lexveil.privatization.engine import InputTotals
@@ -183,6 +183,16 @@ class FileOptions(RewriteOptions):
         """The text columns."""
         return (self.text_column,) if isinstance(self.text_column, str) else tuple(self.text_column)
 
+    def check(self) -> None:
+        """See that the request is one that can be served.
+
+        Raises:
+            RequestError: as ``RewriteOptions.check``, or if the column of spans is another one, too.
+        """
+        RewriteOptions.check(self)
+        if self.spans_column is not None and self.spans_column in (*self.columns, self.subject_column):
+            raise RequestError("--spans: is a text column or the subject column, too; give the column of spans its own")
+
     def workers_for(self, n_bytes: int, model: Model) -> int:
         """How many processes work on an input of ``n_bytes``."""
         return self.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
@@ -231,7 +241,9 @@ def privatize_file(
         table.check()
         out, base = None, Path.cwd() / table.name
         check_companions(base)
-    found = find_jobs(source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool)
+    found = find_jobs(
+        source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool, chosen.spans_column
+    )
     with ExitStack() as stack:
         jobs = stack.enter_context(found)
         size = sum(job.reader.size for job in jobs)
@@ -257,7 +269,7 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedF
     with ExitStack() as stack:
         sinks = _Sinks(request, outputs, stack)
         for selected in request.chunks(for_writing=True):
-            sinks.writer(selected.file).write(selected.chunk, selected.chunk.texts, selected.keep)
+            sinks.write(selected, selected.chunk.texts)
             n_texts += sum(text is not None for row in selected.chunk.texts for text in row)
     privacy_record = record(
         RunFacts(
@@ -293,10 +305,10 @@ def _rewrite(
         adds.gate.reserved(payment.costs())
         with ExitStack() as stack:
             sinks = _Sinks(request, outputs, stack)
-            token_log = _TokenLogWriter(request, outputs, stack, run.settings.shares is not None)
+            token_log = _TokenLogWriter(request, outputs, stack, run.settings)
             withheld = _WithheldRows(request, outputs, stack)
             for selected, rewritten in run.rewrite(payment):
-                sinks.writer(selected.file).write(selected.chunk, rewritten.texts, selected.keep)
+                sinks.write(selected, rewritten.texts)
                 token_log.write(selected, rewritten.tokens)
                 withheld.write(selected)
             n_formulas, first_row = sinks.formulas()
@@ -384,6 +396,12 @@ class _Sinks:
             self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.request.formulas))
         return self.opened[file]
 
+    def write(self, selected: SelectedChunk, texts: Texts) -> None:
+        """Write the rows that are kept, with other texts and without spans: these count characters of the source."""
+        if selected.chunk.spans is not None:
+            texts = [[*row, None] for row in texts]
+        self.writer(selected.file).write(selected.chunk, texts, selected.keep)
+
     def formulas(self) -> tuple[int, int | None]:
         """How many fields a spreadsheet would compute, and the row of the first."""
         first = (writer.first_formula for writer in self.opened.values() if writer.first_formula is not None)
@@ -393,9 +411,9 @@ class _Sinks:
 class _TokenLogWriter:
     """What happened to every token; with the text column and the file where there are several."""
 
-    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack, has_shares: bool) -> None:
+    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack, settings: Settings) -> None:
         self.request = request
-        self.schema = token_log_schema(len(request.columns), has_shares)
+        self.schema = token_log_schema(len(request.columns), settings)
         if request.has_names:
             self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
         self.writer: pq.ParquetWriter | None = None

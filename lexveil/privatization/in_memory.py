@@ -20,6 +20,7 @@ import pyarrow as pa
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather
 from lexveil.formats.values import plain_value, text_value
@@ -32,6 +33,7 @@ from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
 from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.privatization.two_passes import TwoPassRun
 
+SPANS = "spans"  # what messages call those that are given
 SHOWN = 5  # rewritten texts in a notebook
 SMALL = 2**20  # characters below which worker processes cost more than they save
 
@@ -73,6 +75,7 @@ def privatize(
     *,
     column: str | None = None,
     subjects: Any = None,
+    spans: Any = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     workers: int | None = None,
     project: Path | Model | None = None,
@@ -87,6 +90,8 @@ def privatize(
         column: of a table: its text column.
         subjects: whom each text is about, of the same length: whose budget the ledger keeps; None: each text has its
             own. Of a table also the name of a column.
+        spans: what a detector found in each text, of the same length: a list of objects with start, end and type, as
+            JSON or not. Of a table also the name of a column, which comes out empty: it counts characters of the texts.
         on_exhausted: what becomes of texts whose subject's budget is exhausted; None as in params.yaml.
         workers: processes; they change no result.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
@@ -96,7 +101,7 @@ def privatize(
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
     """
-    options = RewriteOptions(**how)
+    options = RewriteOptions(**how, spans_column=None if spans is None else SPANS)
     options.check()
     using = Model.load(project, model)
     settings = settled(options, using)
@@ -106,12 +111,24 @@ def privatize(
         column = frame.named(column, "column")
         if isinstance(subjects, str):
             subjects = frame.read(frame.named(subjects, "subjects"))
-    elif column is not None or isinstance(subjects, str):
-        name = "subjects" if column is None else "column"
-        raise RequestError(f"{name}: the name of a column is for tables; give the column itself")
+    else:
+        for name, value in {"column": column, "subjects": subjects, SPANS: spans}.items():
+            if isinstance(value, str):
+                raise RequestError(f"{name}: the name of a column is for tables; give the column itself")
+    emptied = spans if isinstance(spans, str) else None
+    if frame is not None and emptied is not None:
+        spans = frame.read(frame.named(emptied, SPANS))
     texts = column_list(values, "values") if frame is None else frame.read(str(column))
-    done = run(texts, subjects=None if subjects is None else column_list(subjects, "subjects"))
-    made = column_like(values, done.values) if frame is None else frame.replaced(str(column), done.values)
+    done = run(
+        texts,
+        subjects=None if subjects is None else column_list(subjects, "subjects"),
+        spans=None if spans is None else column_list(spans, SPANS),
+    )
+    if frame is None:
+        return replace(done, values=column_like(values, done.values))
+    made = frame.replaced(str(column), done.values)
+    if emptied is not None and (again := frame_of(made)) is not None:
+        made = again.replaced(emptied, [None] * len(texts))
     return replace(done, values=made)
 
 
@@ -122,20 +139,21 @@ def privatize_texts(
     model: Model,
     workers: int | None = None,
     subjects: Sequence[Any] | None = None,
+    spans: Sequence[Any] | None = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
     payer: Payer | None = None,
 ) -> Privatized:
     """Rewrite a list of texts; see ``privatize``, and ``paying`` for the payer."""
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
-    chunks = list(whole_chunks(texts, subjects))
+    chunks = list(whole_chunks(texts, subjects, spans))
     if workers is None:
         size = sum(len(text) for selected in chunks for (text,) in selected.chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.params.machine.workers
     run = TwoPassRun(settings, model, lambda _: iter(chunks), ("text",), workers)
     terms = terms_of(model, on_exhausted)
     rewritten: list[str | None] = []
-    schema = token_log_schema(1, settings.shares is not None)
+    schema = token_log_schema(1, settings)
     token_logs = [schema.empty_table()]
     outputs = Outputs(None)
     with (
@@ -155,21 +173,26 @@ def privatize_texts(
     return Privatized(rewritten, pa.concat_tables(token_logs).combine_chunks(), record, operator, measurement)
 
 
-def whole_chunks(texts: Sequence[Any], subjects: Sequence[Any] | None) -> Iterator[SelectedChunk]:
+def whole_chunks(
+    texts: Sequence[Any], subjects: Sequence[Any] | None, spans: Sequence[Any] | None = None
+) -> Iterator[SelectedChunk]:
     """A list of texts as the chunks that the engine takes.
 
     Raises:
-        RequestError: if a value is no text or too long, or there is not one subject for each.
+        RequestError: if a value is no text or too long, or there is not one subject or list of spans for each.
     """
-    if subjects is not None and len(subjects) != len(texts):
-        raise RequestError(f"subjects: {len(subjects):,} for {len(texts):,} texts; give one for each")
+    for name, values in {"subjects": subjects, SPANS: spans}.items():
+        if values is not None and len(values) != len(texts):
+            raise RequestError(f"{name}: {len(values):,} for {len(texts):,} texts; give one for each")
 
     def rows() -> Iterator[ParsedRow]:
         for number, value in enumerate(texts, 1):
             text = text_value(value, "values", f"text {number}")
             if text is not None and len(text) > TEXT_LIMIT:
                 raise RequestError(f"text {number}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
-            yield ParsedRow(number, [text], None if subjects is None else _subject(subjects[number - 1], number), None)
+            subject = None if subjects is None else _subject(subjects[number - 1], number)
+            found = None if spans is None else given_spans(spans[number - 1], [text], ["text"], f"text {number}, spans")
+            yield ParsedRow(number, [text], subject, None, found)
 
     yield from map(SelectedChunk.whole, gather(rows(), subjects is not None))
 

@@ -28,8 +28,7 @@ from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.count import plan_tokens
-from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals
+from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals, plan_texts
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.in_memory import whole_chunks
 from lexveil.privatization.language_check import LanguageCheck
@@ -38,10 +37,10 @@ from lexveil.privatization.outputs import find_readers
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.tally import Tally, class_counts, coverage, unprotected_share
+from lexveil.privatization.tally import Tally, class_counts, coverage, found_counts, unprotected_share
 from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
-from lexveil.text.encode import TokenClass, encode
+from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
@@ -128,6 +127,8 @@ class Inspection(Result):
     """How many tokens of each class would meet which action."""
     language: LanguageFinding | None
     """Null where nothing speaks against the model's language."""
+    found: dict[str, dict[str, int]] | None = None
+    """Tokens that detectors find, by type and action; they are in no class. Null without a detector."""
     budget: BudgetPreview
     guarantee: Guarantee
     """What the record would state."""
@@ -169,7 +170,9 @@ def inspect(
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = using.path(params.machine.temp_directory)
-    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql) as readers:
+    with find_readers(
+        source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql, chosen.spans_column
+    ) as readers:
         n_bytes = sum(reader.size for reader in readers)
         workers = chosen.workers_for(n_bytes, using)
         using.require_checks(settings.strategy)
@@ -197,6 +200,7 @@ def inspect(
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
         language=language.finding(),
+        **({} if settings.detection is None else {"found": found_counts(totals.found)}),
         budget=preview,
         guarantee=engine.guarantee(measurement, len(chosen.columns)),
         meaning=meaning_of_run(
@@ -344,8 +348,10 @@ def _examples(engine: Engine, chunks: Sequence[SelectedChunk]) -> dict[str, list
     """The most frequent words that would stay unprotected, and those that are unknown, of the first rows."""
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
     for selected in chunks:
-        encoded = encode(FlatTexts.of(selected.texts).texts, engine.lexicon)
-        plan = plan_tokens(encoded, engine.vocabulary.number, engine.settings.policy)
+        batch = selected.batch
+        encoded, plan = plan_texts(
+            FlatTexts.of(batch.rows), engine.lexicon, engine.vocabulary, engine.settings, given=batch.given
+        )
         is_kept = plan.action == Action.KEPT.value
         is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
         for name, chosen in (("unprotected", is_kept), ("unknown", is_unknown)):
@@ -369,6 +375,10 @@ def as_text(result: Inspection) -> list[str]:
     for kind, actions in result.by_class:
         cells = (actions.perturbed, actions.sampled, actions.dropped, actions.kept)
         lines.append(f"{kind:<12}" + "".join(f"{count:>14,}" for count in cells))
+    for kind, found in (result.found or {}).items():
+        lines.append(f"found {kind}: " + ", ".join(f"{n:,} {action}" for action, n in found.items()))
+    if result.found is not None and not result.found:
+        lines.append("detectors find nothing")
     lines.append(f"{_percent(result.unprotected_share)} of all tokens would be unprotected")
     for name, words in (result.examples or {}).items():
         lines.append(f"most frequent {name}: " + ", ".join(f"{word} ({count:,})" for word, count in words))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lexveil.accounting import measurements
-from lexveil.accounting.budgets import DocumentBudget
+from lexveil.accounting.budgets import DEFAULT_FOUND, DocumentBudget
 from lexveil.accounting.guarantee import Guarantee, StructureFigures
 from lexveil.accounting.measurements import Measurement
 from lexveil.mechanisms.registry import Kernel
@@ -36,6 +36,8 @@ def measurement_of(
         text = measurements.with_layout_copied(text)
     if settings.shares is not None:
         text = measurements.with_shares(text, settings.shares)
+    if (detection := settings.detection) is not None:
+        text = measurements.with_detectors(text, detection.sources, detection.actions, DEFAULT_FOUND)
     text = measurements.under_strategy(text, settings.strategy, settings.budget_source, budget)
     return measurements.with_rows_withheld(text) if withholds else text
 

@@ -214,6 +214,7 @@ def find_jobs(
     form: str | None,
     sql: str | None,
     spool: Path,
+    spans_column: str | None = None,
 ) -> Iterator[list[Job]]:
     """Find what is to be read and written, and see that it can be.
 
@@ -223,6 +224,7 @@ def find_jobs(
         form: how standard input is written, as the ending of a name: jsonl, csv.gz, ...
         sql: the query of a database.
         spool: the folder where standard input and rows of a database are kept meanwhile.
+        spans_column: the column that says what a detector found.
 
     Raises:
         RequestError: if it cannot; nothing is touched then.
@@ -231,7 +233,7 @@ def find_jobs(
     is_folder = not is_stream and os.path.isdir(source)  # noqa: PTH112  # no error for a name too long
     if target == STDIN and is_folder:
         raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
-    with find_readers(source, text_columns, subject_column, form, spool, sql) as readers:
+    with find_readers(source, text_columns, subject_column, form, spool, sql, spans_column) as readers:
         reader = readers[0]
         if target is None:
             if is_folder or reader.source.format.name != "parquet":
@@ -263,6 +265,7 @@ def find_readers(
     form: str | None,
     spool: Path,
     sql: str | None = None,
+    spans_column: str | None = None,
 ) -> Iterator[list[Reader]]:
     """Find what is to be read; arguments as of ``find_jobs``.
 
@@ -275,13 +278,15 @@ def find_readers(
         raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
     if source == STDIN:
         with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
-            yield [Reader(source_of_stdin, text_columns, subject_column, reopen, descriptor)]
+            yield [Reader(source_of_stdin, text_columns, subject_column, reopen, descriptor, spans_column=spans_column)]
         return
     if is_address(source):
         with _query(str(source), sql, spool) as (place, rows, reopen, descriptor, kinds):
-            yield [Reader(rows, text_columns, subject_column, reopen, descriptor, place.engine, kinds)]
+            database = place.engine, kinds
+            yield [Reader(rows, text_columns, subject_column, reopen, descriptor, *database, spans_column)]
         return
-    yield [Reader(file, text_columns, subject_column) for file in find_sources([Path(source)])]
+    files = find_sources([Path(source)])
+    yield [Reader(file, text_columns, subject_column, spans_column=spans_column) for file in files]
 
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:

@@ -136,7 +136,9 @@ def preview(
         raise RequestError("--average-words data takes all rows, and a preview reads the first; give a number of words")
     assert settings.seed is not None
     spool = using.path(using.params.machine.temp_directory)
-    with find_readers(source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql) as readers:
+    with find_readers(
+        source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql, chosen.spans_column
+    ) as readers:
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
         budget = engine.budget()
@@ -163,7 +165,7 @@ def _rewritten(worker: ChunkRewriter, lexicon: Lexicon, selected: SelectedChunk)
     """The selected rows of a chunk and what becomes of their texts."""
     flat = FlatTexts.of(selected.texts)
     done = worker.rewrite(flat, selected.batch)
-    changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, lexicon)
+    changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, lexicon, done.written)
     texts: dict[int, dict[str, TextChanges]] = {row: {} for row in np.flatnonzero(selected.keep).tolist()}
     for row, column, of_text in zip(flat.document.tolist(), flat.column.tolist(), changes, strict=True):
         texts[row][worker.columns[column]] = of_text

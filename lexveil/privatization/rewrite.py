@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -14,9 +14,9 @@ from lexveil.accounting.budgets import Action, Codes, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.count import Plan, plan_tokens
-from lexveil.text.encode import Encoded, Lexicon, encode
-from lexveil.text.pieces import Pieces
-from lexveil.text.render import render, render_in_layout
+from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.pieces import Pieces, escaped
+from lexveil.text.render import NOTHING, render, render_in_layout
 from lexveil.text.strings import Strings
 from lexveil.types import Flags, Floats, Ids
 
@@ -24,6 +24,7 @@ from lexveil.types import Flags, Floats, Ids
 # what a seed means: another value gives other experiments.
 DRAW = 4096
 FEW = 8  # times more words than tokens, and only those that were drawn are written out
+MOST_WORDS = 127  # that are counted of what is written in the place of a token
 MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 
@@ -37,10 +38,11 @@ class Rewritten:
         action: (n,) ``Action`` of each.
         epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is that of an equal token
             before it.
-        rows: (n,) row of the output token in the embedding; -1 where kept or dropped.
+        rows: (n,) row of the output token in the embedding; -1 where kept, dropped or ``written``.
         out_words: (n,) words in the output token; 0 where dropped.
         share: (n,) class of each that decided its share of the budget; None if all had the same.
         parts: (n,) parts of the budget that each got if it paid; None if one each.
+        written: what stands in the place of tokens that a detector found, by the number of the token.
     """
 
     encoded: Encoded
@@ -51,6 +53,7 @@ class Rewritten:
     out_words: npt.NDArray[np.int8]
     share: Codes | None = None
     parts: Ids | None = None
+    written: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def position(self) -> npt.NDArray[np.int32]:
@@ -85,6 +88,7 @@ def rewrite(
     components: Components,
     generator: np.random.Generator | Callable[[int], np.random.Generator],
     planned: tuple[Encoded, Plan] | None = None,
+    written: Mapping[int, str] = NOTHING,
 ) -> Rewritten:
     """Rewrite a batch of texts.
 
@@ -93,6 +97,7 @@ def rewrite(
         generator: of all texts, in release mode; or gives that of text i of the batch. In an experiment it belongs to
             that text alone, so that batches change no result.
         planned: the texts' tokens and what is to happen to each, where that was worked out before.
+        written: as of ``Rewritten``.
     """
     lexicon, vocabulary, mechanism = components.lexicon, components.vocabulary, components.mechanism
     encoded = planned[0] if planned else encode(texts, lexicon)
@@ -139,25 +144,30 @@ def rewrite(
     out_words = np.zeros(len(action), dtype=np.int8)
     out_words[new] = lexicon.n_words[rows[new]]
     out_words[kept] = 1  # only single words are kept: every collocation has a vector
+    for token, text in written.items():
+        out_words[token] = min(len(text.split()), MOST_WORDS)
     if components.keep_layout:
         tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
         for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
             tokens[token] = encoded.words[first]
-        rewritten: Sequence[str] = render_in_layout(tokens, encoded, texts)
+        rewritten: Sequence[str] = render_in_layout(tokens, encoded, texts, written)
     else:
-        rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value)
+        rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value, written)
         if not isinstance(texts, Strings):
             rewritten = [*rewritten]
-    return Rewritten(encoded, rewritten, action, spent, rows, out_words, plan.share, plan.parts)
+    return Rewritten(encoded, rewritten, action, spent, rows, out_words, plan.share, plan.parts, written)
 
 
-def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags) -> Sequence[str]:
+def _in_plain_layout(
+    encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags, written: Mapping[int, str]
+) -> Sequence[str]:
     """The texts of output tokens, in ordinary spacing.
 
     Args:
-        rows: (n,) row of each output token in the embedding, -1 where the source's token is kept.
-        kept: those.
+        rows: (n,) row of each output token in the embedding, -1 where a token is kept or ``written``.
+        kept: those that are.
         stays: (n,) whether there is an output token.
+        written: as of ``Rewritten``.
     """
     form = encoded.word[encoded.first_word[kept]]
     is_kept = np.zeros(len(encoded.forms), dtype=bool)
@@ -172,12 +182,17 @@ def _in_plain_layout(encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, s
         token = number.astype(np.int32)
         pieces = Pieces.of([lexicon.tokens[row] if row >= 0 else "" for row in drawn.tolist()])
     token[kept] = len(pieces.place) + (np.cumsum(is_kept, dtype=np.int32) - 1)[form]
+    pieces = Pieces.joined(pieces, forms)
+    if written:
+        token[list(written)] = len(pieces.place) + np.arange(len(written), dtype=np.int32)
+        pieces = Pieces.joined(pieces, Pieces.of([escaped(text) for text in written.values()]))
     text_of = encoded.text_of
     if not stays.all():
         token, text_of = token[stays], text_of[stays]
-    return render(Pieces.joined(pieces, forms), token, text_of, encoded.n_texts)
+    return render(pieces, token, text_of, encoded.n_texts)
 
 
 def count_actions(kind: npt.NDArray[np.int8], action: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
-    """How many tokens of each class met each action, shape (4 classes, 4 actions)."""
-    return np.bincount(kind.astype(np.int64) * 4 + action, minlength=16).reshape(4, 4)
+    """How many tokens of each class met each action, shape (n_classes, n_actions)."""
+    shape = len(TokenClass), len(Action)
+    return np.bincount(kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]).reshape(shape)

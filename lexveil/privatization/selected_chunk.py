@@ -12,6 +12,7 @@ from lexveil.formats.arrow_rows import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.batches import Batch
 from lexveil.privatization.engine import TOKEN_LOG, token_log_columns
+from lexveil.privatization.settings import Settings
 from lexveil.types import Flags
 
 
@@ -43,7 +44,7 @@ class SelectedChunk:
         """The texts for a worker; what else is in a row stays in this process."""
         file, first = (self.file,) if self.file else (), self.chunk.first
         keys = [(*file, str(row)) for row in range(first - 1, first - 1 + len(self.chunk))]
-        return Batch(self.texts, keys, first)
+        return Batch(self.texts, keys, first, given=self.chunk.spans)
 
 
 def batches_of(chunks: Iterable[SelectedChunk], for_ledger: bool = False) -> Iterator[tuple[SelectedChunk, Batch]]:
@@ -56,6 +57,6 @@ def batches_of(chunks: Iterable[SelectedChunk], for_ledger: bool = False) -> Ite
         yield chunk, replace(chunk.batch, for_ledger=for_ledger and chunk.chunk.subjects is None)
 
 
-def token_log_schema(n_columns: int, has_shares: bool) -> pa.Schema:
+def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
     """The token log of a user's rows; see ``token_log_columns``."""
-    return pa.schema([TOKEN_LOG.field(name) for name in token_log_columns(n_columns, has_shares)])
+    return pa.schema([TOKEN_LOG.field(name) for name in token_log_columns(n_columns, settings)])

@@ -14,8 +14,10 @@ from lexveil.accounting.record import Configuration
 from lexveil.accounting.shares import CLASSES, WHOLE, Shares, parts_of
 from lexveil.artifacts.word_list import load_words
 from lexveil.config import Params
+from lexveil.detectors.detection import Detection
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.detection_terms import detection_of, detection_record
 from lexveil.recovery.bands import ALL, BANDS_OF
 from lexveil.runtime.hashes import sha256
 
@@ -25,6 +27,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "punctuation": (None, "perturb", "keep", "drop", "sample"),
     "oov": (None, "keep", "drop", "sample"),
     "band": tuple(BANDS_OF),
+    "detector": (None, "none", "presidio"),
 }
 LARGEST = 2**53  # of whole numbers: all up to it are numbers of the engine
 SMALLEST_EPSILON = 1e-9  # with much less, noise is beyond what a number can hold
@@ -48,6 +51,9 @@ class RewriteOptions:
         stopwords, punctuation, oov: what happens to tokens of the class.
         shares: what a token of a class gets of the budget, where another token gets 1: of stopwords, numbers, listed.
         share_list: FILE@HASH, the public list of the class listed, a word a line.
+        detector, protect, allow, types, pseudonyms: what is looked for in texts, and what happens to it; None as in
+            params.yaml: policy. Of types, those not named are as there.
+        spans_column: spans come with the texts, in this column.
     """
 
     mechanism: str
@@ -68,6 +74,12 @@ class RewriteOptions:
     without_guarantee: bool = False
     shares: Mapping[str, float] | None = None
     share_list: str | None = None
+    detector: str | None = None
+    protect: str | None = None
+    allow: str | None = None
+    types: Mapping[str, str] | None = None
+    pseudonyms: str | None = None
+    spans_column: str | None = None
 
     def check(self) -> None:
         """See that the request is one that can be served.
@@ -174,6 +186,7 @@ class Settings:
         max_token_epsilon: as in ``RewriteOptions``; None is twice the base epsilon.
         without_guarantee: as in ``RewriteOptions``.
         shares: classes of tokens that get another share of the budget than others; None if all get the same.
+        detection: what is looked for in texts, and what happens to it; None if nothing is.
     """
 
     mechanism: str
@@ -188,6 +201,7 @@ class Settings:
     max_token_epsilon: float | Literal["none"] | None = None
     without_guarantee: bool = False
     shares: Shares | None = None
+    detection: Detection | None = None
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -216,6 +230,7 @@ class Settings:
             self.keep_layout,
             no_proof,
             self.shares,
+            None if self.detection is None else detection_record(self.detection),
         )
 
 
@@ -256,6 +271,7 @@ def make_settings(options: RewriteOptions, params: Params) -> Settings:
         options.max_token_epsilon or params.release.max_token_epsilon,
         without_guarantee,
         _shares(options, params),
+        detection_of(options, params.policy),
     )
 
 

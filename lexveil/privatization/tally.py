@@ -11,6 +11,7 @@ from lexveil.accounting.budgets import Action
 from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCounts
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
+from lexveil.privatization.found import FoundCounts, count_found
 from lexveil.privatization.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
@@ -53,6 +54,8 @@ class Tally:
 
     def __init__(self) -> None:
         self.actions = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
+        self.found = FoundCounts()
+        self.has_detector = False
         self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
         self.epsilon, self.cosine = ExactSum(), ExactSum()
 
@@ -60,7 +63,9 @@ class Tally:
         """Count one batch; ``vocabulary`` is what its perturbed tokens were taken from, None if there are none."""
         self.n_documents += n_documents
         self.n_texts += done.encoded.n_texts
-        self.actions += count_actions(done.encoded.kind, done.action)
+        self.actions += count_actions(done.encoded.classes, done.action)
+        self.found += count_found(done.encoded, done.action)
+        self.has_detector |= done.encoded.found is not None
         self.n_words_in += int(done.encoded.n_words.sum())
         self.n_words_out += int(done.out_words.sum())
         self.epsilon.add(done.per_text(done.epsilon))
@@ -79,6 +84,8 @@ class Tally:
         self.n_documents += other.n_documents
         self.n_texts += other.n_texts
         self.actions += other.actions
+        self.found += other.found
+        self.has_detector |= other.has_detector
         self.n_words_in += other.n_words_in
         self.n_words_out += other.n_words_out
         self.n_changed += other.n_changed
@@ -109,11 +116,12 @@ class Tally:
             mean_cosine=share(float(self.cosine), self.n_changed),
             unprotected_share=share(int(by_action[Action.KEPT]), n) or 0.0,
             epsilon_spent_mean=share(float(self.epsilon), self.n_texts),
+            **({"found": found_counts(self.found)} if self.has_detector else {}),
         )
 
 
 def coverage(actions: Int64) -> float | None:
-    """The share of the words that the vocabulary knows, of (4, 4) tokens of each class that met each action."""
+    """The share of the words that the vocabulary knows, of tokens by class and action; but for those found."""
     n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
     return 1 - int(actions[TokenClass.OOV].sum()) / n_words if n_words else None
 
@@ -125,6 +133,16 @@ def unprotected_share(actions: Int64) -> float | None:
 
 
 def class_counts(actions: Int64) -> ClassCounts:
-    """Tokens of each class that met each action, from (4, 4) numbers."""
-    per_class = [ActionCounts(**dict(zip(Action.labels(), row, strict=True))) for row in actions.tolist()]
-    return ClassCounts(**dict(zip(TokenClass.labels(), per_class, strict=True)))
+    """Tokens of each class that met each action, without those that a detector found."""
+    kinds, labels = TokenClass.labels(), Action.labels()
+    ordinary = actions[: len(kinds), : len(labels)].tolist()
+    per_class = [ActionCounts(**dict(zip(labels, row, strict=True))) for row in ordinary]
+    return ClassCounts(**dict(zip(kinds, per_class, strict=True)))
+
+
+def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
+    """Found tokens by type and action, in the order of their names."""
+    counts: dict[str, dict[str, int]] = {}
+    for (kind, action), n in sorted(found.items()):
+        counts.setdefault(kind, {})[action] = n
+    return counts

@@ -7,7 +7,7 @@ What is returned holds source text. Only what was asked for by an explicit flag 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action
 from lexveil.text.encode import Encoded, Lexicon
-from lexveil.text.pieces import plain
+from lexveil.text.pieces import escaped, plain
+from lexveil.text.render import NOTHING
 from lexveil.types import Ids, Int32
 
 
@@ -29,6 +30,7 @@ class Fate(StrEnum):
     UNCHANGED = "unchanged"  # noise was drawn, and the token came out as itself
     KEPT = "kept"  # unprotected: copied without noise
     DROPPED = "dropped"
+    FOUND = "found"  # a detector found it, and what its type asks for stands in its place
 
 
 class Part(NamedTuple):
@@ -98,6 +100,7 @@ def changes_of(
     action: npt.NDArray[np.int8],
     rows: Ids,
     lexicon: Lexicon,
+    written: Mapping[int, str] = NOTHING,
 ) -> list[TextChanges]:
     """What became of each token of a batch of texts.
 
@@ -108,6 +111,7 @@ def changes_of(
         action: (n,) ``Action`` of each token.
         rows: (n,) row of what came out in the vocabulary; -1 where kept or dropped.
         lexicon: what the texts were looked up in.
+        written: what stands in the place of found tokens, by their number.
 
     Raises:
         ValueError: if an output does not hold these tokens in this order.
@@ -115,10 +119,12 @@ def changes_of(
     starts, last = encoded.first_word, encoded.first_word + encoded.n_words - 1
     source_spans = np.stack([encoded.spans[starts, 0], encoded.spans[last, 1]], axis=1) if len(starts) else _NO_SPANS
     fates = fates_of(action, encoded.rows, rows)
-    written = [
+    forms = [
         lexicon.tokens[row] if row >= 0 else encoded.words[first] if fate == Fate.KEPT else None
         for row, first, fate in zip(rows.tolist(), starts.tolist(), fates, strict=True)
     ]
+    for token, text in written.items():
+        forms[token] = escaped(text)
     bounds = encoded.offsets().tolist()
     return [
         TextChanges(
@@ -126,7 +132,7 @@ def changes_of(
             output,
             fates[start:end],
             source_spans[start:end],
-            output_spans(output, [None if token is None else plain(token) for token in written[start:end]]),
+            output_spans(output, [None if token is None else plain(token) for token in forms[start:end]]),
         )
         for text, output, start, end in zip(texts, outputs, bounds[:-1], bounds[1:], strict=True)
     ]
@@ -138,6 +144,7 @@ _NO_SPANS: Int32 = np.zeros((0, 2), dtype=np.int32)
 def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -> list[Fate]:
     """The fate of each of n tokens, from what was done to it and its rows in the vocabulary before and after."""
     fixed = {Action.KEPT: Fate.KEPT, Action.DROPPED: Fate.DROPPED, Action.SAMPLED: Fate.RANDOM}
+    fixed |= dict.fromkeys((Action.PLACEHOLDER, Action.PSEUDONYM, Action.DIGITS), Fate.FOUND)
     same = (source_rows == output_rows).tolist()
     return [
         fixed.get(Action(number), Fate.UNCHANGED if is_same else Fate.REPLACED)

@@ -38,6 +38,7 @@ from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress
 from lexveil.text.strings import letters_of
+from lexveil.types import Floats
 
 
 class TwoPassRun:
@@ -64,7 +65,7 @@ class TwoPassRun:
         model.require_checks(settings.strategy)
         self.engine = Engine(settings, model)
         require_guarantee(settings, self.engine.measurement())
-        self.survey, self.seen = InputTotals.empty(), _Fingerprint()
+        self.survey, self.seen, self.charged = InputTotals.empty(), _Fingerprint(), list[Floats]()
         self.language = LanguageCheck(model, self.engine.lexicon, self.columns)
         self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
         require_little_recovery(settings, self.engine, self.budget)
@@ -125,7 +126,10 @@ class TwoPassRun:
             self.survey.add(counted)
             self.seen.add(selected)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
-            payment.request(selected.chunk, self.engine.spends(counted, self.budget), counted.keys)
+            epsilon = self.engine.spends(counted, self.budget)
+            payment.request(selected.chunk, epsilon, counted.keys)
+            if self.settings.detection is not None and self.engine.is_budget_public:
+                self.charged.append(epsilon)
         if (finding := self.language.finding()) is not None:
             print(f"the input {finding.sentence}", file=sys.stderr)
         self.budget = self.engine.budget(self.survey)
@@ -156,9 +160,14 @@ class TwoPassRun:
                 done = stop
 
         progress = progress_on_stderr("privatize", self.survey.rows, "rows")
+        charged = iter(self.charged)
         for selected, rewritten in self.engine.rewrite(
             batches_of(chosen()), self.columns, self.budget, self._workers(), progress
         ):
+            # A detector that does not find the same twice, for whatever reason, would spend what nobody has paid for.
+            expected = next(charged, rewritten.spent)
+            if not np.array_equal(rewritten.spent[selected.keep], expected[selected.keep]):
+                raise _found_otherwise()
             self.spent.add(rewritten.spent[selected.keep], rewritten.per_token[selected.keep])
             self.tally.merge(rewritten.tally)
             yield selected, rewritten
@@ -220,6 +229,13 @@ def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
     return Progress(task, total, unit, stream=sys.stderr)
 
 
+def _found_otherwise() -> LexveilError:
+    return LexveilError(
+        "a detector found something else when texts were read again; nothing was released. Use one that finds the same "
+        "in the same text"
+    )
+
+
 def _changed() -> LexveilError:
     return LexveilError(
         "the input changed while it was read; no file was released, and nothing from the change on. Give a file that "
@@ -246,6 +262,10 @@ class _Fingerprint:
         self.hash.update(name)
         self._add(selected.chunk.texts)
         self._add([[subject] for subject in selected.chunk.subjects or ()])
+        if selected.chunk.spans is not None:
+            spans = repr(selected.chunk.spans).encode()
+            self._number(len(spans))
+            self.hash.update(spans)
         self.chunks.append(self.hash.digest())
 
     def _add(self, texts: Texts) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
 from itertools import repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from lexveil.text.collocation_index import Collocations
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import segment
+from lexveil.text.spans import Claim, Found, Words
 from lexveil.text.strings import Strings, letters_of
 from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
 from lexveil.types import Int32
@@ -27,12 +28,16 @@ CHARACTER = 5e-7  # seconds that it takes to tokenize a character without kernel
 
 
 class TokenClass(IntEnum):
-    """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in NumPy."""
+    """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in NumPy.
+
+    Found are tokens that a detector found, if there is one, whatever they are themselves.
+    """
 
     WORD = 0
     STOPWORD = 1
     PUNCTUATION = 2
     OOV = 3
+    FOUND = 4
 
     @property
     def label(self) -> str:
@@ -40,9 +45,9 @@ class TokenClass(IntEnum):
         return self.name.lower()
 
     @classmethod
-    def labels(cls) -> list[str]:
-        """The names of all, in the order of their numbers."""
-        return [member.label for member in cls]
+    def labels(cls, *, with_found: bool = False) -> list[str]:
+        """The names of all, in the order of their numbers; of what a detector found only where there is one."""
+        return [member.label for member in cls if with_found or member != cls.FOUND]
 
 
 @dataclass(frozen=True)
@@ -138,29 +143,38 @@ class Encoded:
         n_texts: texts in the batch, those without tokens included.
         text_of: (n,) int32, the text each token belongs to, from 0.
         rows: (n,) int64, row in the vocabulary; -1 if the token is not in it.
-        kind: (n,) int8, a ``TokenClass``.
-        n_words: (n,) int8, words in the token, 1 to 3.
+        kind: (n,) int8, a ``TokenClass``; FOUND of a piece of what a detector found that is one token.
+        n_words: (n,) words in the token: 1 to 3, or those of such a piece.
         first_word: (n,) int64, index into ``words`` of the token's first word.
         forms: the distinct normal forms.
         word: (m,) int32, the form of each word, in text order.
         spans: (m, 2) int32, character span of each word in its text.
+        found: what a detector found of the tokens; None without one.
     """
 
     n_texts: int
     text_of: npt.NDArray[np.int32]
     rows: npt.NDArray[np.int64]
     kind: npt.NDArray[np.int8]
-    n_words: npt.NDArray[np.int8]
+    n_words: npt.NDArray[np.signedinteger[Any]]
     first_word: npt.NDArray[np.int64]
     forms: Sequence[str]
     word: npt.NDArray[np.int32]
     spans: npt.NDArray[np.int32]
+    found: Found | None = None
 
     @cached_property
     def words(self) -> list[str]:
         """The normal forms of all words, in text order; a batch is rewritten without a string for each."""
         words: list[str] = np.array([*self.forms], dtype=object)[self.word].tolist()
         return words
+
+    @property
+    def classes(self) -> npt.NDArray[np.int8]:
+        """(n,) ``TokenClass`` of each, FOUND of all that a detector found."""
+        if self.found is None:
+            return self.kind
+        return np.where(self.found.is_found, np.int8(TokenClass.FOUND), self.kind).astype(np.int8)
 
     def offsets(self) -> npt.NDArray[np.int64]:
         """(n_texts + 1,) where each text's tokens start."""
@@ -299,17 +313,24 @@ def _tokenize_by_expressions(texts: Sequence[str], language: str) -> tuple[list[
     )
 
 
-def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
+def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -> Encoded:
     """Tokenize, segment and look up a batch of texts.
 
     Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
     the rest is arithmetic on numbers.
+
+    Args:
+        claim: says what detectors found of the words; None without any.
     """
     forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts, lexicon.language)
     sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
     text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))
+    claims = None if claim is None else claim(Words(forms, word, spans, text_of_word))
+    if claims is not None:
+        sentence_offsets = claims.cut(sentence_offsets)
 
+    lengths: npt.NDArray[np.signedinteger[Any]]
     if lexicon.collocations is None:
         lengths = np.ones(len(word), dtype=np.int8)
         first, form_of, text_of = np.arange(len(word)), word, text_of_word
@@ -318,11 +339,18 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
         lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
         first = np.flatnonzero(lengths)
         form_of, text_of = word[first], text_of_word[first]
+    if claims is not None:
+        lengths = claims.joined(lengths)
+        first = np.flatnonzero(lengths)
+        form_of, text_of = word[first], text_of_word[first]
 
     n_words = lengths[first]
     row_of_form, kind_of_form = lexicon.look_up(forms)
     rows, kind = row_of_form[form_of], kind_of_form[form_of]
     joined = np.flatnonzero(n_words > 1)
+    if claims is not None:
+        is_whole = claims.is_whole[first]
+        rows[is_whole], joined = -1, joined[~is_whole[joined]]
     if len(joined):
         words = np.array([*forms], dtype=object)[word].tolist()
         ends = (first[joined] + n_words[joined]).tolist()
@@ -330,6 +358,8 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
         rows[joined] = np.fromiter(map(lexicon.rows.get, tokens, repeat(-1)), dtype=np.int64, count=len(joined))
         kind[joined] = TokenClass.WORD
     kind[(kind == TokenClass.WORD.value) & (rows < 0)] = TokenClass.OOV
+    if claims is not None:
+        kind[is_whole] = TokenClass.FOUND
     return Encoded(
         n_texts=len(texts),
         text_of=text_of,
@@ -340,4 +370,5 @@ def encode(texts: Sequence[str], lexicon: Lexicon) -> Encoded:
         forms=forms,
         word=word,
         spans=spans,
+        found=None if claims is None else Found(claims.type[first], claims.types),
     )

@@ -50,6 +50,11 @@ def plain(token: str) -> str:
     return token.replace("_", " ").replace("＿", "_")
 
 
+def escaped(text: str) -> str:
+    """A text as a token, so that ``plain`` gives it back."""
+    return text.replace("_", "＿")
+
+
 class _Written(Bounded[str, str]):
     """``plain`` of a token, worked out once."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
 from lexveil.text.strings import Strings
 from lexveil.types import Ids
 
+NOTHING: Mapping[int, str] = {}  # written in the place of tokens, where no detector looks for any
 TOKEN = 4e-7  # seconds that it takes to write a token without kernels
 
 
@@ -60,14 +61,17 @@ def _render_compiled(pieces: Pieces, token: npt.NDArray[np.int32], bounds: Ids) 
     return Strings.of(out[: ends[-1]], ends)
 
 
-def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str]) -> list[str]:
+def render_in_layout(
+    tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str], written: Mapping[int, str] = NOTHING
+) -> list[str]:
     """Write output tokens into the writer's own layout: white space between tokens, capitals, and what is dropped.
 
     Layout is not protected by any noise; who asks for this says so in the record.
 
     Args:
-        tokens: one output token per token of ``encoded``; None where it is dropped.
+        tokens: one output token per token of ``encoded``; None where it is dropped or another text is written.
         texts: the source texts, for their layout.
+        written: by the number of a token, a text that takes its place as it is.
     """
     bounds = encoded.offsets()
     rendered = []
@@ -81,6 +85,8 @@ def render_in_layout(tokens: Sequence[str | None], encoded: Encoded, texts: Sequ
             token = tokens[at]
             if token is not None:
                 pieces.append(_capitals(plain(token), text[start : int(encoded.spans[first, 1])]))
+            elif at in written:
+                pieces.append(written[at])
             end = int(encoded.spans[first + int(encoded.n_words[at]) - 1, 1])
         rendered.append("".join(pieces) + text[end:])
     return rendered

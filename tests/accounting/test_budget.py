@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lexveil.accounting.budgets import Action, DocumentBudget, Policy, document_budget, epsilon_per_token
 from lexveil.errors import ParameterError
 
-PERTURBED, KEPT, DROPPED, SAMPLED = Action
+PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from lexveil.privatization.rewrite import Components, Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
 
-PERTURBED, KEPT, DROPPED, SAMPLED = Action
+PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
 TOKENS = ["the", ",", "new_york", "cat", "dog", "is", ".", "ran_away_again"]
 VECTORS = np.random.default_rng(2).standard_normal((len(TOKENS), 3)).astype(np.float32)

@@ -1,0 +1,113 @@
+"""What detectors find in texts, and what is to happen to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+
+from lexveil.accounting.budgets import DEFAULT_FOUND, FOUND_ACTIONS, Action, Codes
+from lexveil.detectors.lists import Phrases
+from lexveil.errors import RequestError
+from lexveil.text.spans import Claim, Claims, Span, Spans, Words, claims_of
+
+ANY = ""  # in lists of pseudonyms, what serves every type that has no list of its own
+
+
+class Detector(Protocol):
+    """Says where something stands in texts. The same texts have the same spans, in any process and order."""
+
+    @property
+    def name(self) -> str:
+        """As records call it."""
+
+    def check(self) -> None:
+        """See that it can begin.
+
+        Raises:
+            RequestError: if not.
+        """
+
+    def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
+        """What it finds in each text."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Detection:
+    """Detectors, and what happens to tokens of each type that they find.
+
+    Attributes:
+        actions: by type, the name of the action; of other types it is ``DEFAULT_FOUND``.
+        detector: besides lists and columns; None without one.
+        protect: words and phrases that are found.
+        allow: words and phrases that nobody may claim.
+        has_spans: spans come with the texts.
+        pseudonyms: by type, the public names that are drawn from; ``ANY`` serves other types.
+    """
+
+    actions: Mapping[str, str] = field(default_factory=dict)
+    detector: Detector | None = None
+    protect: Phrases | None = None
+    allow: Phrases | None = None
+    has_spans: bool = False
+    pseudonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """See that the parts agree.
+
+        Raises:
+            RequestError: if an entry is on both lists, or a type has no names to draw from.
+        """
+        if self.protect is not None and self.allow is not None and self.protect.both(self.allow):
+            raise RequestError("policy.protect and policy.allow have an entry in common; take it out of one")
+        for name, action in self.actions.items():
+            if action == "pseudonym" and not self.names_for(name):
+                raise RequestError(
+                    f"policy.types: {name} is to get pseudonyms, and there is no list to draw them from; give one, "
+                    f"policy.pseudonyms or --pseudonyms FILE, with a name a line below the heading [{name}]"
+                )
+        if self.detector is not None:
+            self.detector.check()
+
+    def action_of(self, name: str) -> str:
+        """The name of what happens to tokens of a type."""
+        return self.actions.get(name, DEFAULT_FOUND)
+
+    def names_for(self, name: str) -> tuple[str, ...]:
+        """The names that pseudonyms of a type are drawn from."""
+        return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
+
+    def codes(self, types: Sequence[str]) -> Codes:
+        """(n_types,) ``Action`` of each type; PERTURBED of those whose tokens are treated as any."""
+        return np.array([FOUND_ACTIONS[self.action_of(name)] for name in types], dtype=np.int8)
+
+    @property
+    def sources(self) -> list[str]:
+        """What finds, as records call it."""
+        named = [] if self.detector is None else [self.detector.name]
+        named += [] if self.protect is None else ["a list of the operator"]
+        return [*named, *(["spans that came with the texts"] if self.has_spans else [])]
+
+    def claim(self, texts: Sequence[str], given: Sequence[tuple[int, Span]] = ()) -> Claim:
+        """What claims the words of these texts, once they are known.
+
+        Args:
+            given: spans that came with the texts, each with the number of its text.
+        """
+
+        def claim(words: Words) -> Claims:
+            found = [] if self.detector is None else self.detector.find(texts)
+            spans = Spans.of(
+                chain(
+                    ((text, span) for text, several in enumerate(found) for span in several),
+                    () if self.protect is None else self.protect.spans(words),
+                    given,
+                )
+            )
+            allowed = None if self.allow is None else self.allow.covered(words)
+            return claims_of(spans, words, self.codes(spans.types) != Action.PERTURBED.value, allowed)
+
+        return claim

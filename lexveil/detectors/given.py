@@ -1,0 +1,81 @@
+"""Spans that come with the texts: a column of them, or a value for each text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from lexveil.errors import RequestError
+from lexveil.text.spans import Span
+
+FORM = '[{"start": 8, "end": 18, "type": "PERSON"}]'
+_TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_KEYS = {"start", "end", "type", "column", "score"}
+
+
+class GivenSpan(NamedTuple):
+    """A span of one of the texts of a document, which is a number of a text column."""
+
+    column: int
+    span: Span
+
+
+GivenSpans = Sequence[GivenSpan]  # of a document
+
+
+def type_name(text: object) -> str | None:
+    """The name of a type, in capitals; None if it is none. Types are published, so they are names and no texts."""
+    name = text.strip().upper() if isinstance(text, str) else ""
+    return name if _TYPE.fullmatch(name) else None
+
+
+def given_spans(value: Any, texts: Sequence[str | None], columns: Sequence[str], where: str) -> GivenSpans:
+    """Read the spans of a document.
+
+    Args:
+        value: a list of objects with start, end and type, or that list as JSON; null, '' and [] are no spans.
+        texts: of each text column; characters are counted in them.
+        columns: their names; where there are several, each span names its own.
+        where: the value is, for messages, which quote nothing of it.
+
+    Raises:
+        RequestError: if it is none, or a span does not lie in its text.
+    """
+    if isinstance(value, str) and value:
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise RequestError(f"{where}: not valid JSON; write a list such as {FORM}") from None
+    if hasattr(value, "tolist"):  # of NumPy, as pandas has lists
+        value = value.tolist()
+    if value is None or value == "":
+        return []
+    if isinstance(value, dict) or not isinstance(value, Sequence):
+        raise RequestError(f"{where}: no list of spans; write one such as {FORM}")
+    return [_given(item, texts, columns, f"{where}, span {number}") for number, item in enumerate(value, 1)]
+
+
+def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where: str) -> GivenSpan:
+    if isinstance(item, Span):
+        item = item._asdict()
+    if not isinstance(item, dict) or not {"start", "end", "type"} <= set(item) or set(item) - _KEYS:
+        raise RequestError(f"{where}: must have start, end and type, and may have column; write it as in {FORM}")
+    named = item.get("column")
+    if named is None and len(columns) > 1:
+        raise RequestError(f"{where}: has no column; there are several text columns, so each span names its own")
+    if named is not None and named not in columns:
+        raise RequestError(f"{where}: its column is none of the text columns")
+    column = 0 if named is None else list(columns).index(named)
+    start, end, name, text = item["start"], item["end"], type_name(item["type"]), texts[column]
+    if name is None:
+        raise RequestError(f"{where}: its type is no name; types are published, so write letters, digits and _ only")
+    if not all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end)):
+        raise RequestError(f"{where}: start and end must be whole numbers")
+    if not 0 <= start < end <= len(text or ""):
+        raise RequestError(
+            f"{where}: lies outside its text or is empty; start and end count characters (Unicode code points) from "
+            "0, and end is the one after the last"
+        )
+    return GivenSpan(column, Span(start, end, name))

@@ -1,0 +1,190 @@
+"""Spans of characters that a detector found, as arrays: which of them claims each word, and how tokens are cut for it.
+
+One rule decides everything, and by whole words: a span claims each word that it touches; where spans meet in a word,
+the longest has it, then the one that begins first, then the one whose type comes first in the alphabet; and a word
+that is allowed nobody has. What is left of a span, word beside word, is one piece, and no token crosses its border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.types import Flags, Ids, Int32
+
+NOBODY = -1
+
+
+class Span(NamedTuple):
+    """Where something stands in a text, in characters, and what it is."""
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Words:
+    """The m words of a batch of texts, in text order. They hold source text.
+
+    Attributes:
+        forms: the distinct normal forms.
+        word: (m,) the form of each word.
+        spans: (m, 2) character span of each word in its text.
+        text_of: (m,) ascending, the text of each.
+    """
+
+    forms: Sequence[str]
+    word: Int32
+    spans: Int32
+    text_of: Int32
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Spans:
+    """The s spans of a batch of texts, in any order.
+
+    Attributes:
+        text: (s,) the text of each, from 0.
+        start, end: (s,) its characters.
+        type: (s,) its type, as a number in ``types``.
+        types: their names, in the order of the alphabet.
+    """
+
+    text: Ids
+    start: Ids
+    end: Ids
+    type: Ids
+    types: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[int, Span]]) -> Spans:
+        """Arrays of spans, each with its text."""
+        rows = list(found)
+        types = tuple(sorted({span.type for _, span in rows}))
+        number = {name: i for i, name in enumerate(types)}
+        table = np.array(
+            [(text, span.start, span.end, number[span.type]) for text, span in rows], dtype=np.int64
+        ).reshape(-1, 4)
+        text, start, end, kind = table.T
+        return cls(text, start, end, kind, types)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Claims:
+    """What spans claim of the m words of a batch.
+
+    Attributes:
+        type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if nobody has it.
+        begins: (m,) whether a piece, or a stretch of words that nobody has, begins with the word.
+        types: the names of types.
+        whole: (n_types,) whether a piece of the type is one token; else its words are ordinary ones.
+    """
+
+    type: npt.NDArray[np.int16]
+    begins: Flags
+    types: tuple[str, ...]
+    whole: Flags
+
+    def cut(self, offsets: Ids) -> Ids:
+        """The (s + 1,) offsets of sentences, and of pieces among them: no collocation crosses either."""
+        return np.union1d(offsets, np.flatnonzero(self.begins)).astype(np.int64)
+
+    def joined(self, lengths: npt.NDArray[np.signedinteger[Any]]) -> Int32:
+        """The number of words of each token at its first word, 0 at others; with pieces that are one token."""
+        joined = lengths.astype(np.int32)
+        is_whole = self.is_whole
+        joined[is_whole] = 0
+        starts = np.flatnonzero(self.begins)
+        sizes = np.diff(np.append(starts, len(self.begins)))
+        chosen = is_whole[starts]
+        joined[starts[chosen]] = sizes[chosen]
+        return joined
+
+    @property
+    def is_whole(self) -> Flags:
+        """(m,) whether the word is part of a piece that is one token."""
+        whole: Flags = (self.type >= 0) & np.append(self.whole, False)[self.type]
+        return whole
+
+
+Claim = Callable[[Words], Claims | None]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found:
+    """What was found of n tokens.
+
+    Attributes:
+        type: (n,) int16, the type of each token, as a number in ``types``; -1 of those that nobody found.
+        types: the names of types.
+    """
+
+    type: npt.NDArray[np.int16]
+    types: tuple[str, ...]
+
+    @property
+    def is_found(self) -> Flags:
+        """(n,) whether a token was found."""
+        found: Flags = self.type >= 0
+        return found
+
+    def names(self) -> list[str | None]:
+        """The type of each token; None of those that nobody found."""
+        names: list[str | None] = np.array([*self.types, None], dtype=object)[self.type].tolist()
+        return names
+
+
+def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
+    """Which span has each word, (m,), by its number; ``NOBODY`` where none has.
+
+    Args:
+        allowed: (m,) words that no span may have; None if there are none.
+    """
+    first, last = _touched(spans, words)
+    real = np.flatnonzero(first < last)  # a span that touches no word claims none
+    first, last = first[real], last[real]
+    # Tokens of a span are whole: it is as long as its words are.
+    start = words.spans[first, 0].astype(np.int64)
+    length = words.spans[last - 1, 1] - start
+    order = np.lexsort((spans.type[real], start, -length))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    sizes = last - first
+    number = np.repeat(np.arange(len(real)), sizes)
+    touched = first[number] + np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    best = np.full(len(words.word), len(order), dtype=np.int64)
+    np.minimum.at(best, touched, rank[number])
+    owner = np.append(real[order], NOBODY)[best]
+    if allowed is not None:
+        owner[allowed] = NOBODY
+    return owner
+
+
+def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
+    """(s,) the first word that each span touches, and the one after the last; equal where it touches none."""
+    longest = int(max(words.spans[:, 1].max(initial=0), spans.end.max(initial=0))) + 2
+    # Words are in order and apart from each other, so one search finds both, over all texts.
+    before = words.text_of.astype(np.int64) * longest
+    starts, ends = before + words.spans[:, 0], before + words.spans[:, 1]
+    first = np.searchsorted(ends, spans.text * longest + spans.start, side="right")
+    last = np.searchsorted(starts, spans.text * longest + spans.end, side="left")
+    return first.astype(np.int64), np.maximum(first, last).astype(np.int64)
+
+
+def claims_of(spans: Spans, words: Words, whole: Flags, allowed: Flags | None = None) -> Claims:
+    """What spans claim of the words of a batch.
+
+    Args:
+        whole: (n_types,) whether a piece of the type is one token.
+        allowed: as of ``owners``.
+    """
+    owner = owners(spans, words, allowed)
+    begins = np.ones(len(owner), dtype=bool)
+    begins[1:] = (np.diff(owner) != 0) | (np.diff(words.text_of) != 0)
+    kind = np.append(spans.type, NOBODY)[owner].astype(np.int16)
+    return Claims(kind, begins, spans.types, whole)

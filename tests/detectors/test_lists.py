@@ -1,0 +1,99 @@
+"""The user's lists: how they are read, and what of them is met in a text."""
+
+import pytest
+
+from lexveil.detectors.detection import Detection
+from lexveil.detectors.given import GivenSpan, given_spans
+from lexveil.detectors.lists import LISTED, Phrases
+from lexveil.errors import RequestError
+from lexveil.text.spans import Span
+from tests.text.test_spans import words_of
+
+LIST = ["Acme", "", "[PERSON]", "Ann Lee", "  Roy ", "[project]", "blue  SKY"]
+
+
+def met(text: str, *lines: str) -> list[tuple[str, str]]:
+    spans = Phrases.of(lines or LIST, "list").spans(words_of(text))
+    return sorted((text[span.start : span.end], span.type) for _, span in spans)
+
+
+def test_headings_name_types_and_capitals_and_white_space_make_no_difference() -> None:
+    assert Phrases.of(LIST, "list").types == {
+        ("acme",): LISTED, ("ann", "lee"): "PERSON", ("roy",): "PERSON", ("blue", "sky"): "PROJECT"
+    }  # fmt: skip
+    assert met("ACME hired ann\n LEE for Blue Sky.") == [
+        ("ACME", LISTED), ("Blue Sky", "PROJECT"), ("ann\n LEE", "PERSON")
+    ]  # fmt: skip
+
+
+def test_a_word_is_met_with_a_possessive_s_and_in_a_word_with_hyphens_and_not_in_another_word() -> None:
+    assert met("Roy's Lee-Roy, Ann Lee's royal") == [
+        ("Ann Lee's", "PERSON"),
+        ("Lee-Roy", "PERSON"),
+        ("Roy's", "PERSON"),
+    ]
+
+
+def test_a_phrase_does_not_run_from_a_text_into_the_next() -> None:
+    assert not list(Phrases.of(["ann lee"], "list").spans(words_of("Ann", "Lee")))
+
+
+def test_allowed_words_are_whole() -> None:
+    covered = Phrases.of(["roy"], "list").covered(words_of("Roy Lee-Roy Roy's"))
+    assert covered.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [([], "holds no word"), (["[]", "a"], "line 1: no name of a type"), (["a", "[X]", "A"], "below two headings")],
+)
+def test_lists_that_are_refused(lines: list[str], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        Phrases.of(lines, "list")
+
+
+def test_an_entry_on_both_lists_is_refused() -> None:
+    with pytest.raises(RequestError, match="in common"):
+        Detection(protect=Phrases.of(["a", "b"], ""), allow=Phrases.of(["B"], "")).check()
+
+
+SPAN = {"start": 0, "end": 3, "type": "person"}
+
+
+@pytest.mark.parametrize("value", [[SPAN], [Span(0, 3, "PERSON")], '[{"start": 0, "end": 3, "type": "PERSON"}]'])
+def test_spans_that_come_with_a_text(value: object) -> None:
+    assert given_spans(value, ["Ann is"], ["text"], "here") == [GivenSpan(0, Span(0, 3, "PERSON"))]
+
+
+def test_spans_of_several_columns() -> None:
+    given = given_spans([SPAN | {"column": "b"}], [None, "Ann"], ["a", "b"], "here")
+    assert given == [GivenSpan(1, Span(0, 3, "PERSON"))]
+
+
+@pytest.mark.parametrize("value", [None, "", [], "[]", "null"])
+def test_no_spans(value: object) -> None:
+    assert given_spans(value, ["Ann"], ["text"], "here") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "columns", "message"),
+    [
+        ("[{", ["a"], "not valid JSON"),
+        ({"start": 0}, ["a"], "no list of spans"),
+        ([{"start": 0, "end": 3}], ["a"], "span 1: must have start"),
+        ([SPAN | {"text": "Ann"}], ["a"], "must have start"),
+        ([SPAN | {"start": True}], ["a"], "whole numbers"),
+        ([SPAN | {"end": 7}], ["a"], "outside its text"),
+        ([SPAN | {"end": 0}], ["a"], "outside its text"),
+        ([SPAN | {"start": -1}], ["a"], "outside its text"),
+        ([SPAN | {"type": "Ann Lee"}], ["a"], "its type is no name"),
+        ([SPAN], ["a", "b"], "has no column"),
+        ([SPAN | {"column": "c"}], ["a", "b"], "none of the text columns"),
+    ],
+)
+def test_spans_that_are_refused_name_the_place_and_quote_nothing(
+    value: object, columns: list[str], message: str
+) -> None:
+    with pytest.raises(RequestError, match=f"row 7.*{message}") as refusal:
+        given_spans(value, ["Ann is"] * len(columns), columns, "row 7")
+    assert "Ann" not in str(refusal.value)

@@ -1,0 +1,331 @@
+"""What detectors find, from a request to the record: fates, outputs, counts, statement, and what is refused."""
+
+import csv
+import json
+import string
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lexveil
+from lexveil.accounting.budgets import FOUND_ACTIONS, DocumentBudget
+from lexveil.accounting.measurements import NoBound
+from lexveil.cli import rewriting
+from lexveil.config.detectors import FoundAction
+from lexveil.detectors.detection import Detection
+from lexveil.detectors.given import GivenSpan
+from lexveil.errors import LexveilError, RequestError
+from lexveil.privatization import found as founds
+from lexveil.privatization.engine import Engine
+from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.found import form_of, redrawn
+from lexveil.privatization.inspection import as_text, inspect
+from lexveil.privatization.model import Model
+from lexveil.privatization.preview import preview
+from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.text.spans import Span
+
+HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
+TEXT = "The police said that Zora Quix and Bo Ylem met Zora Quix at 17-B Elm."
+ZORA, BO, AGAIN, PLACE = (21, 30), (35, 42), (47, 56), (60, 64)
+
+
+def at(*spans: tuple[tuple[int, int], str]) -> list[dict[str, Any]]:
+    return [{"start": start, "end": end, "type": kind} for (start, end), kind in spans]
+
+
+SPANS = at((ZORA, "PERSON"), (BO, "PERSON"), (AGAIN, "PERSON"), (PLACE, "NUMBER"))
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> Path:
+    file = tmp_path / "names.txt"
+    file.write_text("[PERSON]\nMary Poe\nJohn Doe\n", encoding="utf-8")
+    return file
+
+
+def rewritten(types: dict[str, str], **more: Any) -> Any:
+    return lexveil.privatize([TEXT], spans=[SPANS], types=types, **{**HOW, "seed": 3} | more)
+
+
+def found_rows(done: Any) -> list[tuple[str, str, float]]:
+    log = done.token_log.to_pylist()
+    assert all((row["type"] is not None) == (row["class"] == "found") for row in log)
+    return [(row["type"], row["action"], row["epsilon"]) for row in log if row["type"]]
+
+
+def test_the_default_is_a_placeholder_for_a_whole_name(built: Path) -> None:
+    done = rewritten({})
+    assert done.values[0].count("[PERSON]") == 3 and done.values[0].count("[NUMBER]") == 1
+    assert found_rows(done) == [("PERSON", "placeholder", 0.0)] * 3 + [("NUMBER", "placeholder", 0.0)]
+    assert done.record.counts.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
+    assert done.operator.counts.found == done.record.counts.found
+    counts = done.record.counts  # every token is counted once
+    assert counts.n_tokens == counts.n_perturbed + counts.n_kept + counts.n_dropped + counts.n_sampled + 4
+    of_classes = sum(sum(actions.to_dict().values()) for _, actions in done.operator.counts.by_class)
+    assert of_classes + 4 == counts.n_tokens == len(done.token_log)
+    assert not {"zora", "quix", "ylem"} & set(json.dumps(done.record.to_dict()).lower().split())
+
+
+def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(built: Path, names: Path) -> None:
+    done = rewritten({"PERSON": "pseudonym"}, pseudonyms=names)
+    places = sorted((done.values[0].find(name), name) for name in ("Mary Poe", "John Doe"))
+    first, second = (name for _, name in places)
+    assert done.values[0].count(first) == 2 and done.values[0].count(second) == 1
+    assert done.values[0].index(second) < done.values[0].rindex(first)
+    reason = next(reason for reason in done.record.guarantee.in_release.because if "random name" in reason)
+    assert "which of them are equal is not hidden" in reason
+
+
+def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built: Path, names: Path) -> None:
+    """Two names, one document each: 400 fair draws lie within 4 standard deviations of half but for 1 in 15,000."""
+    texts, spans = ["Zora"] * 400, [at(((0, 4), "PERSON"))] * 400
+    how = HOW | {"seed": 5, "types": {"PERSON": "pseudonym"}, "pseudonyms": names}
+    values = lexveil.privatize(texts, spans=spans, **how).values
+    assert abs(values.count("Mary Poe") - 200) < 40 and set(values) == {"Mary Poe", "John Doe"}
+    assert lexveil.privatize(["Ylem"] * 400, spans=spans, **how).values == values
+
+
+def test_digits_keep_the_form_and_nothing_else() -> None:
+    text = "+49 (0)30 12-3é"
+    form = form_of(text)
+    assert form == "+99 (9)99 99-9a"
+    drawn = [redrawn(form, np.random.default_rng(seed)) for seed in range(200)]
+    assert all(form_of(one) == form for one in drawn)
+    assert {one[1] for one in drawn} == set(string.digits)
+    assert form_of("Ann\n Lee😀") == "Aaa Aaaa"  # what is no number is not copied either
+
+
+def test_digits_of_two_numbers_of_one_form_are_drawn_alike(built: Path) -> None:
+    how = HOW | {"seed": 5, "types": {"N": "digits"}}
+    one, other = (
+        lexveil.privatize([f"call {number} now"], spans=[at(((5, 13), "N"))], **how).values
+        for number in ("555-1234", "808-9999")
+    )
+    assert one == other and "555-1234" not in one[0]
+
+
+def test_sampled_and_dropped_names_are_one_token_and_perturbed_ones_are_ordinary(built: Path) -> None:
+    done = rewritten({"PERSON": "sample", "NUMBER": "drop"})
+    assert found_rows(done) == [("PERSON", "sampled", 0.0)] * 3 + [("NUMBER", "dropped", 0.0)]
+    police = lexveil.privatize(
+        ["The police said no."], spans=[at(((4, 10), "ORG"))], types={"ORG": "perturb"}, seed=1, **HOW
+    )
+    ((kind, action, epsilon),) = found_rows(police)
+    assert (kind, action) == ("ORG", "perturbed") and 0 < epsilon <= 5
+    assert police.record.counts.found == {"ORG": {"perturbed": 1}}
+
+
+@pytest.mark.parametrize("action", ["sample", "digits", "pseudonym"])
+def test_equal_names_alike_where_it_is_asked_for(built: Path, names: Path, action: str) -> None:
+    done = rewritten({"PERSON": action}, pseudonyms=names, consistent=True)
+    structure, _ = structure_of(TEXT, SPANS, types={"PERSON": action}, pseudonyms=str(names), consistent=True)
+    own = [i for i, kind in enumerate(structure.found) if kind == "PERSON"]
+    assert [own.index(leader) for leader in structure.leader[own].tolist()] == [0, 1, 0]
+    assert len(done.values) == 1
+
+
+def options(**more: Any) -> RewriteOptions:
+    return RewriteOptions(**HOW, spans_column="spans", **more)
+
+
+def params() -> Any:
+    return Model.load().params
+
+
+def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, Engine]:
+    engine = Engine(make_settings(options(**more), params()), Model.load())
+    rows = [[GivenSpan(0, Span(one["start"], one["end"], one["type"])) for one in spans]]
+    (structure,) = engine.structures([[text]], DocumentBudget(30.0, 5.0), rows)
+    return structure, engine
+
+
+@pytest.mark.parametrize(
+    ("other", "spans", "types", "difference"),
+    [
+        ("police met Ann", at(((11, 14), "PLACE")), {}, "what was found"),
+        ("police met Ann", [], {}, "the fate of a token"),
+        ("police met A-1", at(((11, 14), "PERSON")), {"PERSON": "digits"}, "the form of a number"),
+        ("police met Zoe Quix", at(((11, 19), "PERSON")), {}, ""),  # how many words a name has is hidden
+    ],
+)
+def test_neighbours_share_what_was_found(
+    built: Path, other: str, spans: list[dict[str, Any]], types: dict[str, str], difference: str
+) -> None:
+    first, engine = structure_of("police met Ann", at(((11, 14), "PERSON")), types=types)
+    second, _ = structure_of(other, spans, types=types)
+    measurement = engine.measurement(DocumentBudget(30.0, 5.0))
+    distances = np.zeros(int((first.epsilon > 0).sum()))
+    if not difference:
+        assert measurement.between(first, second, distances).nats < 1e-6
+        return
+    with pytest.raises(NoBound, match=difference):
+        measurement.between(first, second, distances)
+
+
+def test_the_statement_rests_on_no_detector(built: Path) -> None:
+    how = HOW | {"strategy": "S1"}
+    plain = lexveil.privatize([TEXT], seed=1, **how).record.guarantee.in_release
+    stated = lexveil.privatize([TEXT], spans=[SPANS], seed=1, **how).record.guarantee.in_release
+    assert any("always have the same structure" in reason for reason in plain.because)
+    assert not any("always have the same structure" in reason for reason in stated.because)
+    assert "in which the same was found at the same places" in stated.statement
+    assert any("no claim rests on it" in reason for reason in stated.because)
+    assert "One other word can change that" in stated.not_covered
+
+
+def test_output_is_a_function_of_structure_and_noise(built: Path) -> None:
+    """Whatever stands in found tokens, the same seed gives the same text."""
+    types = {"PERSON": "sample", "NUMBER": "digits"}
+    outputs = set()
+    for name, number in (("Zora Quix", "17-B"), ("police", "99-Z"), ("New South Wales", "00-A")):
+        text = f"The police met {name} at {number} ."
+        end = 15 + len(name)
+        spans = at(((15, end), "PERSON"), ((end + 4, end + 8), "NUMBER"))
+        outputs.add(lexveil.privatize([text], spans=[spans], types=types, seed=2, **HOW).values[0])
+    assert len(outputs) == 1
+
+
+def test_the_users_list_and_what_it_may_not_claim(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "protect.txt").write_text("[PERSON]\nzora quix\nBo\nPolice\n", encoding="utf-8")
+    (tmp_path / "allow.txt").write_text("police force\n", encoding="utf-8")
+    lists = {"protect": tmp_path / "protect.txt", "allow": tmp_path / "allow.txt"}
+    done = lexveil.privatize([TEXT, "The police force. Police!"], seed=1, **HOW, **lists)
+    assert done.values[0].count("[PERSON]") == 4
+    assert done.values[1].count("[PERSON]") == 1
+    assert done.record.detection.sources == ["a list of the operator"]
+    assert "zora" not in json.dumps(done.record.to_dict())
+
+
+def write(folder: Path, form: str) -> Path:
+    file = folder / f"in.{form}"
+    rows = [{"id": 1, "text": TEXT, "found": SPANS}, {"id": 2, "text": "Police said no.", "found": []}]
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    elif form == "jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        with file.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(rows[0])
+            writer.writerows([row["id"], row["text"], json.dumps(row["found"])] for row in rows)
+    return file
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Path, form: str) -> None:
+    out = tmp_path / f"out.{form}"
+    done = privatize_file(write(tmp_path, form), out, spans_column="found", seed=1, mode="experiment", **HOW)
+    if form == "parquet":
+        rows = pq.read_table(out).to_pylist()
+    elif form == "jsonl":
+        rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    else:
+        with out.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    assert [row["found"] or None for row in rows] == [None, None]  # it would tell how long words were
+    assert rows[0]["text"].count("[PERSON]") == 3 and "[" not in rows[1]["text"]
+    assert pq.read_table(f"{out}.tokens.parquet")["type"].to_pylist().count("PERSON") == 3
+    assert done.record.counts.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
+
+
+def test_inspection_and_preview_show_types(built: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, "jsonl")
+    seen = inspect(file, spans_column="found", **HOW)
+    assert seen.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
+    assert "found PERSON: 3 placeholder" in as_text(seen)
+    shown = preview(file, 1, spans_column="found", seed=1, **HOW).result().to_dict()
+    assert [token["fate"] for token in shown["rows"][0]["texts"][0]["tokens"]].count("found") == 4
+
+
+def test_layout_is_copied_around_and_not_within(built: Path) -> None:
+    done = lexveil.privatize(
+        ["Met  ZORA \t QUIX,  now"], spans=[at(((5, 16), "PERSON"))], seed=1, keep_layout=True, **HOW
+    )
+    assert "  [PERSON],  " in done.values[0]
+
+
+def test_tables_have_their_spans_in_a_column(built: Path) -> None:
+    table = pa.table({"body": [TEXT], "found": [SPANS], "id": [1]})
+    made = lexveil.privatize(table, column="body", spans="found", seed=1, **HOW).values
+    assert made["body"][0].as_py().count("[PERSON]") == 3
+    assert made["found"].to_pylist() == [None] and made["id"].to_pylist() == [1]
+
+
+def test_a_release_is_charged_what_it_spends(built: Path, tmp_path: Path) -> None:
+    done = privatize_file(write(tmp_path, "jsonl"), tmp_path / "out.jsonl", spans_column="found", **HOW)
+    log = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
+    assert done.operator is not None and done.operator.ledger is not None
+    assert done.operator.ledger.epsilon_charged == pytest.approx(log["epsilon"].sum(), abs=1e-8)
+    assert set(log[log["class"] == "found"]["epsilon"]) == {0.0}
+
+
+def test_a_detector_that_changes_its_mind_releases_nothing(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "protect.txt").write_text("police\n", encoding="utf-8")
+    seen: list[int] = []
+    claim = Detection.claim
+
+    def fickle(self: Detection, texts: Any, spans: Any = ()) -> Any:
+        seen.append(1)
+        return claim(self if len(seen) == 1 else Detection(), texts, spans)
+
+    monkeypatch.setattr(Detection, "claim", fickle)
+    (tmp_path / "in.jsonl").write_text('{"text": "police"}\n', encoding="utf-8")
+    how = HOW | {"protect": str(tmp_path / "protect.txt")}
+    with pytest.raises(LexveilError, match="found something else"):
+        privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", **how)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_workers_and_batches_change_nothing(built: Path, monkeypatch: pytest.MonkeyPatch, names: Path) -> None:
+    texts, spans = [TEXT] * 7, [SPANS] * 7
+    how = HOW | {"seed": 4, "types": {"PERSON": "pseudonym", "NUMBER": "digits"}, "pseudonyms": names, "spans": spans}
+    whole = lexveil.privatize(texts, **how)
+    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 2)
+    parts = lexveil.privatize(texts, **how)
+    assert parts.values == whole.values and parts.token_log.equals(whole.token_log)
+
+
+def test_without_detectors_nothing_is_looked_for(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("no detector is configured")
+
+    for name in ("write_found", "plan_found"):
+        monkeypatch.setattr(founds, name, never)
+    monkeypatch.setattr("lexveil.privatization.engine.plan_found", never)
+    monkeypatch.setattr("lexveil.privatization.rewriter.write_found", never)
+    done = lexveil.privatize([TEXT], seed=1, **HOW)
+    assert "detection" not in done.record.to_dict() and "found" not in done.record.counts.to_dict()
+    assert "type" not in done.token_log.column_names
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"types": {"PERSON": "drop"}}, "nothing is looked for"),
+        ({"allow": "allow.txt"}, "nothing is looked for"),
+        ({"protect": "missing.txt"}, "--protect: there is no file"),
+        ({"spans": [[]], "types": {"PERSON": "keep"}}, "there is no such action"),
+        ({"spans": [[]], "types": {"a b": "drop"}}, "a type is a name"),
+        ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "no list to draw them from"),
+        ({"spans": []}, "spans: 0 for 1 texts"),
+        ({"spans": "found"}, "for tables"),
+        ({"detector": "oracle"}, "must be one of"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(built: Path, tmp_path: Path, how: dict[str, Any], message: str) -> None:
+    (tmp_path / "allow.txt").write_text("a\n", encoding="utf-8")
+    if "allow" in how:
+        how = how | {"allow": tmp_path / "allow.txt"}
+    with pytest.raises(RequestError, match=message):
+        lexveil.privatize([TEXT], seed=1, **HOW, **how)
+
+
+def test_actions_have_one_list(built: Path) -> None:
+    assert set(rewriting.FOUND_ACTIONS) == set(FOUND_ACTIONS) == set(FoundAction.__args__)  # type: ignore[attr-defined]

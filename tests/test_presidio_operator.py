@@ -1,0 +1,75 @@
+"""Lexveil as an operator of presidio-anonymizer: what it rewrites, what it charges, and when it refuses."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("presidio_anonymizer")
+
+from presidio_anonymizer import AnonymizerEngine
+from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
+
+from lexveil import presidio
+from lexveil.errors import LexveilError, RequestError
+from lexveil.presidio import LexveilExperiment, LexveilOperator
+
+TEXT = "Ask the police of the government, today."
+FOUND = [RecognizerResult("ORG", 8, 14, 0.9), RecognizerResult("BODY", 22, 32, 0.9)]
+HOW: dict[str, Any] = {"mechanism": "tem", "epsilon": 5.0, "subject": "ana"}
+
+
+@pytest.fixture
+def engine(outside: Path) -> AnonymizerEngine:
+    presidio._model.cache_clear()
+    made = AnonymizerEngine()
+    made.add_anonymizer(LexveilOperator)
+    made.add_anonymizer(LexveilExperiment)
+    return made
+
+
+def anonymized(engine: AnonymizerEngine, operator: str = "lexveil", **how: Any) -> Any:
+    config = OperatorConfig(operator, {**HOW, "model": "toy", "strategy": "S3"} | how)
+    return engine.anonymize(TEXT, FOUND, {"DEFAULT": config})
+
+
+def test_spans_are_rewritten_and_paid_and_the_rest_stays(engine: AnonymizerEngine) -> None:
+    records: list[Any] = []
+    result = anonymized(engine, records=records)
+    assert result.text.startswith("Ask the ") and result.text.endswith(", today.") and " of the " in result.text
+    assert [item.operator for item in result.items] == ["lexveil"] * 2
+    assert [record.spent.most for record in records] == [5.0, 5.0]
+    assert all(record.mode == "release" and record.guarantee.holds for record in records)
+    assert len({record.release.id for record in records}) == 2  # each is a transaction of the ledger
+
+
+def test_an_exhausted_subject_is_not_anonymized(engine: AnonymizerEngine) -> None:
+    with pytest.raises(LexveilError, match="cap"):
+        for _ in range(200):
+            anonymized(engine, epsilon=5.0)
+
+
+def test_an_experiment_is_stamped_and_repeatable(engine: AnonymizerEngine) -> None:
+    records: list[Any] = []
+    one, other = (anonymized(engine, "lexveil-experiment", seed=7, records=records) for _ in range(2))
+    assert one.text == other.text and {item.operator for item in one.items} == {"lexveil-experiment"}
+    assert all(record.mode == "experiment" and record.release is None for record in records)
+
+
+@pytest.mark.parametrize(
+    ("operator", "how", "message"),
+    [
+        ("lexveil", {"seed": 1}, "operator lexveil-experiment"),
+        ("lexveil-experiment", {}, "seed must be given"),
+        ("lexveil", {"epsilon": None}, "epsilon must be given"),
+        ("lexveil", {"epsilon": -1.0}, "epsilon must be given"),
+        ("lexveil", {"mechanism": "magic"}, "mechanism must be given"),
+        ("lexveil", {"strategy": "S9"}, "strategy must be one of"),
+        ("lexveil", {"colour": "red"}, "unknown parameter colour"),
+    ],
+)
+def test_wrong_parameters_are_refused(
+    engine: AnonymizerEngine, operator: str, how: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RequestError, match=message):
+        anonymized(engine, operator, **how)

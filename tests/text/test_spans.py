@@ -1,0 +1,152 @@
+"""Which span has a word, by examples worked by hand and against the rule written out word by word."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexveil.text.collocation_index import Collocations
+from lexveil.text.encode import Lexicon, TokenClass, encode
+from lexveil.text.spans import NOBODY, Span, Spans, Words, claims_of, owners
+from lexveil.text.tokenize import normal_form, token_spans
+
+TEXT = "Call Ann Lee-Roy of New York, now."
+#       0    5   9       17 20  24  28 30
+COLLOCATIONS = Collocations.build(
+    [["new", "of"], ["york", "new"]], np.array([5.0, 9.0]), [["a"], ["b"], ["c"]], np.array([1.0])
+)
+TOKENS = ["call", "ann", "of", "new_york", "of_new", "new", "york", ",", "now", "."]
+
+
+def words_of(*texts: str) -> Words:
+    found = [(number, span) for number, text in enumerate(texts) for part in token_spans(text) for span in part]
+    forms = [normal_form(texts[number][start:end]) for number, (start, end) in found]
+    distinct = list(dict.fromkeys(forms))
+    return Words(
+        distinct,
+        np.array([distinct.index(form) for form in forms], dtype=np.int32),
+        np.array([span for _, span in found], dtype=np.int32).reshape(-1, 2),
+        np.array([number for number, _ in found], dtype=np.int32),
+    )
+
+
+def owners_of(*spans: Span, allowed: list[int] | None = None) -> list[int]:
+    words = words_of(TEXT)
+    flags = None if allowed is None else np.isin(np.arange(len(words.word)), allowed)
+    return owners(Spans.of((0, span) for span in spans), words, flags).tolist()
+
+
+NONE = [NOBODY] * 9  # call ann lee-roy of new york , now .
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], NONE),
+        ([Span(5, 8, "A")], [-1, 0, -1, -1, -1, -1, -1, -1, -1]),
+        ([Span(10, 11, "A")], [-1, -1, 0, -1, -1, -1, -1, -1, -1]),  # within a word: all of it
+        ([Span(7, 10, "A")], [-1, 0, 0, -1, -1, -1, -1, -1, -1]),  # it cuts two words: both
+        ([Span(4, 5, "A")], NONE),  # white space alone
+        ([Span(8, 9, "A"), Span(4, 9, "B")], [-1, 1, -1, -1, -1, -1, -1, -1, -1]),
+        ([Span(5, 16, "A"), Span(9, 23, "B")], [-1, 0, 1, 1, 1, -1, -1, -1, -1]),  # the longer has what both touch
+        ([Span(5, 8, "B"), Span(5, 8, "A")], [-1, 1, -1, -1, -1, -1, -1, -1, -1]),  # the alphabet
+        ([Span(20, 28, "B"), Span(24, 29, "A")], [-1, -1, -1, -1, 0, 0, 1, -1, -1]),  # 8 characters against 5
+        ([Span(17, 23, "Z"), Span(20, 26, "A")], [-1, -1, -1, 0, 1, 1, -1, -1, -1]),  # after widening 6 against 8
+        ([Span(30, 33, "B"), Span(5, 8, "A")], [-1, 1, -1, -1, -1, -1, -1, 0, -1]),  # apart: both
+    ],
+)
+def test_the_rule_by_hand(spans: list[Span], expected: list[int]) -> None:
+    assert owners_of(*spans) == expected
+
+
+def test_the_leftmost_of_two_that_are_equally_long() -> None:
+    words = words_of("aa bb cc")
+    spans = Spans.of([(0, Span(3, 8, "A")), (0, Span(0, 5, "B"))])
+    assert owners(spans, words).tolist() == [1, 1, 0]
+
+
+def test_what_is_allowed_nobody_has_and_it_divides_a_span() -> None:
+    words = words_of(TEXT)
+    spans = Spans.of([(0, Span(5, 28, "A"))])
+    claims = claims_of(spans, words, np.array([True]), np.arange(9) == 3)
+    assert claims.type.tolist() == [-1, 0, 0, -1, 0, 0, -1, -1, -1]
+    assert claims.begins.tolist() == [True, True, False, True, True, False, True, False, False]
+    assert claims.joined(np.ones(9, dtype=np.int8)).tolist() == [1, 2, 0, 1, 2, 0, 1, 1, 1]
+
+
+def test_a_text_keeps_its_spans_to_itself() -> None:
+    words = words_of("one two", "", "three four")
+    spans = Spans.of([(2, Span(0, 5, "A")), (0, Span(4, 7, "B"))])
+    assert owners(spans, words).tolist() == [-1, 1, 0, -1]
+
+
+def encoded(text: str, *spans: Span, whole: bool) -> list[tuple[str, str, str | None]]:
+    lexicon = Lexicon.build("gst", TOKENS, COLLOCATIONS)
+    several = Spans.of((0, span) for span in spans)
+    done = encode([text], lexicon, lambda words: claims_of(several, words, np.full(len(several.types), whole)))
+    assert done.found is not None
+    firsts, sizes = done.first_word.tolist(), done.n_words.tolist()
+    return [
+        ("_".join(done.words[first : first + size]), TokenClass(kind).label, name)
+        for first, size, kind, name in zip(firsts, sizes, done.kind.tolist(), done.found.names(), strict=True)
+    ]
+
+
+def test_a_piece_is_one_token_or_ordinary_ones_and_no_collocation_crosses_its_border() -> None:
+    plain = encoded(TEXT, whole=True)
+    assert ("of_new", "word", None) in plain
+    one = encoded(TEXT, Span(20, 28, "PLACE"), whole=True)
+    assert one[3:6] == [("of", "stopword", None), ("new_york", "found", "PLACE"), (",", "punctuation", None)]
+    several = encoded(TEXT, Span(20, 28, "PLACE"), whole=False)
+    assert several[3:5] == [("of", "stopword", None), ("new_york", "word", "PLACE")]
+    cut = encoded(TEXT, Span(24, 28, "PLACE"), whole=False)
+    assert cut[3:5] == [("of_new", "word", None), ("york", "word", "PLACE")]
+
+
+def test_many_words_are_one_token() -> None:
+    text = " ".join(["new york"] * 150)
+    assert [len(word.split("_")) for word, _, _ in encoded(text, Span(0, len(text), "A"), whole=True)] == [300]
+
+
+LETTERS = st.text(st.sampled_from("ab .,-"), max_size=25)
+
+
+@given(
+    st.lists(LETTERS, min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 24), st.integers(1, 10), st.sampled_from("ABC")), max_size=8),
+    st.sets(st.integers(0, 40)),
+)
+def test_the_rule_written_out(texts: list[str], drawn: list[tuple[int, int, int, str]], allowed: set[int]) -> None:
+    several = [(text % len(texts), Span(start, start + size, kind)) for text, start, size, kind in drawn]
+    words = words_of(*texts)
+    n = len(words.word)
+    places = [(int(words.text_of[i]), *map(int, words.spans[i])) for i in range(n)]
+
+    def touched(text: int, span: Span) -> list[int]:
+        return [i for i, (of, start, end) in enumerate(places) if of == text and start < span.end and end > span.start]
+
+    best: list[int] = []
+    for i in range(n):
+        ranked = []
+        for number, (text, span) in enumerate(several):
+            has = touched(text, span)
+            if i in has:
+                start, end = places[has[0]][1], places[has[-1]][2]
+                ranked.append((start - end, start, span.type, number))
+        best.append(NOBODY if not ranked or i in allowed else min(ranked)[3])
+    spans = Spans.of(several)
+    flags = np.isin(np.arange(n), list(allowed))
+    found = owners(spans, words, flags).tolist()
+
+    def key(number: int) -> object:  # equal spans are one
+        return NOBODY if number == NOBODY else (several[number][0], touched(*several[number]), several[number][1].type)
+
+    assert list(map(key, found)) == list(map(key, best))
+    claims = claims_of(spans, words, np.ones(len(spans.types), dtype=bool), flags)
+    lengths = claims.joined(np.ones(n, dtype=np.int8))
+    assert lengths.sum() == n  # every word is in one token, and
+    starts = np.flatnonzero(lengths)
+    for first, size in zip(starts.tolist(), lengths[starts].tolist(), strict=True):
+        piece = slice(first, first + size)
+        assert len(set(found[piece])) == 1 and len(set(words.text_of[piece].tolist())) == 1  # of one span and text
+        assert size == 1 or found[first] != NOBODY
