@@ -84,6 +84,9 @@ def scan(
     Returns:
         Whether all texts were read.
     """
+    # A tuple of arrays is handed on by value, which costs more than a token: only languages that cut do it.
+    abbreviations, flags = rules[ABBREVIATIONS], rules[FLAGS]
+    cuts = len(rules[ELISIONS]) + len(rules[TRAILING]) + len(rules[LEADING]) > 0
     n, n_sentences, n_surfaces = state[N_TOKENS], state[N_SENTENCES], state[N_SURFACES]
     at, size = state[_AT], state[_SIZE]
     for text in range(state[_TEXT], len(offsets) - 1):
@@ -100,7 +103,7 @@ def scan(
                         break
                     broken |= (classes[code] & BREAK) != 0
                     at += width
-                if size and _ends_sentence(data, begin, gap, broken, classes, rules):
+                if size and _ends_sentence(data, begin, gap, broken, classes, abbreviations, flags):
                     sizes[n_sentences] = size
                     n_sentences += 1
                     per_text[text] += 1
@@ -116,7 +119,9 @@ def scan(
                 while at_sign < end and data[at_sign] != 64:
                     at_sign += 1
             # 64 characters before an @ are at most 256 bytes.
-            stop = _token_end(data, at, end, classes, rules, at_sign < end and at_sign - at <= 256)
+            stop = _cut_end(data, at, end, classes, rules) if cuts else at
+            if stop == at:
+                stop = _token_end(data, at, end, classes, at_sign < end and at_sign - at <= 256)
             value = hash_of(data, at, stop)
             slot = find_slot(data, at, stop, value, slots, hashes, places)
             surface = slots[slot]
@@ -142,9 +147,7 @@ def scan(
 
 
 @kernel
-def _token_end(
-    data: Bytes, at: int, end: int, classes: Classes, rules: Rules, mail: bool
-) -> int:  # pragma: no cover - compiled
+def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> int:  # pragma: no cover - compiled
     """Where the token that starts at ``at`` ends: the alternatives of tokenize.py, in their order.
 
     Args:
@@ -175,16 +178,17 @@ def _token_end(
             stop = _initials_end(data, at, end, classes)
             if stop > at:
                 return stop
-        after = run(data, after, end, classes, LETTER)
-        if len(rules[ELISIONS]) or len(rules[TRAILING]):
-            stop = _cut_end(data, at, after, end, classes, rules)
-            if stop > after:
-                return stop
-        return _word_end(data, after, end, classes)
-    if len(rules[LEADING]) and (code == 39 or code == 0x2019):  # noqa: PLR1714
-        stop = run(data, after, end, classes, LETTER)
-        if stop > after and _is_in(rules[LEADING], _packed(data, after, stop)):
-            return _word_end(data, stop, end, classes)
+        while True:
+            after = run(data, after, end, classes, LETTER)
+            if after == end:
+                return after
+            code, width = decode(data, after)
+            if not classes[code] & JOINER:
+                return after
+            stop = run(data, after + width, end, classes, LETTER)
+            if stop == after + width:
+                return after
+            after = stop
     if first & MARK:
         while after < end and data[after] == code:
             after += 1
@@ -192,24 +196,26 @@ def _token_end(
 
 
 @kernel
-def _word_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
-    """End of a word of which a run of letters ends at ``at``: what joiners join goes on."""
-    while at < end:
-        code, width = decode(data, at)
-        if not classes[code] & JOINER:
-            break
+def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> int:  # pragma: no cover - compiled
+    """End of the token at ``at`` that the language cuts at an apostrophe; ``at`` if there is none.
+
+    No alternative that stands before these begins like them: with letters and an apostrophe, or with one.
+    """
+    code, width = decode(data, at)
+    if code == 39 or code == 0x2019:  # noqa: PLR1714 - a set would be made anew
         stop = run(data, at + width, end, classes, LETTER)
-        if stop == at + width:
-            break
-        at = stop
-    return at
-
-
-@kernel
-def _cut_end(
-    data: Bytes, at: int, stop: int, end: int, classes: Classes, rules: Rules
-) -> int:  # pragma: no cover - compiled
-    """Where the token ends whose letters are from ``at`` to ``stop``, if it takes an apostrophe; else ``at``."""
+        if not _is_in(rules[LEADING], _packed(data, at + width, stop)):
+            return at
+        while stop < end:  # 's-Hertogenbosch
+            code, width = decode(data, stop)
+            if not classes[code] & JOINER:
+                break
+            after = run(data, stop + width, end, classes, LETTER)
+            if after == stop + width:
+                break
+            stop = after
+        return stop
+    stop = run(data, at, end, classes, LETTER)
     if stop == end:
         return at
     code, width = decode(data, stop)
@@ -335,7 +341,7 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
 
 @kernel
 def _ends_sentence(
-    data: Bytes, begin: int, gap: int, broken: bool, classes: Classes, rules: Rules
+    data: Bytes, begin: int, gap: int, broken: bool, classes: Classes, abbreviations: Hashes, flags: Hashes
 ) -> bool:  # pragma: no cover - compiled
     """Whether a sentence ends with the white space that starts at ``gap``.
 
@@ -367,12 +373,12 @@ def _ends_sentence(
         packed |= _folded(code) << np.uint64(8 * count)
         count += 1
     if count == 0:
-        return rules[FLAGS][ORDINALS] == 0 or not _is_ordinal(data, begin, at, classes)
+        return flags[ORDINALS] == 0 or not _is_ordinal(data, begin, at, classes)
     if count == 1:
         code, _ = decode(data, word)
         if classes[code] & CAPITAL:
-            return bool(np.uint64(code) == rules[FLAGS][ALONE])
-    return not _is_in(rules[ABBREVIATIONS], packed)
+            return bool(np.uint64(code) == flags[ALONE])
+    return not _is_in(abbreviations, packed)
 
 
 @kernel
