@@ -14,15 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil.errors import RequestError
+from lexveil.formats import chunks as limits
 from lexveil.formats.arrow_rows import ArrowRows
 from lexveil.formats.base import TableRequest
-from lexveil.formats.chunks import CHARACTERS, ROWS, TEXT_LIMIT, Chunk, Texts
+from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.kernels import json_lines as kernels
 from lexveil.formats.kernels.json_writing import count_escapes, write_rows
 from lexveil.text.strings import letters_of
 from lexveil.types import Bytes, Flags, Int64
 
-BLOCK = CHARACTERS + CHARACTERS // 4  # bytes of lines looked at together: about a chunk
+BLOCK = limits.CHARACTERS + limits.CHARACTERS // 4  # bytes of lines looked at together: about a chunk
 
 # What Python reads of a line: its texts, its subject and where each text lies, in bytes; None of a blank line.
 Slow = Callable[[int, bytes], tuple[list[str | None], str | None, Sequence[tuple[int, int]]] | None]
@@ -90,7 +91,7 @@ class _Gathered:
     @property
     def is_full(self) -> bool:
         """Whether the chunk ends here; as ``gather`` has it."""
-        return self.rows >= ROWS or self.characters >= CHARACTERS
+        return self.rows >= limits.ROWS or self.characters >= limits.CHARACTERS
 
     def add(self, data: Bytes, bounds: Int64, spans: Int64, columns: Sequence[pa.LargeStringArray]) -> None:
         """Add rows that lie in ``data`` one after the other."""
@@ -144,7 +145,7 @@ class ByteReader:
         waiting, size, ended, fault = list[bytes](), 0, False, None
         while True:
             try:
-                while size < BLOCK and len(waiting) < ROWS and not ended:
+                while size < BLOCK and len(waiting) < limits.ROWS and not ended:
                     line = next(lines, None)
                     ended = line is None
                     if line is not None:
@@ -173,7 +174,7 @@ class ByteReader:
         k, n_names = len(self.request.texts), len(self.sizes)
         spans = np.empty((len(waiting), n_names, 2), np.int64)
         kinds = np.empty((len(waiting), n_names), np.int8)
-        limits = np.array([0, ROWS - gathered.rows, CHARACTERS])
+        until = np.array([0, limits.ROWS - gathered.rows, limits.CHARACTERS])
         done = np.array([0, 0, gathered.characters])
         readable = _is_utf8(joined)
         while done[kernels.LINES] < len(waiting):
@@ -181,7 +182,7 @@ class ByteReader:
             why = kernels.UNKNOWN
             if readable:
                 why = kernels.scan(
-                    data, starts, k, TEXT_LIMIT, self.names, self.ends, limits, done, spans, kinds, self.sizes
+                    data, starts, k, limits.TEXT_LIMIT, self.names, self.ends, until, done, spans, kinds, self.sizes
                 )
             stop, last = done[: kernels.CHARACTERS].tolist()
             gathered.characters = int(done[kernels.CHARACTERS])

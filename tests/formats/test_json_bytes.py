@@ -74,7 +74,6 @@ def read(
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("ROWS", 5), ("CHARACTERS", 60)):
         monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
-        monkeypatch.setattr(json_bytes, name, value)
     monkeypatch.setattr(json_bytes, "BLOCK", 100)
 
 
