@@ -156,7 +156,12 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     machine = params.machine.model_copy(update={"executor": "local"})
     embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
     release_params = params.release.model_copy(update=release)
-    params = params.model_copy(update={"release": release_params, "machine": machine, "embeddings": embeddings})
+    nothing_found = params.policy.model_copy(
+        update={"detector": None, "protect": None}
+    )  # audits are of releases without
+    params = params.model_copy(
+        update={"release": release_params, "machine": machine, "embeddings": embeddings, "policy": nothing_found}
+    )
     space = Space(vectors[: len(tokens)].astype(np.float64), orders)
     return ToyProject(
         Model(Workplace(folder, params, is_project=True)),

@@ -448,3 +448,18 @@ def test_an_archive_of_an_earlier_version_is_refused(inbox: Inbox) -> None:
     record.write_text(json.dumps(json.loads(record.read_text()) | {"schema": 3}))
     with pytest.raises(RequestError, match=r"was released by an earlier version"):
         inbox.run()
+
+
+def test_a_release_finds_what_params_yaml_protects(inbox: Inbox) -> None:
+    file = inbox.root / "params.yaml"
+    params = yaml.safe_load(file.read_text())
+    (inbox.root / "protect.txt").write_text(f"[PERSON]\n{SECRET}\n", encoding="utf-8")
+    params["policy"] |= {"protect": "protect.txt", "types": {"PERSON": "placeholder"}}
+    file.write_text(yaml.safe_dump(params))
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    inbox.run()
+    (release,) = inbox.releases()
+    texts = pq.read_table(release / "documents.parquet").column("text").to_pylist()
+    assert all(text.endswith("[PERSON]") for text in texts)
+    assert inbox.record()["counts"]["found"] == {"PERSON": {"placeholder": 2}}
+    assert inbox.record()["detection"]["types"] == {"PERSON": "placeholder"}
