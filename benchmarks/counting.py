@@ -323,8 +323,24 @@ def compare(folder: Path, options: dict[str, Any], peers: bool, kenlm: Path | No
     show(f"ours, min_count {options['min_count']}, with PMI", own)
     for name, step in own["steps"].items():
         show(f"  {name}", step)
-    if not peers:
+    if peers:
+        _beside_python(folder, options, results)
+    if kenlm is None:
         return results
+    measure("write_lines", folder)
+    show("  count and pmi of ours, no tokenizing", counted := without(own, "tokenize"))
+    for title, program in (("KenLM count_ngrams, trigrams", "count_ngrams"), ("KenLM lmplz, order 3", "lmplz")):
+        one = measure("kenlm", folder, program=str(kenlm / program), **options)
+        results[title] = one
+        show(title, one, counted)
+        if one["found"].get("n_tokens", own["found"]["n_tokens"]) != own["found"]["n_tokens"]:
+            raise SystemExit(f"benchmarks.counting: {program} read {one['found']['n_tokens']:,} tokens")
+    return results
+
+
+def _beside_python(folder: Path, options: dict[str, Any], results: dict[str, Any]) -> None:
+    """Counter and Phrases on the same text, and whether the counts agree."""
+    own = results["ours"]
     results["tokens_only"] = measure("tokens_only", folder)
     show("tokenizing in Python alone", results["tokens_only"])
     for title, name, same in (
@@ -340,17 +356,6 @@ def compare(folder: Path, options: dict[str, Any], peers: bool, kenlm: Path | No
         if counted != own["found"][key]:
             raise SystemExit(f"benchmarks.counting: {key} is {own['found'][key]:,}, a Counter says {counted:,}")
     print("the counts agree with those of Counter")
-    if kenlm is None:
-        return results
-    measure("write_lines", folder)
-    show("  count and pmi of ours, no tokenizing", counted := without(own, "tokenize"))
-    for title, program in (("KenLM count_ngrams, trigrams", "count_ngrams"), ("KenLM lmplz, order 3", "lmplz")):
-        one = measure("kenlm", folder, program=str(kenlm / program), **options)
-        results[title] = one
-        show(title, one, counted)
-        if one["found"].get("n_tokens", own["found"]["n_tokens"]) != own["found"]["n_tokens"]:
-            raise SystemExit(f"benchmarks.counting: {program} read {one['found']['n_tokens']:,} tokens")
-    return results
 
 
 def without(one: dict[str, Any], name: str) -> dict[str, Any]:
@@ -406,7 +411,7 @@ def main() -> None:
     parser.add_argument("--memory-limit", default="2GB")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--min-count", type=int, default=1, help="1: every n-gram, as Counter does")
-    parser.add_argument("--no-peers", dest="peers", action="store_false", help="without Counter, Phrases and KenLM")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="without Counter and Phrases")
     parser.add_argument("--kenlm", type=Path, metavar="FOLDER", help="where lmplz and count_ngrams of KenLM are")
     parser.add_argument("--no-growth", dest="growth", action="store_false", help="compare, and leave the growth out")
     parser.add_argument("--seed", type=int, default=1, help="of text that is made up")
