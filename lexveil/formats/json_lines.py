@@ -47,7 +47,7 @@ class JsonLines(LineFormat):
         if request.spans is not None or not worth_kernels(0.0):
             yield from super().chunks(table, request, for_writing)
             return
-        from lexveil.formats.json_bytes import ByteReader
+        from lexveil.formats.json_tables import ByteReader
 
         def slow(number: int, raw: bytes) -> tuple[list[str | None], str | None, list[tuple[int, int]]] | None:
             line = decoded(raw, number, table.source.shown)
@@ -76,7 +76,7 @@ class JsonLines(LineFormat):
         writer: LineWriter,  # noqa: ARG002
     ) -> str | bytes:
         if worth_kernels(0.0):
-            from lexveil.formats.json_bytes import written
+            from lexveil.formats.json_tables import written
 
             if (content := written(chunk.rest, texts, rows)) is not None:
                 return content

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil.detectors.given import GivenSpans
-from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.text.strings import Strings, letters_of
 from lexveil.types import Floats, Ids

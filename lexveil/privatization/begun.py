@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lexveil.compiled import expect_much
-from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
 from lexveil.privatization import engine  # noqa: F401
 from lexveil.privatization.batches import FlatTexts

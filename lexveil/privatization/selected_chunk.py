@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.batches import Batch
 from lexveil.privatization.engine import TOKEN_LOG, token_log_columns

@@ -20,7 +20,7 @@ from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.accounting.shares import WHOLE
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
-from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge

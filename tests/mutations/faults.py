@@ -223,8 +223,8 @@ def _kept_unknown(original: Any, self: Any, kind: Any, known: Any) -> Any:
     return action
 
 
-def _half(original: Any, self: Any, chunk: Any, epsilon: Any) -> None:
-    original(self, chunk, epsilon / 2)
+def _half(original: Any, self: Any, chunk: Any, epsilon: Any, *keys: Any) -> None:
+    original(self, chunk, epsilon / 2, *keys)
 
 
 def _exclude_unsaid(original: Any, self: Any, *arguments: Any, **named: Any) -> None:
@@ -307,7 +307,7 @@ BUDGETS = [
     Fault("divided by words and not tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"), TEM | S3),
     Fault("S2 divided by tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"), TEM | {"strategy": "S2"}),
     Fault("the cap of a token not applied", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"), TEM, ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),)),
-    Fault("a column forgotten", "budgets", swap(f"{P}.engine:ChunkRewriter.rewrite", "counts = count_planned(encoded, plan, flat.document, flat.n_documents)", "counts = np.maximum(1, count_planned(encoded, plan, np.where(flat.column == 0, flat.document, 0), flat.n_documents))"), TEM),
+    Fault("a column forgotten", "budgets", swap(f"{P}.engine:ChunkRewriter.rewrite", "counts = count_planned(*planned, flat.document, flat.n_documents)", "counts = np.maximum(1, count_planned(*planned, np.where(flat.column == 0, flat.document, 0), flat.n_documents))"), TEM),
     Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
     Fault("B of the private texts", "budgets", swap(f"{P}.settings:RewriteOptions._check_limits", 'if average == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
     Fault("copies paid for again", "budgets", swap(f"{P}.count:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),

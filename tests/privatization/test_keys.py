@@ -8,7 +8,7 @@ import pytest
 
 from lexveil.accounting.subject_keys import text_keys
 from lexveil.compiled import expect_much
-from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.privatization.batches import Batch, FlatTexts, joined_rows
 from lexveil.privatization.keys import calm_characters, keys_of

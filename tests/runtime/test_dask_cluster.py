@@ -163,10 +163,11 @@ def apart(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Apart]:
             command += ["--no-nanny"] if name == without == "worker" else []
             made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
     try:
-        while not (tmp_path / "where.json").exists():
+        where = tmp_path / "where.json"
+        while not where.exists() or not where.read_text():  # it is made before it is written
             assert made[0].poll() is None
             time.sleep(0.1)
-        address = json.loads((tmp_path / "where.json").read_text())["address"]
+        address = json.loads(where.read_text())["address"]
         yield Apart(*made, HERE.model_copy(update={"dask_scheduler": address}), tmp_path / "log")
     finally:
         for process in made:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lexveil.errors import RequestError
-from lexveil.formats import json_bytes, json_lines
+from lexveil.formats import json_lines, json_tables
 from lexveil.formats.base import TableRequest
 from lexveil.formats.lines import LineWriter
 from lexveil.formats.registry import as_source
@@ -74,7 +74,7 @@ def read(
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("ROWS", 5), ("CHARACTERS", 60)):
         monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
-    monkeypatch.setattr(json_bytes, "BLOCK", 100)
+    monkeypatch.setattr(json_tables, "BLOCK", 100)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=["one", "two"])

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lexveil.errors import RequestError
 from lexveil.formats import chunks as limits
-from lexveil.formats.arrow_rows import ArrowRows
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.base import TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.kernels import json_lines as kernels
