@@ -209,6 +209,11 @@ def check_start(terms: Terms, model: Model) -> None:
         )
     if place.without_guarantee:
         raise RequestError("params.yaml: release.without_guarantee is set; a service gives only what has a guarantee")
+    if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
+        raise RequestError(
+            "requests may choose any epsilon, so a text could come out as it is; add --max-token-epsilon N, or fix "
+            "--mechanism, --strategy and --epsilon"
+        )
     if terms.is_complete:
         settled(RewriteOptions(**terms.fixed), model)
     if is_of_user(place.ledger):
