@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import resource
-import sys
 import time
 from collections import Counter as Frequencies
 from collections.abc import Iterable, Iterator, Sequence
@@ -222,8 +221,7 @@ def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Mod
     engine = Engine(settings, model)
     language = LanguageCheck(model, engine.lexicon, ("text",))
     survey = _survey(engine, whole_chunks(texts, None), 1, language)
-    if (finding := language.finding()) is not None:
-        print(f"the input {finding.sentence}", file=sys.stderr)
+    language.tell()
     budget = engine.budget(survey.totals)
     measurement = _measurement(engine, budget, 1)
     return Preview(
