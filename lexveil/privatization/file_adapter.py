@@ -297,6 +297,8 @@ def _rewrite(
     about = {**adds.about, **run.about(), **({"table": request.table_name} if request.table_name else {})}
     for job in request.jobs:
         job.reader.check()  # a wrong column is no request that the ledger keeps
+        if request.table is not None:
+            request.table.check(job.reader.table.columns)
     with (
         paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment,
         run.working(),
