@@ -240,7 +240,7 @@ def privatize_file(
         table = table.stamped(STAMP) if is_stamped else table
         table.check()
         out, base = None, Path.cwd() / table.name
-        check_companions(base)
+        check_companions(base, is_table=True)
     found = find_jobs(
         source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool, chosen.spans_column
     )
