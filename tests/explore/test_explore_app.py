@@ -1,13 +1,17 @@
 """The page without a browser: who is let in, what is shown and asked, by the toy model and its own background."""
 
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
+from lexveil.explore import server
 from lexveil.explore.app import Row, Shown, create_app
 from lexveil.explore.background import Background, Failed, Question, answer
 from lexveil.explore.drawing import Desk
@@ -198,3 +202,18 @@ def test_colours_can_be_read(scheme: int) -> None:
     for text, paper in pairs:
         light, dark = sorted((luminance(colours[text]), luminance(colours[paper])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, paper)
+
+
+def test_the_address_that_is_told_can_be_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk: Any = SimpleNamespace(draw=lambda _: None, default="toy")
+    reached = []
+
+    def tell(address: str) -> None:
+        port = urlsplit(address).port
+        assert port is not None
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            reached.append(port)
+
+    monkeypatch.setattr(server, "_load_kernels", lambda *_: None)
+    monkeypatch.setattr(server.Server, "run", lambda *_: None)
+    assert server.serve(desk, 0, Shown(), tell) == 0 and len(reached) == 1
