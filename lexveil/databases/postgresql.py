@@ -216,18 +216,21 @@ def quoted(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
-def check_table(address: Address, table: Sequence[str], if_exists: str) -> None:
+def check_table(address: Address, table: Sequence[str], if_exists: str, columns: Sequence[str] = ()) -> None:
     """See, before anything is spent, that a table can be written.
 
     Args:
         table: its name, after its schema's if one is given.
+        columns: which it must have, if it is there.
 
     Raises:
-        RequestError: if it is there and must not be, or there is no connection.
+        RequestError: if it is there and must not be or lacks a column, or there is no connection.
     """
     with _session(address, ".".join(table)) as (connection, cursor):
-        if _exists(cursor, table) and if_exists == "fail":
-            raise taken(address, ".".join(table))
+        if _exists(cursor, table):
+            if if_exists == "fail":
+                raise taken(address, ".".join(table))
+            require_columns(address, ".".join(table), columns, _types(cursor, ".".join(map(quoted, table))))
         cursor.execute("select current_setting('transaction_read_only')")
         if cursor.fetchone() == ("on",):
             raise RequestError(f"{address.shown}: {HINTS['25006']}")

@@ -119,18 +119,20 @@ def quoted(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
-def check_table(address: Address, table: Sequence[str], if_exists: str) -> None:
-    """See, before anything is spent, that a table can be written.
+def check_table(address: Address, table: Sequence[str], if_exists: str, columns: Sequence[str] = ()) -> None:
+    """See, before anything is spent, that a table can be written; as of PostgreSQL.
 
     Raises:
-        RequestError: if it is there and must not be, or the file cannot be opened.
+        RequestError: if it is there and must not be or lacks a column, or the file cannot be opened.
     """
     assert address.path is not None
     if not address.path.exists() and address.path.parent.is_dir():
         return
     with _session(address, table[-1], "rw") as connection:
-        if _columns(connection, table[-1]) and if_exists == "fail":
-            raise taken(address, table[-1])
+        if there := _columns(connection, table[-1]):
+            if if_exists == "fail":
+                raise taken(address, table[-1])
+            require_columns(address, table[-1], columns, there)
 
 
 def write_table(

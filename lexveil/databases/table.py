@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Literal, Self
 
@@ -60,13 +60,16 @@ class Table:
         """The table under a name that says so."""
         return replace(self, path=(*self.path[:-1], f"{self.path[-1]}_{stamp.replace('-', '_')}"))
 
-    def check(self) -> None:
+    def check(self, columns: Sequence[str] = ()) -> None:
         """See that it can be written, before anything is spent.
+
+        Args:
+            columns: of the rows, once they are known.
 
         Raises:
             RequestError: if not.
         """
-        engine(self.address).check_table(self.address, self.path, self.if_exists)
+        engine(self.address).check_table(self.address, self.path, self.if_exists, columns)
 
     def write(self, rows: IO[bytes], kinds: Mapping[str, str], release: str, record: str) -> None:
         """Put the rows of a Parquet file in, and their record into the table ``lexveil_records``, or nothing.

@@ -46,6 +46,7 @@ def serve(desk: Desk, port: int, shown: Shown, tell: Callable[[str], None]) -> i
     socket = bound(config, f"--port {port}")
     try:
         desk.draw(Form(text=next(iter(SAMPLES.values()))))  # the first answer is then as quick as others
+        socket.listen()  # who asks at once waits for the answer, and is not turned away
         tell(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}")
         threading.Thread(target=_load_kernels, args=(desk, background), daemon=True).start()
         Server(config).run([socket])

@@ -178,9 +178,10 @@ def as_text(checked: Verification) -> list[str]:
     if not checked.holds:
         return [*lines, "the ledger does not hold"]
     states = ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items())) or "no releases"
+    records = "1 record is" if checked.records == 1 else f"{checked.records:,} records are"
     return [
         f"{checked.entries:,} entries, {states}, {checked.subjects:,} subjects: everything holds",
-        *([f"{checked.records:,} records are in its chain"] if checked.records else []),
+        *([f"{records} in its chain"] if checked.records else []),
         f"head: {checked.head}",
     ]
 

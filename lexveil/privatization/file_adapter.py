@@ -240,7 +240,7 @@ def privatize_file(
         table = table.stamped(STAMP) if is_stamped else table
         table.check()
         out, base = None, Path.cwd() / table.name
-        check_companions(base)
+        check_companions(base, is_table=True)
     found = find_jobs(
         source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool, chosen.spans_column
     )
@@ -297,6 +297,8 @@ def _rewrite(
     about = {**adds.about, **run.about(), **({"table": request.table_name} if request.table_name else {})}
     for job in request.jobs:
         job.reader.check()  # a wrong column is no request that the ledger keeps
+        if request.table is not None:
+            request.table.check(job.reader.table.columns)
     with (
         paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment,
         run.working(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import resource
-import sys
 import time
 from collections import Counter as Frequencies
 from collections.abc import Iterable, Iterator, Sequence
@@ -222,8 +221,7 @@ def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Mod
     engine = Engine(settings, model)
     language = LanguageCheck(model, engine.lexicon, ("text",))
     survey = _survey(engine, whole_chunks(texts, None), 1, language)
-    if (finding := language.finding()) is not None:
-        print(f"the input {finding.sentence}", file=sys.stderr)
+    language.tell()
     budget = engine.budget(survey.totals)
     measurement = _measurement(engine, budget, 1)
     return Preview(
@@ -405,9 +403,10 @@ def _budget_lines(budget: BudgetPreview) -> Iterator[str]:
     spread = "" if per.mean is None else f"; epsilon of a token {per.least:.4g} to {per.most:.4g}, mean {per.mean:.4g}"
     yield f"budget of each document {budget.document_budget:.4g}{spread}"
     if budget.capped_documents:
+        n = budget.capped_documents
         yield (
-            f"{budget.capped_documents:,} documents are so short that their tokens get the largest epsilon of a token, "
-            f"{budget.max_token_epsilon:.4g}, and leave some of their budget"
+            f"{'1 document is' if n == 1 else f'{n:,} documents are'} so short that {'its' if n == 1 else 'their'} "
+            f"tokens get the largest epsilon of a token, {budget.max_token_epsilon:.4g}, and leave some of the budget"
         )
     own = f"the ledger's own; if it has none yet, {TIMES} times this document budget (params.yaml: release.cap)"
     yield f"lifetime cap of a subject: {own if budget.cap is None else budget.cap}"

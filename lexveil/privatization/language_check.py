@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -19,6 +22,30 @@ from lexveil.text.tokenize import is_punctuation
 
 WORDS = 10_000  # the first ones, which are enough to tell languages apart
 CHARACTERS = 8 * WORDS
+_untold = ContextVar("_untold", default=False)
+
+
+class NoSpaces(RequestError):
+    """A text is in a script without spaces between words.
+
+    Attributes:
+        row: its number, from 1.
+        script: its name.
+    """
+
+    def __init__(self, message: str, row: int, script: str) -> None:
+        super().__init__(message)
+        self.row, self.script = row, script
+
+
+@contextlib.contextmanager
+def untold() -> Iterator[None]:
+    """Say nothing of a language on standard error in this block: what would be said are statistics of the texts."""
+    token = _untold.set(True)
+    try:
+        yield
+    finally:
+        _untold.reset(token)
 
 
 class LanguageCheck:
@@ -37,14 +64,17 @@ class LanguageCheck:
         """Look at the next chunk.
 
         Raises:
-            RequestError: if a text is in a script without spaces; it says which row.
+            NoSpaces: if a text is in a script without spaces; it says which row.
         """
         if counted.without_spaces is not None:
             row, column, script = counted.without_spaces
-            place = f"{selected.file + ', ' if selected.file else ''}row {selected.chunk.first + row:,}"
-            raise RequestError(
+            number = selected.chunk.first + row
+            place = f"{selected.file + ', ' if selected.file else ''}row {number:,}"
+            raise NoSpaces(
                 f"{place}: {name(self.columns[column])} is in {script} script without spaces between words, so that a "
-                "clause would be one unknown word; leave the row out, or put spaces between its words"
+                "clause would be one unknown word; leave the row out, or put spaces between its words",
+                number,
+                script,
             )
         if self.n_words < WORDS:
             self._count(selected)
@@ -61,6 +91,11 @@ class LanguageCheck:
             if not is_punctuation(form):
                 self.counts[form] += count
                 self.n_words += count
+
+    def tell(self) -> None:
+        """Tell the operator on standard error, if there is something to tell and not ``untold``."""
+        if not _untold.get() and (finding := self.finding()) is not None:
+            print(f"the input {finding.sentence}", file=sys.stderr)
 
     def finding(self) -> LanguageFinding | None:
         """What the operator is told; None if nothing speaks against the model's language."""

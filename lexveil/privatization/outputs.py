@@ -28,6 +28,11 @@ HELD = 256  # hidden files that are held open at most; those of a larger folder 
 PARTIAL = ".partial-"  # before the name of an output until it is whole
 OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")  # files that only their owner may read
 COMPANIONS = ("record.json", *OPERATORS)
+OF_FILE = "; remove it or choose another output"
+OF_TABLE = (
+    ": it is the record of rows that may still be in the table; run this in another folder, or move the earlier files "
+    "aside"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +316,11 @@ def _names(out: Path) -> Iterator[None]:
         raise RequestError(f"{shown(out)}: no output can have this name ({why}); choose another") from None
 
 
-def check_companions(out: Path) -> None:
+def check_companions(out: Path, is_table: bool = False) -> None:
     """See that no file stands where those that go with an output will.
+
+    Args:
+        is_table: whether the output is a table, so that earlier files may go with rows that are still in it.
 
     Raises:
         RequestError: naming the first that does.
@@ -321,7 +329,7 @@ def check_companions(out: Path) -> None:
         with suppress(FileNotFoundError):
             partial_name(beside(out, ending)).lstat()  # else a name that is too long is met only when all is written
         if os.path.lexists(beside(out, ending)):
-            raise RequestError(f"{shown(beside(out, ending))}: exists already; remove it or choose another output")
+            raise RequestError(f"{shown(beside(out, ending))}: exists already{OF_TABLE if is_table else OF_FILE}")
 
 
 def _check_folder(out: Path, source: Path) -> None:

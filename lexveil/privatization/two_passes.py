@@ -130,8 +130,7 @@ class TwoPassRun:
             payment.request(selected.chunk, epsilon, counted.keys)
             if self.settings.detection is not None and self.engine.is_budget_public:
                 self.charged.append(epsilon)
-        if (finding := self.language.finding()) is not None:
-            print(f"the input {finding.sentence}", file=sys.stderr)
+        self.language.tell()
         self.budget = self.engine.budget(self.survey)
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:

@@ -22,6 +22,7 @@ from lexveil.ledger.reservation import Exhausted
 from lexveil.privatization.budget_charge import Payer, terms_of
 from lexveil.privatization.in_memory import privatize_texts
 from lexveil.privatization.inspection import Preview, inspect_texts
+from lexveil.privatization.language_check import NoSpaces, untold
 from lexveil.privatization.model import Model
 from lexveil.privatization.recovery_store import only_kept
 from lexveil.privatization.recovery_terms import settled
@@ -176,13 +177,17 @@ class Rewriter:
     def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
         """Turn whatever goes wrong into a refusal; only errors of ours are logged with their message."""
         try:
-            with _captured(self._say), only_kept():
+            with _captured(self._say), only_kept(), untold():
                 yield
         except Refusal:
             raise
         except Exception as error:
             if isinstance(error, Exhausted) and not charged:
                 raise Refusal(409, "exhausted") from None
+            if isinstance(error, NoSpaces) and not charged:
+                LOG.warning("a text in a script without spaces between words was refused")
+                wrong = f"is in {error.script} script without spaces between words"
+                raise Refusal(422, "invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
             LOG.error("%s", error if isinstance(error, LexveilError) else crash_report(error))
             if charged:
                 raise Refusal(500, "charged", charge=charged[0]) from None
@@ -209,6 +214,11 @@ def check_start(terms: Terms, model: Model) -> None:
         )
     if place.without_guarantee:
         raise RequestError("params.yaml: release.without_guarantee is set; a service gives only what has a guarantee")
+    if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
+        raise RequestError(
+            "requests may choose any epsilon, so a text could come out as it is; add --max-token-epsilon N, or fix "
+            "--mechanism, --strategy and --epsilon"
+        )
     if terms.is_complete:
         settled(RewriteOptions(**terms.fixed), model)
     if is_of_user(place.ledger):

@@ -236,6 +236,8 @@ def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, 
 def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(outside: Path, crm: str) -> None:
     sql(crm, "create table private (id int check (id < 15), text text)", "insert into private values (3, 'kept')")
     query = "select id, body as text from tickets order by id"
+    with pytest.raises(RequestError, match="no column `customer`"):  # before anything is spent
+        privatize_file(crm, crm, sql=query.replace("id,", "id, customer,"), table="private", if_exists="append", **TEM)
     with pytest.raises(LexveilError, match=r"SQLSTATE 23514.*as it was.*stays spent") as caught:
         privatize_file(crm, crm, sql=query, table="private", if_exists="replace", **TEM)
     assert SECRET not in str(caught.value) and "\n" not in str(caught.value)

@@ -108,7 +108,9 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None
     def put(if_exists: str, n_rows: int) -> int:
         sql = f"select id, body as text from tickets where id <= {n_rows}"
         privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists=if_exists, **NONE)
-        Path("t.record.json").unlink()
+        with pytest.raises(RequestError, match="rows that may still be in the table; run this in another folder"):
+            privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists="append", **NONE)
+        Path("t.record.json").rename(f"{if_exists}.json")
         with closing(sqlite3.connect("new.db")) as con:
             return int(con.execute("select count(*) from t").fetchone()[0])
 
@@ -118,6 +120,18 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None
     with pytest.raises(LexveilError, match="no column `more`"):
         sql = "select id, body as text, 1 as more from tickets"
         privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists="append", **NONE)
+
+
+def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside: Path) -> None:
+    with closing(sqlite3.connect("crm.db")) as con, con:
+        con.execute("create table t (text text)")
+    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 10.0, "average_words": 11, "model": "toy"}
+    for if_exists in ("append", "replace"):
+        sql = "select 'The fire burned.' as text, 1 as more"
+        with pytest.raises(RequestError, match="no column `more`"):
+            privatize_file("sqlite:///crm.db", "sqlite:///crm.db", sql=sql, table="t", if_exists=if_exists, **how)
+    assert [file.name for file in outside.iterdir()] == ["crm.db"]
+    assert not (outside.parent / "home" / "ledger").exists()
 
 
 def test_what_belongs_together_is_asked_for_together(crm: str, tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 """The page without a browser: who is let in, what is shown and asked, by the toy model and its own background."""
 
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
+from lexveil.explore import server
 from lexveil.explore.app import Row, Shown, create_app
 from lexveil.explore.background import Background, Failed, Question, answer
 from lexveil.explore.drawing import Desk
@@ -52,11 +56,17 @@ def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client: Test
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
     assert page.headers["cache-control"] == "no-store" and page.headers["referrer-policy"] == "no-referrer"
-    assert "<script>" not in page.text and " style=" not in page.text and "zanzibar" in page.text  # the list of rows
+    assert "<script>" not in page.text and " style=" not in page.text
     for address in re.findall(r'(?:src|href|hx-post|hx-get)="([^"#]+)"', page.text):
         assert re.match(r"(static|api)/", address)
         if address.startswith("static/"):
             assert client.get(f"/{address}").status_code == 200
+
+
+def test_rows_are_listed_without_their_text(client: TestClient) -> None:
+    listed = client.get(f"/?token={TOKEN}").text
+    assert f">row 1 ({len(ROW)} characters)</option>" in listed and "zanzibar" not in listed
+    assert ROW in client.get("/api/sample?sample=row:0").text
 
 
 def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
@@ -198,3 +208,18 @@ def test_colours_can_be_read(scheme: int) -> None:
     for text, paper in pairs:
         light, dark = sorted((luminance(colours[text]), luminance(colours[paper])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, paper)
+
+
+def test_the_address_that_is_told_can_be_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk: Any = SimpleNamespace(draw=lambda _: None, default="toy")
+    reached = []
+
+    def tell(address: str) -> None:
+        port = urlsplit(address).port
+        assert port is not None
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            reached.append(port)
+
+    monkeypatch.setattr(server, "_load_kernels", lambda *_: None)
+    monkeypatch.setattr(server.Server, "run", lambda *_: None)
+    assert server.serve(desk, 0, Shown(), tell) == 0 and len(reached) == 1

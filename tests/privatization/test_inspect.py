@@ -104,6 +104,9 @@ def test_it_says_the_cap_and_between_which_texts_the_bound_holds(
     found = inspect(source, **HOW)
     lines = as_text(found)
     assert any(line.startswith("lifetime cap") and said in line for line in lines)
+    for n, expected in ((1, "1 document is so short that its"), (2, "2 documents are so short that their")):
+        budget = found.budget.model_copy(update={"capped_documents": n, "max_token_epsilon": 5.0})
+        assert any(line.startswith(expected) for line in as_text(found.model_copy(update={"budget": budget})))
     done = privatize_file(source, tmp_path / "out.jsonl", **HOW).record
     assert found.guarantee == done.guarantee
     assert any(line.startswith(f"guarantee: {NEIGHBOURS[0].upper()}{NEIGHBOURS[1:]}") for line in lines)

@@ -15,6 +15,7 @@ from lexveil.service.gate import Intake
 from lexveil.service.keys import add_key, read_keys, remove_key
 from lexveil.service.rates import BUCKET, Rates
 from lexveil.service.refusals import Refusal
+from tests.german_texts import german_texts
 from tests.service.conftest import Make, charges
 
 SECRET = "zanzibarsecret"
@@ -68,6 +69,30 @@ def test_a_good_request_leaves_no_word_in_logs_and_metrics(
     assert client.get(f"/v1/{SECRET}").status_code == 404 and client.put(PATH).status_code == 405
     assert SECRET not in "".join(logged) + client.get("/metrics").text + "".join(capfd.readouterr())
     assert sum("POST /v1/privatize 200" in line for line in logged) == 1
+
+
+def test_a_text_without_spaces_is_the_clients_fault(
+    service: Make, ledger: Path, logged: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    client, text = service(), "这家餐厅的服务非常好，下次还会再来。"
+    for path in (PATH, "/v1/inspect"):
+        error = client.post(path, json={"texts": ["The fire burned.", None, text]}).json()["error"]
+        assert (error["code"], error["charged"]) == ("invalid", False)
+        expected = {"field": "texts.2", "message": "is in Chinese script without spaces between words"}
+        assert error["fields"] == [expected]
+    assert {(state, n_subjects) for _, state, n_subjects, _ in charges(ledger)} == {("aborted", 0)}
+    said = "".join(logged) + "".join(capfd.readouterr())
+    assert sum(line.startswith("WARNING a text in a script") for line in logged) == 2
+    assert "Chinese" not in said and not set(text) & set(said)
+
+
+def test_the_language_of_texts_is_not_logged(
+    service: Make, logged: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    client, texts = service(), german_texts(3)
+    for path in (PATH, "/v1/inspect"):
+        assert client.post(path, json={"texts": texts}).status_code == 200
+    assert "German" not in "".join(logged) + "".join(capfd.readouterr())
 
 
 def test_other_names_of_this_machine_are_refused(service: Make) -> None:

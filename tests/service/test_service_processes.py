@@ -21,7 +21,7 @@ def test_what_is_answered_is_paid_also_when_workers_are_killed(outside: Path, tm
     home, log = tmp_path / "home", tmp_path / "log"
     with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
         ledger.set_cap(1e6, "of the test")
-    with running(home, "--model", "toy", "--workers", "2", log=log) as service:
+    with running(home, "--model", "toy", "--max-token-epsilon", "40", "--workers", "2", log=log) as service:
         with killing(service, 0.5, 1, most=2) as killed:
             asked = ask(service.port, 3, [1, 5], 0.0, "load", at_least=12, settings=SETTINGS)
             while not killed:
@@ -41,7 +41,9 @@ def test_a_service_that_cannot_serve_does_not_start(
 ) -> None:
     for options, said in (
         (["--model", "nowhere"], "nowhere"),
-        (["--model", "toy"], "has no cap yet"),
+        (["--model", "toy"], "--max-token-epsilon"),
+        (["--model", "toy", "--mechanism", "tem", "--strategy", "S3"], "--max-token-epsilon"),
+        (["--model", "toy", "--max-token-epsilon", "9"], "has no cap yet"),
         (["--model", "toy", "--host", "0.0.0.0"], "--keys"),
         (["--keys", str(tmp_path / "none.json")], "lexveil service key add"),
         (["--model", "toy", "--subjects", "by-key"], "--keys"),
