@@ -51,16 +51,21 @@ def logged() -> Iterator[list[str]]:
     handler = Kept()
     handler.setFormatter(Quiet("%(levelname)s %(message)s"))
     loggers = [logging.getLogger(name) for name in (None, "lexveil.service")]
-    levels = [logger.level for logger in loggers]
+    before = [(logger.level, logger.disabled) for logger in loggers]
+    below = logging.root.manager.disable
+    logging.disable(logging.NOTSET)  # whatever other tests of this process have set up
     for logger in loggers:
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
+        logger.disabled = False
     loggers[1].propagate = False
     yield lines
     loggers[1].propagate = True
-    for logger, level in zip(loggers, levels, strict=True):
+    logging.disable(below)
+    for logger, (level, disabled) in zip(loggers, before, strict=True):
         logger.removeHandler(handler)
         logger.setLevel(level)
+        logger.disabled = disabled
 
 
 def charges(ledger: Path) -> list[tuple[str, str, int, int]]:
