@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
-from multiprocessing import forkserver, get_context, reduction
+from contextlib import ExitStack, contextmanager, nullcontext
+from multiprocessing import forkserver, get_context, reduction, spawn
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
@@ -97,6 +97,25 @@ def prepared_workers(module: str) -> Iterator[None]:
 _is_prepared = False
 
 
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Let processes that start in this block not run the program's script again.
+
+    A child of ``multiprocessing`` does, to find functions of ``__main__``. A script that calls ``lexveil.privatize``
+    without asking for its own ``__name__`` would so start itself in each worker, and all its imports with it.
+    """
+    prepare = spawn.get_preparation_data
+
+    def prepare_without_main(name: str) -> dict[str, object]:
+        return {key: value for key, value in prepare(name).items() if not key.startswith("init_main_")}
+
+    spawn.get_preparation_data = prepare_without_main
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = prepare
+
+
 class Workers(Generic[A, B]):
     """Processes of this machine that do one function, for as many maps as there are while they last.
 
@@ -105,7 +124,8 @@ class Workers(Generic[A, B]):
     worker starts when there is an item for it, and ends when this is left, or when this process dies.
 
     Args:
-        function: picklable; must not depend on where it runs.
+        function: picklable; must not depend on where it runs. Where it is of the program's own script, workers run
+            that again; else they do not, and no item may be of it.
         workers: how many, at most.
     """
 
@@ -115,6 +135,8 @@ class Workers(Generic[A, B]):
             # Not forked from this process: DuckDB and Arrow run threads that a child would inherit half-dead.
             context = get_context("forkserver" if _is_prepared else "spawn")
             file = stack.enter_context(tempfile.TemporaryFile())
+            shared = Shared(function, file)
+            self._starting = nullcontext if b"__main__" in shared.pickled else _without_main
             watched, self._held = context.Pipe(duplex=False)
             stack.enter_context(self._held)
             stack.enter_context(watched)
@@ -123,7 +145,7 @@ class Workers(Generic[A, B]):
                     workers,
                     mp_context=context,
                     initializer=_begin,
-                    initargs=(Shared(function, file), watched, dict(os.environ) | ONE_THREAD),
+                    initargs=(shared, watched, dict(os.environ) | ONE_THREAD),
                 )
             )
             self._opened = stack.pop_all()
@@ -155,7 +177,7 @@ class Workers(Generic[A, B]):
         try:
             pending: deque[Future[B]] = deque()
             for item in items:
-                with starting_workers():
+                with starting_workers(), self._starting():
                     pending.append(self._executor.submit(_call, item))
                 if len(pending) > self.workers + 1:
                     yield pending.popleft().result()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,3 +98,34 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
     returncode, said = end_in_the_middle(program, marks, number)
     assert returncode == code
     assert said == "interrupted\n" if number == signal.SIGINT else "Traceback" not in said
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, prepared: bool) -> None:
+    """It need not look at ``__name__``, as scripts that call ``lexveil.privatize`` do not."""
+    script = tmp_path / "script.py"
+    block = "prepared_workers('lexveil.compiled')" if prepared else "nullcontext()"
+    script.write_text(
+        "from contextlib import nullcontext\nfrom operator import neg\n"
+        "from lexveil.runtime.pool import ordered_map, prepared_workers\nprint('begun')\n"
+        f"with {block}:\n    print(list(ordered_map(neg, range(4), 2)))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert done.stdout == "begun\n[0, -1, -2, -3]\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_functions_of_a_script_are_found_by_its_workers(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from lexveil.runtime.pool import ordered_map\n\n\ndef double(number):\n    return 2 * number\n\n\n"
+        "if __name__ == '__main__':\n    print(list(ordered_map(double, range(4), 2)))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert done.stdout == "[0, 2, 4, 6]\n", done.stderr
