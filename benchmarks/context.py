@@ -27,7 +27,7 @@ from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.engine import ChunkRewriter
+from lexveil.privatization.chunk_worker import ChunkRewriter
 from lexveil.privatization.public_recovery import NEVER
 from lexveil.recovery.context import LOOKED_AT, WEIGHT, ContextReader
 from lexveil.recovery.shares import Share

@@ -29,7 +29,8 @@ from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
 from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
 from lexveil.evaluation.classifier import Linear
 from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.engine import ChunkRewriter, Engine
+from lexveil.privatization.chunk_worker import ChunkRewriter
+from lexveil.privatization.engine import Engine
 from lexveil.privatization.model import Model
 from lexveil.privatization.public_recovery import PublicWords
 from lexveil.privatization.settings import Settings

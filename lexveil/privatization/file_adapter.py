@@ -30,7 +30,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.budget_charge import paying, terms_of
-from lexveil.privatization.engine import InputTotals
+from lexveil.privatization.chunk_worker import InputTotals
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
 from lexveil.privatization.outputs import Job, Outputs, check_companions, find_jobs, writing

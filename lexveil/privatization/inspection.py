@@ -27,7 +27,8 @@ from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.engine import ChunkCounts, Engine, InputTotals, plan_texts
+from lexveil.privatization.chunk_worker import ChunkCounts, InputTotals, plan_texts
+from lexveil.privatization.engine import Engine
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.in_memory import whole_chunks
 from lexveil.privatization.language_check import LanguageCheck

@@ -13,7 +13,7 @@ import numpy as np
 from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.errors import RequestError
 from lexveil.formats.messages import name
-from lexveil.privatization.engine import ChunkCounts
+from lexveil.privatization.chunk_worker import ChunkCounts
 from lexveil.privatization.model import Model
 from lexveil.privatization.selected_chunk import SelectedChunk
 from lexveil.text.encode import Lexicon, tokenize

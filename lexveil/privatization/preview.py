@@ -19,7 +19,8 @@ from lexveil.databases.address import is_address
 from lexveil.errors import RequestError
 from lexveil.formats.readers import Reader
 from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.engine import ChunkRewriter, Engine
+from lexveil.privatization.chunk_worker import ChunkRewriter
+from lexveil.privatization.engine import Engine
 from lexveil.privatization.file_adapter import FileOptions
 from lexveil.privatization.model import Model
 from lexveil.privatization.outputs import STDIN, find_readers, name_in

@@ -27,7 +27,8 @@ from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.levels import Level, stage_name
 from lexveil.privatization.batches import Batch
-from lexveil.privatization.engine import ChunkRewriter, Engine, map_batches
+from lexveil.privatization.chunk_worker import ChunkRewriter
+from lexveil.privatization.engine import Engine, map_batches
 from lexveil.privatization.model import Model
 from lexveil.privatization.rewritten_chunk import RewrittenChunk
 from lexveil.privatization.settings import UNCHANGED, Settings

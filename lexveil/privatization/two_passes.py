@@ -24,7 +24,8 @@ from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.privatization.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.budget_charge import Charge
-from lexveil.privatization.engine import Engine, InputTotals
+from lexveil.privatization.chunk_worker import InputTotals
+from lexveil.privatization.engine import Engine
 from lexveil.privatization.language_check import LanguageCheck
 from lexveil.privatization.model import Model
 from lexveil.privatization.no_guarantee import require_guarantee

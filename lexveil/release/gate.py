@@ -13,7 +13,7 @@ from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, Rele
 from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
-from lexveil.privatization.engine import InputTotals
+from lexveil.privatization.chunk_worker import InputTotals
 from lexveil.privatization.file_adapter import Gate
 from lexveil.privatization.outputs import Outputs
 from lexveil.privatization.tally import coverage, unprotected_share

@@ -189,7 +189,7 @@ def test_faults_of_the_program(watch: Watch, tmp_path: Path, monkeypatch: pytest
         raise KeyError(SENTENCE)
 
     targets = {
-        "count": "lexveil.privatization.engine.plan_tokens",
+        "count": "lexveil.privatization.chunk_worker.plan_tokens",
         "rewrite": "lexveil.privatization.rewriter.Rewriter.__call__",
         "write": "lexveil.formats.json_lines.JsonLines.encode",
     }
@@ -205,7 +205,7 @@ def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
     source = inputs(tmp_path)[0]
     from lexveil.formats.registry import as_source
     from lexveil.privatization.batches import FlatTexts
-    from lexveil.privatization.engine import unchanged
+    from lexveil.privatization.chunk_worker import unchanged
     from lexveil.privatization.selected_chunk import SelectedChunk
 
     form = as_source(source)

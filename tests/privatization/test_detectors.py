@@ -298,7 +298,7 @@ def test_without_detectors_nothing_is_looked_for(built: Path, monkeypatch: pytes
 
     for name in ("write_found", "plan_found"):
         monkeypatch.setattr(founds, name, never)
-    monkeypatch.setattr("lexveil.privatization.engine.plan_found", never)
+    monkeypatch.setattr("lexveil.privatization.chunk_worker.plan_found", never)
     monkeypatch.setattr("lexveil.privatization.rewriter.write_found", never)
     done = lexveil.privatize([TEXT], seed=1, **HOW)
     assert "detection" not in done.record.to_dict() and "found" not in done.record.counts.to_dict()

@@ -38,7 +38,7 @@ from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization import engine, in_memory, two_passes
 from lexveil.privatization.batches import Batch
-from lexveil.privatization.engine import ChunkRewriter
+from lexveil.privatization.chunk_worker import ChunkRewriter
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.in_memory import privatize_texts
 from lexveil.privatization.model import Model
