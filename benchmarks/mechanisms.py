@@ -279,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 flush=True,
             )
             lists = {}
-            if any(MECHANISMS[name].on_neighbors for name in options.mechanisms if name in MECHANISMS):
+            if any(name == "rank_remap" or MECHANISMS[name].on_neighbors for name in options.mechanisms):
                 folder, key = options.lists or Path(scratch), key_of(vectors)
                 lists = {"lists": str(folder / str(n_words)), "key": key}
                 begun = time.process_time()

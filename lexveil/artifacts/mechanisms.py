@@ -116,13 +116,14 @@ def prepare(
         chosen = own.pop("lists")
         lists, files = _lists(segmentation, chosen, source)
         vocabulary, orders = over_lists(lists, space, vocabulary)
-    elif given["rank_remap"]["enabled"] and MECHANISMS[name].rank_remap:
+    remapped = given["rank_remap"]["enabled"] and MECHANISMS[name].rank_remap
+    if remapped:
         shown["rank_remap"] = {key: value for key, value in given["rank_remap"].items() if key != "enabled"}
     if not len(vocabulary.rows):
         where = source.folder if isinstance(source, PackagedModel) else source / paths.embedding(segmentation)
         raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
     near_folder = source / paths.near_lists(segmentation) if isinstance(source, Path) else None
-    if not MECHANISMS[name].on_neighbors:
+    if not (MECHANISMS[name].on_neighbors or remapped):
         mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
         return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
     key = key_of(vocabulary.vectors)

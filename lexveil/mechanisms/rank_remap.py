@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
@@ -10,6 +10,9 @@ from pydantic import Field
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids
+
+if TYPE_CHECKING:
+    from lexveil.embeddings.neighborhoods import NearTable
 
 BLOCK = 4096  # words whose neighbours are found at a time
 
@@ -37,9 +40,12 @@ class RankRemap:
         inner: the mechanism whose output is remapped: madlib, mahalanobis or vickrey.
         c: greater than 0; the larger, the nearer.
         ranks: R, at most V.
+        near: lists of near words; those that are longer are searched for, word by word.
     """
 
-    def __init__(self, inner: Madlib, **parameters: Any) -> None:
+    def __init__(self, inner: Madlib, near: NearTable | None = None, **parameters: Any) -> None:
+        from lexveil.embeddings.neighborhoods import Neighborhoods
+
         given = validated(RankRemapParameters, parameters, "", "rank_remap.")
         self.inner, self.c = inner, given.c
         self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
@@ -48,8 +54,10 @@ class RankRemap:
         self.post_processing = "an output is moved to a near word of its own, by rank: the input is not looked at again"
         self.vectors, self.search = inner.vectors, inner.search
         self.ranks = min(given.ranks, self.size)
-        self.members = np.empty((self.size, self.ranks), dtype=np.int32)
-        self.listed = np.zeros(self.size, dtype=np.bool_)
+        self.near = Neighborhoods(self.vectors, near)
+        # Lists of more words than ``near`` has, and whose are there; untouched memory is not taken.
+        self._longer = np.empty((self.size, self.ranks), dtype=np.int32)
+        self._is_there = np.zeros(self.size, dtype=np.bool_)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The inner mechanism's distance of n pairs of ids, shape (n,)."""
@@ -71,9 +79,18 @@ class RankRemap:
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
         """Run the inner mechanism, then move each output to one of its neighbours."""
         near = self.inner.replace(ids, epsilon, noise[:, :-1])
-        self._list(near)
-        moved: Ids = self.members[near, self.rank(epsilon, noise[:, -1])].astype(np.int64)
+        ranks = self.rank(epsilon, noise[:, -1])
+        if self.ranks > self.near.size:
+            self._search(near)
+            return self._longer[near, ranks].astype(np.int64)
+        moved = np.empty(len(near), dtype=np.int64)
+        for chosen, table, rows in self.near.tables(near):
+            moved[chosen] = table.ids[rows, ranks[chosen]]
         return moved
+
+    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002 - at every one
+        """See ``OnNeighbors``."""
+        return self.ranks <= self.near.size
 
     def rank(self, epsilon: Floats, uniform: Floats) -> Ids:
         """The rank i of each of n tokens by inverse CDF: a geometric number cut at R-1."""
@@ -82,10 +99,10 @@ class RankRemap:
         ranks: Ids = np.minimum(level, self.ranks - 1).astype(np.int64)
         return ranks
 
-    def _list(self, words: Ids) -> None:
+    def _search(self, words: Ids) -> None:
         new = np.unique(words)
-        new = new[~self.listed[new]]
+        new = new[~self._is_there[new]]
         for start in range(0, len(new), BLOCK):
             some = new[start : start + BLOCK]
-            self.members[some] = self.search.nearest_k(self.vectors[some].astype(np.float64), self.ranks)[0]
-            self.listed[some] = True
+            self._longer[some] = self.search.nearest_k(self.vectors[some].astype(np.float64), self.ranks)[0]
+            self._is_there[some] = True

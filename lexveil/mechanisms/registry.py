@@ -38,7 +38,8 @@ def build_mechanism(
         parameters: by mechanism, its parameters by name; what is missing has its default. ``rank_remap`` (enabled, c,
             ranks) applies to the mechanisms whose output is read off a noisy vector.
         orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word at index i.
-        near: lists of near words that were made before; a mechanism that uses some makes the others itself.
+        near: lists of near words that were made before; a mechanism or a remapping that uses some makes the others
+            itself.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word orders are missing.
@@ -53,5 +54,5 @@ def build_mechanism(
     mechanism: Kernel = mechanism_class(material, **made, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:
-        return RankRemap(mechanism, **remap)
+        return RankRemap(mechanism, near, **remap)
     return mechanism

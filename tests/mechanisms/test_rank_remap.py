@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lexveil.embeddings.neighborhoods import nearest_words
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.rank_remap import RankRemap
@@ -55,3 +56,28 @@ def test_a_large_c_changes_nothing() -> None:
 def test_bad_parameters(c: float, ranks: int) -> None:
     with pytest.raises(ParameterError, match="rank_remap"):
         build_mechanism("madlib", vectors(), {"rank_remap": {"enabled": True, "c": c, "ranks": ranks}})
+
+
+@pytest.mark.parametrize("ranks", [6, 70])
+def test_lists_that_were_made_before_change_nothing(ranks: int) -> None:
+    """Of 70 words lists hold 64: longer ones are searched for. Both are what a scan of all words gives."""
+    some = np.random.default_rng(5).standard_normal((80, 5)).astype(np.float32)
+    given = {"rank_remap": {"enabled": True, "c": 0.01, "ranks": ranks}}
+    alone = build_mechanism("madlib", some, given)
+    listed = build_mechanism("madlib", some, given, near=nearest_words(some, np.arange(50)))
+    budgets, ids = np.full(400, 3.0), np.arange(400) % 80
+    noise = alone.noise(budgets, stream(1, "x"))
+    out = alone.replace(ids, budgets, noise)
+    assert (listed.replace(ids, budgets, noise) == out).all()
+    assert isinstance(alone, RankRemap) and alone.needs_lists(3.0) == (ranks == 6)
+    before = alone.inner.replace(ids, budgets, noise[:, :-1])
+    order = np.argsort(np.linalg.norm(some[before].astype(float)[:, None] - some.astype(float)[None], axis=2), axis=1)
+    assert (out == np.take_along_axis(order, alone.rank(budgets, noise[:, -1])[:, None], axis=1)[:, 0]).all()
+
+
+def test_the_first_rank_is_the_word_itself_among_equal_vectors() -> None:
+    some = np.random.default_rng(5).standard_normal((20, 5)).astype(np.float32)
+    some[7] = some[3]
+    mechanism = build_mechanism("madlib", some, {"rank_remap": {"enabled": True, "c": 1e5, "ranks": 6}})
+    assert isinstance(mechanism, RankRemap)
+    assert mechanism.near.lists(np.array([3, 7])).ids[:, 0].tolist() == [3, 7]
