@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
+from lexveil.keywords import speaks_in_keywords
 from lexveil.privatization import in_memory, inspection
 from lexveil.privatization.in_memory import Privatized
 from lexveil.privatization.inspection import Inspection
@@ -136,6 +137,7 @@ def privatize(
     )
 
 
+@speaks_in_keywords(spans="spans_column")
 def inspect(
     source: Path | str,
     *,
@@ -176,6 +178,7 @@ def inspect(
     )
 
 
+@speaks_in_keywords()
 def audit(
     mechanism: str,
     epsilon: float,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lexveil.cli.options import Json, Stream, option
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
 from lexveil.errors import RequestError
+
+if TYPE_CHECKING:
+    from lexveil.config import GridParams
 
 
 def inspect(
@@ -28,9 +33,9 @@ def inspect(
 
     Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
     the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
-    Mechanism, strategy and epsilon (or the level of recovery, where the grid has no epsilon) default to those in the
-    middle of the grid of params.yaml. Works
-    anywhere, as `lexveil privatize`.
+    Mechanism, strategy and epsilon (or the level of recovery, where the grid has no epsilon) default to those of the
+    grid of params.yaml, and standard error then says which: `lexveil privatize` has to be given them. Works anywhere,
+    as it does.
 
       lexveil inspect letters.jsonl
       lexveil inspect tickets.csv --text-column body --mechanism tem --strategy S3 --epsilon 5 --show-examples
@@ -42,18 +47,29 @@ def inspect(
 
     request = how.keywords()
     using = Model.load(name=request.pop("model"))
-    grid = using.params.grid
-    mechanism = mechanism or grid.mechanisms[0]
-    strategy = strategy or ("S3" if "S3" in grid.strategies else grid.strategies[0])
-    if all(request[name] is None for name in ("epsilon", "document_budget", "recovery")):
-        if grid.epsilons:
-            request["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
-        else:
-            request |= {"recovery": sorted(grid.recovery)[len(grid.recovery) // 2], "band": grid.recovery_band}
+    asked = {"mechanism": mechanism, "strategy": strategy} | request
+    taken = _defaults(asked, using.params.grid)
     if "none" in (mechanism, strategy):
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
-    result = inspection.inspect(
-        file, show_examples=show_examples, project=using, mechanism=mechanism, strategy=strategy, **request
-    )
+    if taken:
+        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in taken.items())
+        grid = "the grid of params.yaml" if using.place.is_project else "the default grid"
+        print(f"not named, so taken from {grid}: {options}; `lexveil privatize` takes none by itself", file=sys.stderr)
+    result = inspection.inspect(file, show_examples=show_examples, project=using, **asked | taken)
     show(result.to_dict() if json else result, json, inspection.as_text)
     return 0
+
+
+def _defaults(asked: Mapping[str, Any], grid: GridParams) -> dict[str, Any]:
+    """What was not asked for, from the grid: its first mechanism, S3 if it has it, and its middle epsilon or level."""
+    taken: dict[str, Any] = {}
+    if asked["mechanism"] is None:
+        taken["mechanism"] = grid.mechanisms[0]
+    if asked["strategy"] is None:
+        taken["strategy"] = "S3" if "S3" in grid.strategies else grid.strategies[0]
+    if all(asked[name] is None for name in ("epsilon", "document_budget", "recovery")):
+        if grid.epsilons:
+            taken["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
+        else:
+            taken |= {"recovery": sorted(grid.recovery)[len(grid.recovery) // 2], "band": grid.recovery_band}
+    return taken

@@ -158,6 +158,9 @@ class ReleaseParams(Section):
     subject_column: str | None = Field(
         None, description="whose budget a document spends; null: each text has its own, and no document may change"
     )
+    spans_column: str | None = Field(
+        None, description="says what a detector found in a document's texts; comes out empty; null: there is none"
+    )
     columns: Several[str] | None = Field(None, description="other columns that are published as they are")
     mechanism: MechanismName = Field("tem", description="of the releases")
     strategy: StrategyName = Field("S3", description="of the releases")
@@ -216,4 +219,6 @@ class ReleaseParams(Section):
             raise ValueError("release.id_column, text_columns and columns name a column twice; name it once")
         if self.subject_column in self.text_columns:
             raise ValueError("release.subject_column is one of release.text_columns, which are rewritten")
+        if self.spans_column is not None and self.spans_column in (*named, self.subject_column):
+            raise ValueError("release.spans_column is another column of release, too; give spans a column of their own")
         return self

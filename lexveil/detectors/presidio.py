@@ -112,6 +112,11 @@ def _spacy(settings: Presidio) -> Any:
         loaded = spacy.load(model)
     except (OSError, ValueError):
         raise RequestError(f"policy.presidio.spacy_model: {_last(model)} is no model that spaCy can load") from None
+    if not any("doc.ents" in loaded.get_pipe_meta(pipe).assigns for pipe in loaded.pipe_names):
+        raise RequestError(
+            f"policy.presidio.spacy_model: {_last(model)} has no component that finds names (ner); take another model, "
+            "or leave it out for patterns alone"
+        )
     engine = SpacyNlpEngine(models=[{"lang_code": settings.language, "model_name": _last(model)}])
     engine.nlp = {settings.language: loaded}
     return engine

@@ -110,7 +110,7 @@ class ParquetWriter(Writer):
             position = batch.schema.get_field_index(column)
             field = self.schema.field(position)
             rewritten = (
-                pa.array([row[number] for row in texts], pa.large_string()).cast(field.type)
+                pa.array([_written(row[number], field) for row in texts], pa.large_string()).cast(field.type)
                 if is_text(field.type)
                 else pa.nulls(len(texts), field.type)
             )
@@ -139,8 +139,13 @@ class ParquetWriter(Writer):
             self.writer.write_table(pa.table([_used(column) for column in table.columns], schema=self.schema))
 
 
+def _written(text: str | None, field: pa.Field) -> str | None:
+    """What stands for a text. Spans that are left out are empty where their column can have no null."""
+    return "" if text is None and not field.nullable else text
+
+
 def _rewritten(field: pa.Field) -> pa.Field:
-    """The field of a rewritten column; one of spans, which are left out, has room for null."""
+    """The field of a rewritten column; one of spans that are no strings, which are left out, has room for null."""
     return field.with_type(rewritten_type(field.type)) if is_text(field.type) else field.with_nullable(True)
 
 

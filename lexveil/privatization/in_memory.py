@@ -24,6 +24,7 @@ from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather
 from lexveil.formats.values import plain_value, text_value
+from lexveil.keywords import speaks_in_keywords
 from lexveil.privatization.budget_charge import Payer, paying, terms_of
 from lexveil.privatization.frames import column_like, column_list, frame_of
 from lexveil.privatization.model import Model
@@ -70,6 +71,7 @@ class Privatized:
         return self.record._repr_html_() + shown + framed("What there is", [], kept)
 
 
+@speaks_in_keywords(text_column="column", subject_column="subjects")
 def privatize(
     values: Any,
     *,

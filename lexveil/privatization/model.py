@@ -72,7 +72,7 @@ class Model:
             return cls(place, find(name))
         if not place.is_project:
             raise RequestError(
-                f"--model {OWN}: what a project's run made, and {Path.cwd()} is in no project; change into the folder "
+                f"model {OWN}: what a project's run made, and {Path.cwd()} is in no project; change into the folder "
                 "of one, make one by `lexveil init DIR`, or name a model"
             )
         return cls(place)
@@ -81,7 +81,10 @@ class Model:
     def _default(cls, place: Workplace) -> Model:
         model = cls(place, find(DEFAULT))
         why = "no run of this project has made its own" if place.is_project else f"{Path.cwd()} is in no project"
-        print(f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model)", file=sys.stderr)
+        print(
+            f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)",
+            file=sys.stderr,
+        )
         return model
 
     @property

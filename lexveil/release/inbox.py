@@ -190,7 +190,10 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
 
 def _rewriting(terms: ReleaseParams) -> dict[str, Any]:
     same = ("mechanism", "strategy", "epsilon", "document_budget", "recovery")
-    return {name: getattr(terms, name) for name in same} | {"band": terms.recovery_band}
+    return {name: getattr(terms, name) for name in same} | {
+        "band": terms.recovery_band,
+        "spans_column": terms.spans_column,
+    }
 
 
 def _settings(model: Model) -> Settings:
@@ -214,7 +217,8 @@ class _CostEstimate(NoCharge):
 
 def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
     """The budget of each document, and what all would cost, before any cap."""
-    reader = Reader(Source(source, format_named("parquet"), "", source.stem), columns.texts, columns.subject)
+    file = Source(source, format_named("parquet"), "", source.stem)
+    reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
 
     def chunks(for_writing: bool) -> Iterator[SelectedChunk]:
         for chunk in reader.chunks(for_writing):

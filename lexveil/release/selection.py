@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 
 from lexveil.accounting.subject_keys import subject_key, text_keys
 from lexveil.config import Params
+from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
+from lexveil.formats.messages import name
 from lexveil.ledger.subjects import Hasher
 from lexveil.release.archive import DOCUMENTS, HASH, IDS_SCHEMA, Archive, content_hash, document_hash
 from lexveil.release.report import ReleaseReport
@@ -52,7 +54,8 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
         folder: private; for the source and what is selected of it.
 
     Raises:
-        RequestError: if the source cannot be read, or holds two contents under one id.
+        RequestError: if the source cannot be read, holds two contents under one id, or spans of a document to release
+            that do not lie in its texts.
     """
     source, selected = folder / "source.parquet", folder / DOCUMENTS
     with duckdb_session.session(params.machine) as con:
@@ -77,6 +80,7 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
                 "params.yaml: release.subject_column each version would have a budget of its own: `subject_column: "
                 f"{columns.id}` lets the versions of a document share one"
             )
+        _check_spans(con, source, columns)
         ids, subjects = _ids(con), _subjects(con, source, columns)
         names = _published(con, source, columns, subjects, params.release.ids)
         if ids.num_rows:
@@ -96,6 +100,21 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
         duplicate=count.get("duplicate", 0) + int(repeats),
         withdrawn=count.get("withdrawn", 0),
     )
+
+
+def _check_spans(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns) -> None:
+    """Check the spans of new and changed documents here, where a row is still known by where it was read from."""
+    if columns.spans is None:
+        return
+    inner = ", ".join(map(columns.inner, (columns.spans, *columns.texts)))
+    batches = con.execute(
+        f"select place, {inner} from "
+        f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed') order by position"
+    )
+    while rows := batches.fetchmany(BATCH):
+        for place, spans, *texts in rows:
+            given_spans(spans, texts, columns.texts, f"{place}, {name(columns.spans)}")
 
 
 def _ids(con: duckdb.DuckDBPyConnection) -> pa.Table:
@@ -140,16 +159,20 @@ def _published(
 
 
 def _write_selected(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns, names: pa.Table, out: Path) -> None:
-    """Write the rows of new and changed documents, in the order of ``_ids``, under the names that are published."""
+    """Write the rows of new and changed documents, in the order of ``_ids``, under the names that are published.
+
+    Every row has its name. They are joined as if one might not have, because DuckDB then declares that columns can be
+    null. Else it does so where any row of the source is null, and published files show what their input's columns are.
+    """
     inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
     wanted = ", ".join(f"{inner.get(column, columns.inner(column))} as {quoted(column)}" for column in columns.names)
     con.register("named", names.append_column("number", pa.array(range(names.num_rows), pa.int64())))
     con.execute(
-        f"copy (select {wanted} from (select *, row_number() over (order by position) - 1 as number from "
+        f"copy (select {wanted} from named as names left join "
+        "(select *, row_number() over (order by position) - 1 as number from "
         f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
         "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed')) as chosen "
-        "join named as names using (number) "
-        f"order by position) to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
+        f"using (number) order by position) to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
     )
 
 

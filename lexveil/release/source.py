@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,16 +43,19 @@ class Columns:
     texts: tuple[str, ...]
     subject: str | None
     others: tuple[str, ...]
+    spans: str | None = None
 
     @classmethod
     def of(cls, params: ReleaseParams) -> Columns:
         """The columns that params.yaml names."""
-        return cls(params.id_column, tuple(params.text_columns), params.subject_column, tuple(params.columns or ()))
+        texts, others = tuple(params.text_columns), tuple(params.columns or ())
+        return cls(params.id_column, texts, params.subject_column, others, params.spans_column)
 
     @property
     def names(self) -> list[str]:
         """Each once, in the order in which they are archived."""
-        return list(dict.fromkeys([self.id, *self.subjects, *self.texts, *self.others]))
+        spans = [] if self.spans is None else [self.spans]
+        return list(dict.fromkeys([self.id, *self.subjects, *self.texts, *spans, *self.others]))
 
     @property
     def subjects(self) -> list[str]:
@@ -64,7 +68,7 @@ class Columns:
 
 
 def gather(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> set[str]:
-    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...
+    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...; spans as JSON, not yet checked.
 
     Args:
         out: Parquet; row by row as they were read, from 0.
@@ -115,13 +119,23 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, Any]]:
             values = {"place": where, "is_withdrawn": is_withdrawn}
             for column in columns.names:
                 value = row.values.get(column)
-                if column in columns.texts:
-                    if column not in row.values and not is_withdrawn:
-                        raise RequestError(f"{where}: it has no {name(column)}; every row must have its text, or null")
+                if column not in row.values and not is_withdrawn and column in (*columns.texts, columns.spans):
+                    needed = "its spans, or []" if column == columns.spans else "its text, or null"
+                    raise RequestError(f"{where}: it has no {name(column)}; every row must have {needed}")
+                if column == columns.spans:
+                    values[columns.inner(column)] = _as_json(value, column, where)
+                elif column in columns.texts:
                     values[columns.inner(column)] = text_value(value, column, where)
                 else:
                     values[columns.inner(column)] = plain_value(value, column, where)
             yield values
+
+
+def _as_json(spans: Any, column: str, where: str) -> str | None:
+    """Spans as JSON, in which form some files have them already."""
+    if spans is None or isinstance(spans, str):
+        return text_value(spans, column, where)
+    return json.dumps(spans, default=lambda _: None)  # what JSON has not is no place and no type, and is refused so
 
 
 def _is_true(value: object, where: str) -> bool:
@@ -173,10 +187,13 @@ def _query(params: ReleaseParams, columns: Columns, con: duckdb.DuckDBPyConnecti
 
 def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
     is_text = {columns.id, *columns.subjects}
-    wanted = [
-        f"{quoted(column)}{'::varchar' if column in is_text else ''} as {columns.inner(column)}"
-        for column in columns.names
-    ]
+
+    def value(column: str) -> str:
+        if column == columns.spans and kinds[column] not in ("VARCHAR", "JSON"):
+            return f"to_json({quoted(column)})::varchar"
+        return f"{quoted(column)}::varchar" if column in (*is_text, columns.spans) else quoted(column)
+
+    wanted = [f"{value(column)} as {columns.inner(column)}" for column in columns.names]
     is_withdrawn = f"coalesce({quoted(WITHDRAWN)}, false)" if WITHDRAWN in kinds else "false"
     start = "'row ' || row_number() over () as place"
     return f"select {start}, {is_withdrawn} as is_withdrawn, {', '.join(wanted)} from ({query}) as source"
@@ -203,7 +220,7 @@ def _literal(text: str) -> str:
 def _require(known: Collection[str], columns: Columns, where: str) -> None:
     for column in columns.names:
         if column not in known:
-            hint = "see params.yaml: release.id_column, text_columns, subject_column, columns"
+            hint = "see params.yaml: release.id_column, text_columns, subject_column, spans_column, columns"
             raise NoColumn(where, column, known, hint)
 
 

@@ -65,6 +65,9 @@ def named_level(usage: str) -> tuple[str, str, Level]:
 class Progress:
     """Reports how far a long loop is, at most once in ``every`` seconds: a line on ``stream`` or stdout, and an event.
 
+    What is left is estimated by what was done since the first units were: before them libraries, lists and compiled
+    code are loaded, and work that a stopped run had done is there at once.
+
     Args:
         label: of the loop.
         total: units of work; 0 if not known, then no events are sent.
@@ -79,6 +82,7 @@ class Progress:
         self.done = 0
         self.work = 0
         self.note = ""
+        self._begun: tuple[float, int] | None = None  # when the first units were done, and how many these were
 
     def advance(self, done: int, work: int = 0, note: str = "") -> None:
         """Add ``done`` units, in which ``work`` tokens were handled; ``note`` stands in the reports from now on."""
@@ -86,7 +90,11 @@ class Progress:
         self.work += work
         self.note = note or self.note
         now = time.monotonic()
-        if now - self.last >= self.every:
+        is_due = now - self.last >= self.every
+        if self._begun is None:
+            self._begun = now, self.done
+            self.last = now  # so that the next report has seen work of ``every`` seconds
+        if is_due:
             self.last = now
             self._report(now)
 
@@ -102,8 +110,10 @@ class Progress:
             line += f", {self.note}"
         if self.work:
             line += f", {self.work / elapsed:,.0f} tokens/s"
-        if 0 < self.done < self.total:
-            line += f", about {elapsed * (self.total - self.done) / self.done:.0f} s left"
+        begin, n_first = self._begun or (now, self.done)
+        if n_first < self.done < self.total:
+            left = (now - begin) * (self.total - self.done) / (self.done - n_first)
+            line += f", about {left:.0f} s left"
         print(line, file=self.stream, flush=True)
         if self.total:
             send(ProgressEvent(self.label, self.done, self.total, self.unit, line))

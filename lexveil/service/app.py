@@ -17,7 +17,6 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from lexveil.runtime.hashes import version
 from lexveil.service.bodies import (
@@ -29,7 +28,7 @@ from lexveil.service.bodies import (
     PrivatizeBody,
     problems,
 )
-from lexveil.service.gate import METRICS, Door, Intake, Outermost
+from lexveil.service.gate import METRICS, Door, Hosts, Intake, Outermost
 from lexveil.service.keys import Keys
 from lexveil.service.metrics import Metrics
 from lexveil.service.rates import Rates
@@ -171,8 +170,7 @@ def create_app(rewriter: Rewriter) -> FastAPI:
     if terms.per_minute is not None:
         rates = Rates(terms.per_minute, None if terms.rates is None else Path(terms.rates))
     app.add_middleware(Door, keys=keys, rates=rates, open_paths=(HEALTH,))
-    # Against pages that make a browser's name of this machine their own (DNS rebinding).
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(terms.hosts), www_redirect=False)
+    app.add_middleware(Hosts, names=terms.hosts)
     app.add_middleware(Outermost, metrics=metrics)
     return app
 

@@ -233,6 +233,16 @@ def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Pa
     assert done.record.counts.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
 
 
+def test_a_column_of_spans_that_cannot_be_null_comes_out_empty_too(built: Path, tmp_path: Path) -> None:
+    """As programs write it that have no null in it, DuckDB among them."""
+    schema = pa.schema([pa.field("text", pa.string(), nullable=False), pa.field("found", pa.string(), nullable=False)])
+    pq.write_table(pa.table({"text": [TEXT], "found": [json.dumps(SPANS)]}, schema), tmp_path / "in.parquet")
+    privatize_file(tmp_path / "in.parquet", tmp_path / "out.parquet", spans_column="found", **HOW)
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert row["text"].count("[PERSON]") == 3 and row["found"] == ""
+    assert pq.read_schema(tmp_path / "out.parquet") == schema
+
+
 def test_inspection_and_preview_show_types(built: Path, tmp_path: Path) -> None:
     file = write(tmp_path, "jsonl")
     seen = inspect(file, spans_column="found", **HOW)

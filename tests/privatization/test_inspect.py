@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from lexveil.accounting.measurements import NEIGHBOURS
+from lexveil.cli.main import main
 from lexveil.errors import LexveilError
 from lexveil.privatization.file_adapter import privatize_file
 from lexveil.privatization.inspection import as_text, inspect
@@ -49,6 +50,36 @@ def test_epsilon_per_token_is_that_of_the_ledger(source: Path, tmp_path: Path) -
     spent = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()["epsilon"]
     spent = spent[spent > 0]
     assert (per.least, per.most, per.mean) == pytest.approx((spent.min(), spent.max(), spent.mean()))
+
+
+def test_what_is_taken_by_default_is_said(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And is what was inspected; what is named is not said again, and output for programs stays as it is."""
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["grid"] |= {"mechanisms": ["vickrey", "madlib"], "strategies": ["S1", "S3"], "epsilons": [3.0, 40.0, 12.0]}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    start = "not named, so taken from the grid of params.yaml: "
+    assert main(["inspect", str(source), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert f"{start}--mechanism vickrey --strategy S3 --epsilon 12.0; `lexveil privatize` takes none" in err
+    budget = json.loads(out)["budget"]
+    assert (budget["mechanism"], budget["strategy"], budget["max_token_epsilon"]) == ("vickrey", "S3", 24.0)
+    assert main(["inspect", str(source), "--mechanism", "madlib", "--document-budget", "50"]) == 0
+    out, err = capsys.readouterr()
+    assert f"{start}--strategy S3; " in err and "madlib S3, release mode" in out
+    assert main(["inspect", str(source), "--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5"]) == 0
+    assert "taken from" not in capsys.readouterr().err
+    params["grid"] |= {"epsilons": [], "recovery": [0.2, 0.5], "recovery_band": "content"}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    assert main(["inspect", str(source), "--mechanism", "madlib", "--strategy", "S1"]) == 0
+    assert f"{start}--recovery 0.5 --band content; " in capsys.readouterr().err
+
+
+def test_without_a_project_the_defaults_are_those_of_the_library(
+    outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (outside / "in.txt").write_text("The government said yes.\n")
+    assert main(["inspect", "in.txt", "--model", "toy", "--strategy", "S3", "--epsilon", "5"]) == 0
+    assert "not named, so taken from the default grid: --mechanism madlib; " in capsys.readouterr().err
 
 
 def test_a_copy_has_nothing_to_inspect(source: Path) -> None:

@@ -95,10 +95,21 @@ def test_the_language_of_texts_is_not_logged(
     assert "German" not in "".join(logged) + "".join(capfd.readouterr())
 
 
-def test_other_names_of_this_machine_are_refused(service: Make) -> None:
+@pytest.mark.parametrize("host", [f"{SECRET}.example", f"testserver@{SECRET}", f"testserver.{SECRET}", "[::1", ""])
+def test_other_names_of_this_machine_are_refused(service: Make, ledger: Path, host: str) -> None:
     client = service()
-    answer = client.get("/v1/health", headers={"host": f"{SECRET}.example"})
-    assert answer.status_code == 400 and SECRET not in answer.text
+    for method, path in (("GET", "/v1/health"), ("POST", PATH), ("GET", "/nothing")):
+        answer = client.request(method, path, headers={"host": host}, json={"texts": ["a fire"]})
+        assert answer.status_code == 400 and answer.headers["content-type"] == "application/json"
+        message = "the Host header is none of this service's names"
+        assert answer.json() == {"error": {"code": "invalid_host", "message": message, "charged": False}}
+        assert answer.headers["cache-control"] == "no-store"
+    assert not (ledger / "ledger.sqlite").exists() or charges(ledger) == []
+    assert client.get("/v1/health", headers={"host": "TESTSERVER:8080"}).status_code == 200
+
+
+def test_answers_are_for_no_other_page(service: Make) -> None:
+    client = service()
     assert "access-control-allow-origin" not in client.get("/v1/health", headers={"origin": "http://a.example"}).headers
 
 

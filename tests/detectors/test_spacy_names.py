@@ -1,0 +1,160 @@
+"""Names that a model of spaCy finds: a small one that is trained here, on made-up sentences, for no network has any."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+pytest.importorskip("presidio_analyzer")
+
+import spacy
+from spacy.training import Example
+
+import lexveil
+from lexveil.cli.main import main
+from lexveil.detectors.presidio import Presidio
+from lexveil.errors import RequestError
+
+NAMES = ("Zora Quix", "Bo Ylem", "Ina Vost", "Udo Marl")
+SENTENCES = (
+    "{} called us on Monday .",
+    "We met {} at the station .",
+    "The parcel is for {} .",
+    "Please ask {} about it .",
+)
+NAMELESS = ("The station is closed on Monday .", "Please send the bill .", "We called about the parcel .")
+TEXT = "The parcel is for Zora Quix . The station is closed on Monday ."  # no sentence that was trained on
+HOW = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a pipeline with a component ``ner``, trained on 19 sentences; generators are left as they were."""
+    states = random.getstate(), np.random.get_state()
+    spacy.util.fix_random_seed(0)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner").add_label("PERSON")
+    examples = [Example.from_dict(nlp.make_doc(sentence), {"entities": []}) for sentence in NAMELESS]
+    for sentence in SENTENCES:
+        for name in NAMES:
+            start = sentence.index("{")
+            entity = (start, start + len(name), "PERSON")
+            examples.append(Example.from_dict(nlp.make_doc(sentence.format(name)), {"entities": [entity]}))
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(25):
+        nlp.update(examples, sgd=optimizer)
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    folder = tmp_path_factory.mktemp("spacy") / "toy_names"
+    nlp.to_disk(folder)
+    return folder
+
+
+@pytest.fixture
+def installed(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of the same model as an installed package, in the form in which spaCy publishes its own."""
+    from spacy.cli import package
+
+    (tmp_path / "made").mkdir()
+    package(trained, tmp_path / "made", name="toy_names", version="1.0.0", create_sdist=False)
+    made, site = tmp_path / "made/en_toy_names-1.0.0", tmp_path / "site"
+    shutil.copytree(made / "en_toy_names", site / "en_toy_names")
+    shutil.copy(made / "meta.json", site / "en_toy_names")  # as its setup.py does
+    (site / "en_toy_names-1.0.0.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: en_toy_names\nVersion: 1.0.0\n"
+    (site / "en_toy_names-1.0.0.dist-info/METADATA").write_text(metadata, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+    yield "en_toy_names"
+    sys.modules.pop("en_toy_names", None)
+
+
+def configure(project: Path, model: str | Path, **presidio: object) -> None:
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    params["policy"]["detector"] = "presidio"
+    params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
+    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+
+def test_a_name_comes_out_as_its_type(built: Path, trained: Path) -> None:
+    configure(built, trained)
+    done = lexveil.privatize([TEXT, None, "We met Bo Ylem at the station ."], seed=1, **HOW)
+    assert [text and text.count("[PERSON]") for text in done.values] == [1, None, 1]
+    assert done.record.counts.found["PERSON"] == {"placeholder": 2}
+    assert done.record.detection.sources[0].endswith("(patterns and toy_names)")
+    found = [row for row in done.token_log.to_pylist() if row["type"] == "PERSON"]
+    assert [row["epsilon"] for row in found] == [0.0, 0.0]  # two words are one token, which no epsilon is spent on
+    # Without the model the same words are no find.
+    configure(built, trained, entities=["EMAIL_ADDRESS"])
+    assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_privatize_writes_a_placeholder_for_a_name(
+    built: Path, trained: Path, capsys: pytest.CaptureFixture[str], workers: str
+) -> None:
+    configure(built, "toy_names")  # from where one is
+    (built / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
+    shutil.copytree(trained, built / "toy_names")
+    how = ["--mechanism", "tem", "--strategy", "S3", "--document-budget", "30", "--max-token-epsilon", "5"]
+    assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *how, "--workers", workers]) == 0
+    out = json.loads((built / "out.jsonl").read_text(encoding="utf-8"))["text"]
+    assert out.count("[PERSON]") == 1 and "quix" not in out.lower()
+    said = capsys.readouterr()
+    assert "quix" not in (said.out + said.err).lower()
+    log = pq.read_table(built / "out.jsonl.tokens.parquet").to_pylist()
+    assert [row["action"] for row in log if row["type"] == "PERSON"] == ["placeholder"]
+
+
+def test_a_model_can_be_an_installed_package(built: Path, installed: str) -> None:
+    configure(built, installed)
+    done = lexveil.privatize([TEXT], seed=1, **HOW)
+    assert done.values[0].count("[PERSON]") == 1
+    assert done.record.detection.sources[0].endswith("(patterns and en_toy_names)")
+
+
+def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(built, "/nowhere/en_core_web_lg")
+    (built / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
+    assert (
+        main(["privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "tem", "--strategy", "S3", "--epsilon", "5"])
+        == 2
+    )
+    said = capsys.readouterr().err
+    assert (
+        "policy.presidio.spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one" in said
+    )
+    assert "No model is fetched" in said and "/nowhere" not in said
+    assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
+
+
+def test_a_damaged_model_is_refused(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "half")
+    content = (tmp_path / "half/ner/model").read_bytes()
+    (tmp_path / "half/ner/model").write_bytes(content[: len(content) // 2])
+    with pytest.raises(RequestError, match="half is no model that spaCy can load"):
+        Presidio(spacy_model=str(tmp_path / "half")).check()
+
+
+def test_a_model_that_finds_no_names_is_refused(tmp_path: Path) -> None:
+    """Else names would be taken for looked for."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "cutter")
+    with pytest.raises(RequestError, match=r"cutter has no component that finds names"):
+        Presidio(spacy_model=str(tmp_path / "cutter")).check()
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Zora"}])
+    nlp.to_disk(tmp_path / "ruled")
+    detector = Presidio(spacy_model=str(tmp_path / "ruled"))
+    detector.check()
+    assert [[span.type for span in spans] for spans in detector.find(["Zora", "Bo"])] == [["PERSON"], []]
