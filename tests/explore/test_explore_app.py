@@ -28,7 +28,7 @@ STATIC = Path(__file__).parents[2] / "lexveil/explore/static"
 @pytest.fixture
 def client(outside: Path) -> TestClient:
     """The page's client, who knows the token."""
-    app = create_app(Desk("toy"), TOKEN, Shown([Row("row 1", ROW)], "my file.csv", "body"), Background(answer))
+    app = create_app(Desk("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body"), Background(answer))
     return TestClient(app, base_url="http://127.0.0.1", headers={HEADER: TOKEN})
 
 
