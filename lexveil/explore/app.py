@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,15 @@ class Shown:
         return Place(file, number, self.column or "text")
 
 
+def figure(number: float, digits: int) -> str:
+    """A number above 0 in so many significant digits, as people write it: 12,300 rather than 1.23e+04."""
+    if not 1e-4 <= number < 1e12:
+        return f"{number:.{digits}g}"
+    places = digits - 1 - math.floor(math.log10(number))
+    rounded = round(number, places)
+    return f"{rounded:,.{max(places, 0)}f}".rstrip("0").rstrip(".") if places > 0 else f"{rounded:,.0f}"
+
+
 class Pages:
     """Answers by the desk, which one request after the other has to itself, and by what runs in the background."""
 
@@ -118,6 +128,7 @@ class Pages:
         self._templates = Environment(
             loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
+        self._templates.filters["figure"] = figure
         self._templates.globals |= {"Fate": Fate, "version": version(), "actions": ACTIONS}
 
     async def page(self, _: Request) -> Response:

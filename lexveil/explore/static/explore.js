@@ -106,4 +106,6 @@ document.addEventListener("htmx:responseError", (event) => {
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.xhr.status < 400) gone("");
+  // What is asked about draws that the same error replaces: it is said once.
+  else if (!["results", "token"].includes(event.detail.target.id)) event.detail.shouldSwap = false;
 });
