@@ -15,6 +15,7 @@ from lexveil.privatization.settings import RewriteOptions, Settings, make_settin
 
 MOST = 10_000  # characters of a text: of more, every answer would take too long
 FIELDS = 40  # of a form, at most
+EMPTY = ("average_words", "max_token_epsilon")  # fields that may be: then it is as `lexveil privatize` has it
 WORDS = {
     "text": f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil privatize --preview`",
     "epsilon": "epsilon must be a number greater than 0",
@@ -46,7 +47,7 @@ class Form(BaseModel):
     budget: Literal["epsilon", "recovery"] = "epsilon"
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 5.0
     recovery: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    average_words: Annotated[float, Field(ge=1e-3, le=1e9, allow_inf_nan=False)] | None = None
+    average_words: Annotated[float, Field(ge=1e-3, le=1e9, allow_inf_nan=False)] | None = None  # as of RewriteOptions
     max_token_epsilon: Annotated[float, Field(ge=1e-9, le=1e9, allow_inf_nan=False)] | None = None
     draws: Annotated[int, Field(ge=1, le=6)] = 3
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
@@ -65,8 +66,9 @@ class Form(BaseModel):
             RequestError: in words that hold nothing of what was sent.
         """
         try:
-            pairs = parse_qsl(body.decode("utf-8", "strict"), max_num_fields=FIELDS, errors="strict")
-            return cls(**dict(pairs))
+            text = body.decode("utf-8", "strict")
+            given = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS, errors="strict"))
+            return cls(**{name: value for name, value in given.items() if value or name not in EMPTY})
         except ValidationError as error:
             name = str(error.errors(include_input=False)[0]["loc"][0])
             raise RequestError(WORDS.get(name, f"{name} has a value that it cannot have")) from None

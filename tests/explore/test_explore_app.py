@@ -94,6 +94,8 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     ("fields", "said"),
     [
         ({"epsilon": "0"}, "greater than 0"),
+        ({"epsilon": ""}, "greater than 0"),
+        ({"draws": ""}, "draws has a value"),
         ({"epsilon": "zanzibarsecret"}, "greater than 0"),
         ({"mechanism": "zanzibarsecret"}, "mechanism has a value"),
         ({"model": "zanzi"}, "there is no model"),
