@@ -171,11 +171,12 @@ def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: 
     page.ask("document.querySelector('#t1').click()")
     until(lambda: page.text("#token h3") and "computing" not in page.text("#token"))
     nodes = tree(page)
-    names = names_by_role(nodes)  # the browser puts a space before what only readers get
+    names = names_by_role(nodes)
     unnamed = [role for role in CONTROLS for name in names.get(role, []) if not name]
     assert not unnamed
     shown = page.ask("[...document.querySelectorAll('input, select, textarea, button, a, summary')].length")
     assert sum(len(names.get(role, [])) for role in CONTROLS) == shown  # none is hidden from readers, or of no role
+    # The browser puts a space before what only readers get.
     buttons = [name.replace(" ,", ",") for name in names["button"]]
     tokens = [name for name in buttons if re.search(r", (perturbed|random|kept|dropped)(, collocation)?$", name)]
     assert len(tokens) == page.ask("document.querySelectorAll('#tokens button').length") > 3
@@ -193,12 +194,12 @@ def test_every_stop_of_the_tab_key_is_seen(page: Chromium, address: str) -> None
     """From the first to the last, by the keyboard alone; a token is reached, and opens."""
     page.open(address)
     until(lambda: page.text("#tokens"))
-    outlined = (
-        "(() => { const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();"
-        " return [one.id || one.className || one.tagName, style.outlineStyle !== 'none' && "
-        "parseFloat(style.outlineWidth) >= 2 && style.outlineColor !== 'rgba(0, 0, 0, 0)', box.width > 0 && box.bottom > 0 && box.top < innerHeight"
-        " && box.right > 0 && box.left < innerWidth]; })()"
-    )
+    outlined = """(() => {
+        const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
+        const isDrawn = style.outlineStyle !== "none" && style.outlineColor !== "rgba(0, 0, 0, 0)";
+        const isThere = box.width && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+        return [one.id || one.className || one.tagName, isDrawn && parseFloat(style.outlineWidth) >= 2, isThere];
+    })()"""
     stops = []
     for _ in range(60):
         page.press("Tab")
