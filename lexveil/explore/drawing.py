@@ -36,6 +36,7 @@ from lexveil.text.pieces import plain
 SHOWN = 8  # neighbours and outcomes of a token
 OFTEN = 500  # draws by which it is said how often
 MODELS = 2  # kept at a time
+MANY = 30  # samples, one after the other, that take as many searches as products of 8 bits do to begin
 CLASSES = {
     TokenClass.WORD: "word",
     TokenClass.STOPWORD: "stop word",
@@ -254,8 +255,12 @@ def load_kernels(model: str | None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
     expect_much()
     desk, text = Desk(model), next(iter(SAMPLES.values()))
-    for mechanism in ("tem", "madlib", "diffractor_tem"):  # each kind of search
+    for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
         desk.draw(Form(text=text, mechanism=mechanism))
+    # Lists of near words and products of 8 bits come into use after some draws: not in a move of the slider.
+    for epsilon in (1.0, 2.0, 20.0):
+        desk.draw(Form(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
+    desk.draw(Form(text=f"{text}\n" * MANY, mechanism="madlib"))
 
 
 def _language(engine: Engine, text: str, place: Place) -> str | None:
