@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError, RequestError
 from lexveil.explore.background import Background, Expected, Failed, Question
-from lexveil.explore.drawing import Desk, Drawing
+from lexveil.explore.drawing import Desk, Drawing, Place
 from lexveil.explore.form import Form
 from lexveil.explore.gate import HEADER, Gate
 from lexveil.explore.samples import PUBLIC, SAMPLES
@@ -39,11 +40,29 @@ QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
 TABLE = 150  # tokens in the table of what changed
 ALIKE = ("keep_layout", "consistent")  # options that no reader's guess depends on
 
-ACTIONS = {  # as token logs say it: as it is called, and what it means
-    "perturbed": "noise by ε",
-    "sampled": "a random word, whatever it was",
-    "kept": "unprotected: it comes out as it is",
-    "dropped": "nothing comes out",
+
+class Said(NamedTuple):
+    """What the page says of what is done to a token.
+
+    Attributes:
+        name: in a word.
+        meaning: of it, in the legend.
+        long: where the token is looked at.
+    """
+
+    name: str
+    meaning: str
+    long: str
+
+
+ACTIONS = {  # by what token logs say
+    "perturbed": Said("perturbed", "noise by ε", "perturbed"),
+    "sampled": Said("random", "a random word, whatever it was", "replaced by a random word"),
+    "kept": Said("kept", "unprotected: it comes out as it is", "kept as it is, unprotected"),
+    "dropped": Said("dropped", "nothing comes out", "dropped"),
+    "placeholder": Said("placeholder", "found: its type stands in its place", "found, and replaced by its type"),
+    "pseudonym": Said("pseudonym", "found: a public name", "found, and replaced by a name of a public list"),
+    "digits": Said("digits", "found: others in the same form", "found, and replaced by others in the same form"),
 }
 STRATEGIES = {
     "S1": "S1: words",
@@ -57,11 +76,18 @@ class Row(NamedTuple):
     """A text of a file.
 
     Attributes:
-        name: the number of its row, with its file if there are several.
+        file: its name, if there are several.
+        number: of the row, from 1.
     """
 
-    name: str
+    file: str
+    number: int
     text: str
+
+    @property
+    def name(self) -> str:
+        """What the page calls it."""
+        return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +104,20 @@ class Shown:
     file: str = "FILE"
     column: str | None = None
 
+    def place(self, text: str) -> Place:
+        """Where a text stands; what is none of the rows, in a file of its own."""
+        file, number = next(((row.file, row.number) for row in self.rows if row.text == text), ("", 1))
+        return Place(file, number, self.column or "text")
+
+
+def figure(number: float, digits: int) -> str:
+    """A number above 0 in so many significant digits, as people write it: 12,300 rather than 1.23e+04."""
+    if not 1e-4 <= number < 1e12:
+        return f"{number:.{digits}g}"
+    places = digits - 1 - math.floor(math.log10(number))
+    rounded = round(number, places)
+    return f"{rounded:,.{max(places, 0)}f}".rstrip("0").rstrip(".") if places > 0 else f"{rounded:,.0f}"
+
 
 class Pages:
     """Answers by the desk, which one request after the other has to itself, and by what runs in the background."""
@@ -88,6 +128,7 @@ class Pages:
         self._templates = Environment(
             loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
+        self._templates.filters["figure"] = figure
         self._templates.globals |= {"Fate": Fate, "version": version(), "actions": ACTIONS}
 
     async def page(self, _: Request) -> Response:
@@ -122,32 +163,31 @@ class Pages:
     async def draws(self, request: Request) -> Response:
         """The text as it is cut, and what came of it."""
         form = Form.read(await request.body())
-        found = self._found(form)
-        if found is None and form.budget == "recovery":
+        if self._found(form) is None and form.budget == "recovery":
             return self._html("waiting", form=form)
-        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found))
+        drawing = await self._drawn(request, form)
         return self._html(
             "draws",
             form=form,
             drawing=drawing,
             is_public=form.text in PUBLIC or not form.text.strip(),
             is_row=any(form.text == row.text for row in self.shown.rows),
-            command=form.command(self.shown.file, self.shown.column),
+            refused=self._refused(drawing),
+            command=form.command(self.shown.file, self.shown.column, self.desk.default),
             table=min(TABLE, len(drawing.tokens)),
         )
 
     async def token_(self, request: Request) -> Response:
         """What may become of one token."""
         form = Form.read(await request.body())
-        found = self._settled(form)
-        detail = await self.turns.take(request, lambda: self.desk.detail(form, found))
+        found, place = self._settled(form), self.shown.place(form.text)
+        detail = await self.turns.take(request, lambda: self.desk.detail(form, found, place))
         return self._html("token", form=form, detail=detail)
 
     async def expected(self, request: Request) -> Response:
         """What a best-informed reader is expected to name at the largest epsilon of a token; it may take seconds."""
         form = Form.read(await request.body())
-        found = self._settled(form)
-        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found))
+        drawing = await self._drawn(request, form)
         epsilons = drawing.epsilons
         answer = None if epsilons is None else self._ask("expected", form, epsilons[1])
         expected = answer if isinstance(answer, Expected) else None
@@ -156,11 +196,16 @@ class Pages:
             "expected", expected=expected, failed=failed, epsilon=epsilons and epsilons[1], paid=epsilons is not None
         )
 
+    async def release(self, request: Request) -> Response:
+        """Whether the text would be refused as a release, where that takes long to say."""
+        drawing = await self._drawn(request, Form.read(await request.body()))
+        return self._html("release", drawing=drawing, refused=self._refused(drawing), is_late=True)
+
     async def guesses(self, request: Request) -> Response:
         """What a reader would guess of what came out at one token; it may take seconds."""
         form = Form.read(await request.body())
-        found, number = self._settled(form), form.token
-        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found))
+        number = form.token
+        drawing = await self._drawn(request, form)
         if number is None or number >= len(drawing.tokens):
             raise RequestError("the text has no such token any more; choose another one")
         token = drawing.tokens[number]
@@ -206,6 +251,22 @@ class Pages:
             raise RequestError("the draws are not there yet; wait for them")
         return found
 
+    async def _drawn(self, request: Request, form: Form) -> Drawing:
+        """The draws of a form, which are made but once."""
+        found, place = self._settled(form), self.shown.place(form.text)
+        drawing: Drawing = await self.turns.take(request, lambda: self.desk.draw(form, found, place))
+        return drawing
+
+    def _refused(self, drawing: Drawing) -> str | None:
+        """Why a release of the text would be refused, or "" if it would not be; None as long as it is not known."""
+        form, settings = drawing.form, drawing.in_release
+        if drawing.refused is not None or drawing.engine.model.params.release.max_recovery is None:
+            return drawing.refused or ""
+        budget = {"epsilon": settings.epsilon, "average_words": form.average_words}
+        options = form.policy | budget | {"max_token_epsilon": settings.max_token_epsilon, "mode": "release"}
+        said = self.background.ask(Question("release", self._model(form), tuple(options.items())))
+        return None if said is None else str(said)
+
     def _ask(self, kind: str, form: Form, epsilon: float, outputs: tuple[int, ...] = ()) -> Any:
         # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
         options = self._options(form) | {"epsilon": 1.0}
@@ -244,6 +305,7 @@ def create_app(desk: Desk, token: str, shown: Shown | None = None, background: B
         ("/api/sample", "GET", pages.sample),
         ("/api/draws", "POST", pages.draws),
         ("/api/token", "POST", pages.token_),
+        ("/api/release", "POST", pages.release),
         ("/api/expected", "POST", pages.expected),
         ("/api/guesses", "POST", pages.guesses),
     ]

@@ -22,6 +22,7 @@ import numpy as np
 
 from lexveil.errors import LexveilError
 from lexveil.explore.drawing import load_kernels
+from lexveil.explore.release import refusal
 from lexveil.privatization.public_recovery import FEW, PublicWords
 from lexveil.privatization.recovery_store import StoredCurve
 from lexveil.privatization.recovery_terms import require_even, settled
@@ -50,8 +51,8 @@ class Question:
 
     Attributes:
         kind: ``expected``: at ``epsilon`` of a token. ``epsilon``: the base epsilon of a recovery. ``guesses``: the
-            words, by their numbers, that a reader holds for likeliest behind ``outputs``. ``kernels``: that compiled
-            code is there to be loaded.
+            words, by their numbers, that a reader holds for likeliest behind ``outputs``. ``release``: why nothing
+            would be released by these settings, or "". ``kernels``: that compiled code is there to be loaded.
         options: fields of ``RewriteOptions``, with one budget.
     """
 
@@ -83,6 +84,8 @@ def _answer(question: Question) -> Any:
     if question.kind == "epsilon":
         return settled(options, model).epsilon
     settings = make_settings(options, model.params)
+    if question.kind == "release":
+        return refusal(settings, model) or ""
     require_even(settings, "what a reader names")
     prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
     epsilon = question.epsilon

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,16 @@ from lexveil.compiled import expect_much
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import RequestError
 from lexveil.explore.form import Form
+from lexveil.explore.release import beyond_cap, refusal, stamp
 from lexveil.explore.samples import SAMPLES
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.batches import Batch, FlatTexts
 from lexveil.privatization.engine import Engine
+from lexveil.privatization.in_memory import whole_chunks
+from lexveil.privatization.language_check import LanguageCheck
 from lexveil.privatization.rewrite import Rewritten
-from lexveil.privatization.settings import Settings, make_settings
+from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.settings import Settings
 from lexveil.privatization.token_changes import Fate, TextChanges, changes_of
 from lexveil.service.warm_model import WarmModel
 from lexveil.text.encode import TokenClass
@@ -31,6 +36,7 @@ from lexveil.text.pieces import plain
 SHOWN = 8  # neighbours and outcomes of a token
 OFTEN = 500  # draws by which it is said how often
 MODELS = 2  # kept at a time
+MANY = 30  # samples, one after the other, that take as many searches as products of 8 bits do to begin
 CLASSES = {
     TokenClass.WORD: "word",
     TokenClass.STOPWORD: "stop word",
@@ -38,6 +44,20 @@ CLASSES = {
     TokenClass.OOV: "unknown word",
     TokenClass.FOUND: "found",
 }
+
+
+class Place(NamedTuple):
+    """Where a text stands, as `lexveil privatize` would say it of a file.
+
+    Attributes:
+        file: its name; empty if there is one only.
+        row: from 1.
+        column: of the text.
+    """
+
+    file: str = ""
+    row: int = 1
+    column: str = "text"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,6 +90,10 @@ class Drawing:
         outputs: by draw the word, by its number, that came out at each token; -1 where none did.
         rest: of the source, after its last token.
         spent: epsilon in each draw.
+        in_release: the settings of a release of the text.
+        refused: why that would be refused; None where it would not be, or nobody knows yet.
+        stamp: why its output would be named as one without a guarantee.
+        language: what speaks against the model's language.
     """
 
     form: Form
@@ -81,6 +105,10 @@ class Drawing:
     draws: Sequence[TextChanges]
     outputs: Sequence[Sequence[int]]
     spent: float
+    in_release: Settings
+    refused: str | None
+    stamp: str | None
+    language: str | None
 
     @property
     def counts(self) -> Counter[str]:
@@ -138,23 +166,26 @@ class Desk:
             self._models[name] = WarmModel.find(name or self.default)
         return self._models[name]
 
-    def draw(self, form: Form, found: float | None = None) -> Drawing:
+    def draw(self, form: Form, found: float | None = None, place: Place = Place()) -> Drawing:  # noqa: B008  # frozen
         """Rewrite the text of a form ``form.draws`` times.
 
         Args:
             found: epsilon of the recovery, if that is asked for.
+            place: where the text stands, for messages.
 
         Raises:
+            NoSpaces: if the text cannot be cut into words.
             LexveilError: if the settings cannot be used.
         """
         form = form.model_copy(update={"token": None})
         if self._last is not None and self._last[:2] == (form, found):
             return self._last[2]
         model = self.model(form.model)
-        settings = make_settings(form.options(found), model.params)
+        settings = form.settings(model.params, found)
         model.require_checks(settings.strategy)
         engine = Engine(settings, model)
         budget = engine.budget()
+        language = _language(engine, form.text, place)
         rows: list[list[str | None]] = [[form.text]] * form.draws
         flat = FlatTexts.of(rows)
         batch = Batch(rows, [(str(number),) for number in range(form.draws)])
@@ -162,6 +193,10 @@ class Desk:
         changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, engine.lexicon, done.written)
         n = len(changes[0].fates)
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
+        spent = float(done.epsilon[:n].sum())
+        in_release = form.settings(model.params, found, is_release=True)
+        # What a reader gets back takes long to work out; the process beside the page does it.
+        refused = None if model.params.release.max_recovery is not None else refusal(in_release, model)
         drawing = Drawing(
             form,
             settings,
@@ -171,18 +206,22 @@ class Desk:
             form.text[int(changes[0].source_spans[-1, 1]) if n else 0 :],
             changes,
             numbers.tolist(),
-            float(done.epsilon[:n].sum()),
+            spent,
+            in_release,
+            refused or beyond_cap(spent, budget, model.params.release),
+            stamp(in_release, engine.prepared.mechanism),
+            language,
         )
         self._last = form, found, drawing
         return drawing
 
-    def detail(self, form: Form, found: float | None = None) -> Detail:
+    def detail(self, form: Form, found: float | None = None, place: Place = Place()) -> Detail:  # noqa: B008  # frozen
         """What may become of the token ``form.token``.
 
         Raises:
             RequestError: if there is no such token.
         """
-        drawing, number = self.draw(form, found), form.token
+        drawing, number = self.draw(form, found, place), form.token
         if number is None or number >= len(drawing.tokens):
             raise RequestError("the text has no such token any more; choose another one")
         token, engine = drawing.tokens[number], drawing.engine
@@ -216,8 +255,26 @@ def load_kernels(model: str | None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
     expect_much()
     desk, text = Desk(model), next(iter(SAMPLES.values()))
-    for mechanism in ("tem", "madlib", "diffractor_tem"):  # each kind of search
+    for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
         desk.draw(Form(text=text, mechanism=mechanism))
+    # Lists of near words and products of 8 bits come into use after some draws: not in a move of the slider.
+    for epsilon in (1.0, 2.0, 20.0):
+        desk.draw(Form(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
+    desk.draw(Form(text=f"{text}\n" * MANY, mechanism="madlib"))
+
+
+def _language(engine: Engine, text: str, place: Place) -> str | None:
+    """What speaks against the model's language, as the operator of a release is told it; None if nothing does.
+
+    Raises:
+        NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
+    """
+    check = LanguageCheck(engine.model, engine.lexicon, (place.column,))
+    for whole in whole_chunks([text], None):
+        selected = SelectedChunk.whole(replace(whole.chunk, first=place.row), place.file)
+        check.add(selected, engine.chunk_worker((place.column,)).counter(selected.batch))
+    found = check.finding()
+    return None if found is None else found.sentence
 
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:

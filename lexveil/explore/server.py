@@ -73,13 +73,13 @@ def read_rows(source: Path | str, column: str, form: str | None, n_rows: int, sp
     with find_readers(source, (column,), None, form, spool) as readers:
         is_folder = source != STDIN and Path(source).is_dir()
         for reader in readers:
-            file = f"{name_in(source, reader.source.path)} " if is_folder else ""
+            file = name_in(source, reader.source.path) if is_folder else ""
             for chunk in reader.chunks(for_writing=False):
                 for number, (text,) in enumerate(chunk.texts, chunk.first):
                     if len(rows) == n_rows:
                         return rows
                     if text is not None and text.strip():
-                        rows.append(Row(f"{file}row {number:,}", text[:MOST]))
+                        rows.append(Row(file, number, text[:MOST]))
     return rows
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,6 +21,20 @@ from lexveil.types import Flags
 
 class Exhausted(RequestError):
     """The cap of a subject leaves nothing for a document that was to be released or nothing at all."""
+
+    @classmethod
+    def of(cls, limit: int, documents: tuple[int, int], subjects: tuple[int, int]) -> Self:
+        """The error, in words.
+
+        Args:
+            limit: nano-epsilon of one subject over all releases.
+            documents, subjects: how many are beyond it, and of how many.
+        """
+        return cls(
+            f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for {documents[0]:,} of {documents[1]:,} "
+            f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was reserved. Leave them out, ask for "
+            "a smaller budget, or withhold them (params.yaml: release.on_exhausted)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

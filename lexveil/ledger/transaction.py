@@ -15,7 +15,7 @@ import numpy as np
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import NANO, budget_nano, cap_nano
+from lexveil.ledger.amounts import budget_nano, cap_nano
 from lexveil.ledger.balances import check_count, count, give_back
 from lexveil.ledger.caps import fix_cap
 from lexveil.ledger.database import Database, text
@@ -122,11 +122,10 @@ class Transaction:
             for part in self._spool.parts():
                 charge.add(con, part)
             if on_exhausted == "refuse" and charge.n_withheld:
-                raise Exhausted(
-                    f"the cap of {(charge.limit or 0) / NANO:g} epsilon per subject leaves nothing for "
-                    f"{charge.n_withheld:,} of {self._spool.n_documents:,} documents, of {charge.n_exhausted:,} of "
-                    f"{charge.n_subjects:,} subjects; nothing was reserved. Leave them out, ask for a smaller budget, "
-                    "or withhold them (params.yaml: release.on_exhausted)"
+                raise Exhausted.of(
+                    charge.limit or 0,
+                    (charge.n_withheld, self._spool.n_documents),
+                    (charge.n_exhausted, charge.n_subjects),
                 )
             self._keep_names(con)
             announce(con, self._number, partials)

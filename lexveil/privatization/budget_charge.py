@@ -260,11 +260,7 @@ def paying(
     if mode != "release":
         yield NoCharge()
         return
-    if params.keys == "plain" and not has_subjects:
-        raise RequestError(
-            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
-            "or set release.keys: hashed"
-        )
+    require_named_subjects(params, has_subjects)
     if is_of_user(params.ledger):
         make_user_data()
         print(f"charged to your own ledger outside of projects, {params.ledger}", file=sys.stderr)
@@ -279,6 +275,19 @@ def paying(
             except BaseException as error:
                 charge.fail(error)
                 raise
+
+
+def require_named_subjects(params: ReleaseParams, has_subjects: bool) -> None:
+    """See that a ledger that names its subjects as they are does not name texts.
+
+    Raises:
+        RequestError: if it would.
+    """
+    if params.keys == "plain" and not has_subjects:
+        raise RequestError(
+            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
+            "or set release.keys: hashed"
+        )
 
 
 def subjects_of(chunk: Chunk) -> Sequence[str]:

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from lexveil.explore import server
-from lexveil.explore.app import Row, Shown, create_app
+from lexveil.explore.app import Row, Shown, create_app, figure
 from lexveil.explore.background import Background, Failed, Question, answer
 from lexveil.explore.drawing import Desk
 from lexveil.explore.form import MOST, Form
@@ -28,7 +28,7 @@ STATIC = Path(__file__).parents[2] / "lexveil/explore/static"
 @pytest.fixture
 def client(outside: Path) -> TestClient:
     """The page's client, who knows the token."""
-    app = create_app(Desk("toy"), TOKEN, Shown([Row("row 1", ROW)], "my file.csv", "body"), Background(answer))
+    app = create_app(Desk("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body"), Background(answer))
     return TestClient(app, base_url="http://127.0.0.1", headers={HEADER: TOKEN})
 
 
@@ -94,6 +94,8 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     ("fields", "said"),
     [
         ({"epsilon": "0"}, "greater than 0"),
+        ({"epsilon": ""}, "greater than 0"),
+        ({"draws": ""}, "draws has a value"),
         ({"epsilon": "zanzibarsecret"}, "greater than 0"),
         ({"mechanism": "zanzibarsecret"}, "mechanism has a value"),
         ({"model": "zanzi"}, "there is no model"),
@@ -184,6 +186,26 @@ def test_a_form_is_the_command_that_does_the_same() -> None:
     assert form.command("in.csv", "text") == (
         "lexveil privatize in.csv -o OUT --mechanism madlib --strategy S1 --epsilon 2.5 --stopwords drop --keep-layout"
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "said"),
+    [
+        (12345.0, 3, "12,300"),
+        (1e4, 4, "10,000"),
+        (9999.6, 4, "10,000"),
+        (5.0, 4, "5"),
+        (0.5, 3, "0.5"),
+        (1.2896, 3, "1.29"),
+        (0.00123456, 3, "0.00123"),
+        (300.04, 4, "300"),
+        (100.0, 3, "100"),
+        (2e-9, 3, "2e-09"),
+        (3e15, 3, "3e+15"),
+    ],
+)
+def test_figures_are_written_as_people_do(number: float, digits: int, said: str) -> None:
+    assert figure(number, digits) == said
 
 
 def luminance(colour: str) -> float:

@@ -61,8 +61,19 @@ document.addEventListener("keydown", (event) => {
   all[to].focus();
 });
 
+// What an empty limit is: of the model, of params.yaml, of epsilon.
+function tellDefaults() {
+  const figures = find("#figures");
+  if (!figures) return;
+  for (const [id, value] of [["average_words", figures.dataset.averageWords], ["max_token_epsilon", figures.dataset.maxTokenEpsilon]]) {
+    const field = document.getElementById(id);
+    if (!field.value) field.placeholder = value;
+  }
+}
+
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.target.id !== "results") return;
+  tellDefaults();
   const button = chosen && document.getElementById(chosen.id);
   if (button && button.textContent === chosen.text) {
     choose(button);
@@ -95,4 +106,6 @@ document.addEventListener("htmx:responseError", (event) => {
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.xhr.status < 400) gone("");
+  // What is asked about draws that the same error replaces: it is said once.
+  else if (!["results", "token"].includes(event.detail.target.id)) event.detail.shouldSwap = false;
 });
