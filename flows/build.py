@@ -43,6 +43,7 @@ from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
+from lexveil.runtime.dvc_economy import KNOWN, known, no_collection
 from lexveil.runtime.dvc_graph import Graph, open_repo, read_graph, require_stages_at_levels, with_status
 from lexveil.runtime.new_project import refresh_code
 from lexveil.runtime.project import build_lock, end_leftovers, find_root, prepare
@@ -117,6 +118,8 @@ def _run(build: Build) -> State[Any]:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
     wanted = build.wanted()
+    # One of each matrix: the others depend on the same files, or nearly.
+    build.forks.ahead = list({name.partition("@")[0]: name for name in reversed(build.graph.stale)}.values())
     build.watcher.begin(len(wanted))
     logger.info(f"{len(wanted)} stages, {sum(stage.name in build.graph.stale for stage in wanted)} stale")
     try:
@@ -159,7 +162,9 @@ def plan(say: Callable[[str], None]) -> Graph:
 
     if ended := end_leftovers():
         say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
-    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
+    if not known():
+        say(f"DVC is not the version {KNOWN} that lexveil knows: it works as always, which takes longer")
+    with open_repo() as repo, lock_repo(repo), no_collection():  # one lock around all: DVC then reads its files once
         repair(repo, say)
         graph = read_graph(repo)
         require_stages_at_levels(graph, load_params().grid.recovery)
