@@ -93,7 +93,7 @@ def test_sigkill_in_three_stages_leaves_nothing_running_and_the_last_run_gives_t
 
 
 def test_sigkill_with_a_journal_ends_in_the_lock_of_a_serial_repro(project: Project, lexveil, tmp_path: Path) -> None:
-    """dvc.lock is too large to be written for one stage: what count@b made is in the journal alone when all is killed."""
+    """dvc.lock is too large to be written for one stage: what count@b made is in the journal alone when killed."""
     (project.root / "big.yaml").write_text(f"text: {'x' * lock_journal.SMALL}\n")
     graph = project.root / "dvc.yaml"
     outs = "    outs: [artifacts/first.txt]\n"
