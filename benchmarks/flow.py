@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,8 +108,22 @@ def measure(argv: list[str], root: Path) -> tuple[float, float]:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def require_equal(roots: Sequence[Path]) -> None:
+    """See that projects have the same dvc.lock and the same outputs, byte for byte."""
+    made = [
+        {
+            str(file.relative_to(root)): file.read_bytes()
+            for file in (root / "dvc.lock", *(root / "artifacts").rglob("*"))
+            if file.is_file() and file.name != ".gitignore"  # has outputs in the order in which they were made
+        }
+        for root in roots
+    ]
+    if any(files != made[0] for files in made):
+        raise SystemExit("the commands left different locks or outputs")
+
+
 def compare(make: Callable[[Path], None], commands: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    """Measure commands on copies of one project: all stages, then none. Their locks must be the same."""
+    """Measure commands on copies of one project: all stages, then none. Their locks and outputs must be the same."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         roots = {name: Path(folder, name.replace(" ", "-")) for name in commands}
@@ -120,9 +134,7 @@ def compare(make: Callable[[Path], None], commands: Mapping[str, list[str]]) -> 
                 wall, cpu = measure(argv, roots[name])
                 rows.append({"what": what, "command": name, "wall": wall, "cpu": cpu})
                 print(rows[-1], file=sys.stderr, flush=True)
-        locks = {(root / "dvc.lock").read_bytes() for root in roots.values()}
-        if len(locks) != 1:
-            raise SystemExit("the commands left different locks")
+        require_equal(list(roots.values()))
     return rows
 
 

@@ -35,7 +35,7 @@ from flows.prefect_records import FLOW_RUN, hand_over, note_run, published, retr
 from flows.prefect_server import ServerLost, answers_within
 from flows.recovery import prune, repair, settle_lock
 from flows.run_summary import metrics_page, table_rows
-from flows.stages import Build, current_build, schedule
+from flows.stages import Build, Planned, current_build, schedule
 from flows.supervision import time_limit, timed_out
 from lexveil import paths
 from lexveil.config import load_params
@@ -43,6 +43,7 @@ from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
+from lexveil.runtime.dvc_economy import KNOWN, known, no_collection
 from lexveil.runtime.dvc_graph import Graph, open_repo, read_graph, require_stages_at_levels, with_status
 from lexveil.runtime.new_project import refresh_code
 from lexveil.runtime.project import build_lock, end_leftovers, find_root, prepare
@@ -111,12 +112,18 @@ def _run(build: Build) -> State[Any]:
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
-    refresh_code(Path.cwd())
-    build.graph = plan(say)
+    planned = build.planned or plan_ahead()
+    for line in planned.said:
+        say(line)
+    if planned.error is not None:
+        raise planned.error
+    build.graph = planned.graph
     if target := load_params().operation.openlineage:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
     wanted = build.wanted()
+    # One of each matrix: the others depend on the same files, or nearly.
+    build.forks.ahead = list({name.partition("@")[0]: name for name in reversed(build.graph.stale)}.values())
     build.watcher.begin(len(wanted))
     logger.info(f"{len(wanted)} stages, {sum(stage.name in build.graph.stale for stage in wanted)} stale")
     try:
@@ -153,13 +160,25 @@ def _run(build: Build) -> State[Any]:
     return Completed(message=build.headline())
 
 
+def plan_ahead() -> Planned:
+    """Plan, before a flow run or in it, which says what there is to say and records what went wrong."""
+    said: list[str] = []
+    try:
+        refresh_code(Path.cwd())
+        return Planned(plan(said.append), said)
+    except Exception as error:
+        return Planned(Graph({}), said, error)
+
+
 def plan(say: Callable[[str], None]) -> Graph:
     """Remove leftovers of earlier runs, then ask DVC for the graph and for what is stale in it."""
     from dvc.repo import lock_repo
 
     if ended := end_leftovers():
         say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
-    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
+    if not known():
+        say(f"DVC is not the version {KNOWN} that lexveil knows: it works as always, which takes longer")
+    with open_repo() as repo, lock_repo(repo), no_collection():  # one lock around all: DVC then reads its files once
         repair(repo, say)
         graph = read_graph(repo)
         require_stages_at_levels(graph, load_params().grid.recovery)
@@ -197,6 +216,7 @@ def run(
     keep_going: bool = False,
     started: float | None = None,
     until: str | None = None,
+    planned: Planned | None = None,
 ) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
@@ -206,12 +226,13 @@ def run(
         keep_going: after a failure, go on with what does not depend on it.
         started: time.monotonic() when the command began, for the total.
         until: the stage that is wanted; None for all.
+        planned: by :func:`plan_ahead`, if it was called.
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
         ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going=keep_going, api_url=api_url, until=until)
+    current = Build(watcher, keep_going=keep_going, api_url=api_url, until=until, planned=planned)
     token = current_build.set(current)
     started = time.monotonic() if started is None else started
     try:

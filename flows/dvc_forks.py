@@ -72,9 +72,14 @@ class Forked:
 
 
 class DvcForks:
-    """Starts forks; the process that makes them begins with the first and ends with :meth:`close` or with this one."""
+    """Starts forks; the process that makes them begins with the first and ends with :meth:`close` or with this one.
+
+    Attributes:
+        ahead: stages that this process looks at before it forks for the first one.
+    """
 
     def __init__(self) -> None:
+        self.ahead: Sequence[str] = ()
         self._lock = threading.Lock()
         self._requests: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -123,12 +128,13 @@ class DvcForks:
         self._requests.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "flows.dvc_stage"],
+                [sys.executable, "-m", "flows.dvc_stage", *self.ahead],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 env=env,
                 start_new_session=True,  # a Ctrl-C in the terminal is not for it
             )
+        self.ahead = ()  # one that takes its place begins while stages run
 
     def _stop(self) -> None:
         if self._requests is not None:

@@ -1,16 +1,20 @@
 """`dvc repro --single-item STAGE` whose cost does not grow with the stages of the project.
 
-    python -m flows.dvc_stage    for the stages that are asked for on standard input, see dvc_forks.py
+    python -m flows.dvc_stage [STAGE...]    for the stages that are asked for on standard input, see dvc_forks.py
 
 DVC itself reads the whole of dvc.lock before a stage and writes the whole of it again afterwards. This reads only the
 entry of its stage, and appends the new one to the journal of dvc.lock (lexveil/runtime/lock_journal.py), under the same
 lock and with the same bytes. dvc.lock in another form than DVC's is left to DVC's own code. What DVC does several times
-for one stage is done once (lexveil/runtime/dvc_economy.py).
+for one stage is done once (lexveil/runtime/dvc_economy.py), and what stages share before the first of them: forks have
+it. Another version of DVC than the one this was written for does everything itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +59,7 @@ def one_entry(stage_name: str) -> type[dvc.dvcfile.Lockfile]:
 
         def _entry(self) -> str | None:
             """The stage's entry, "" if it has none; None if the file is another one or not of DVC's form."""
-            own = Path(self.path) == lock_journal.LOCKFILE.absolute()
+            own = Path(self.path).absolute() == lock_journal.LOCKFILE.absolute()  # DVC gives either form
             return lock_journal.current(stage_name) if own else None
 
     return OneEntry
@@ -65,9 +69,9 @@ def main(stage_name: str) -> int:
     """Bring one stage up to date, and return DVC's exit code."""
     from dvc.cli import main as dvc_main
 
-    dvc.dvcfile.Lockfile = one_entry(stage_name)
-    economize()
-    dvc.utils.serialize.dump_yaml = dump_record
+    if economize():
+        dvc.dvcfile.Lockfile = one_entry(stage_name)
+        dvc.utils.serialize.dump_yaml = dump_record
     # Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
     return int(dvc_main(["--wait-for-lock", "repro", "--single-item", stage_name]))
 
@@ -89,6 +93,24 @@ def import_ahead() -> None:
         importlib.import_module(name)
 
 
+def look_ahead(stage_names: Sequence[str]) -> None:
+    """Read dvc.yaml and the parameters, and hash the files that these stages depend on, in the process that forks.
+
+    A fork finds each file as it is, or looks at it again. Nothing may run yet. What is wrong here is said by the stage.
+    """
+    from dvc.repo import Repo
+
+    if not stage_names or not economize():
+        return
+    with contextlib.suppress(Exception), Repo(_wait_for_lock=True) as repo:
+        for name in stage_names:
+            dvc.dvcfile.Lockfile = one_entry(name)
+            for dependency in (dep for stage in repo.stage.from_target(name) for dep in stage.deps):
+                if dependency.protocol == "local" and dependency.exists:
+                    dependency.get_hash()
+
+
 if __name__ == "__main__":
     import_ahead()
+    look_ahead(sys.argv[1:])
     serve(main)

@@ -36,6 +36,15 @@ from lexveil.runtime.run_events import RunObserver, StageResult
 ALL_SHOWN = 120
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a run will find to do, or what kept it from looking; and what there is to say about it."""
+
+    graph: Graph
+    said: list[str]
+    error: Exception | None = None
+
+
 @dataclass
 class Build:
     """State of one run, shared by the flow and the threads of its tasks."""
@@ -54,6 +63,7 @@ class Build:
     seconds: float = 0.0
     at_once: int = 1  # stages side by side, at most
     until: str | None = None  # the stage that is wanted; None for all
+    planned: Planned | None = None  # before the flow run began
     api_url: str | None = None  # of the server of `lexveil run`
     forks: DvcForks = field(default_factory=DvcForks)
     settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run

@@ -7,7 +7,7 @@ import os
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from lexveil import paths
 from lexveil.cli.main import fail
@@ -64,10 +64,12 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
     view = watcher(verbose)
+    planned: list[Any] = []
     try:
         ensure_data(view)
-        with api(meanwhile=lambda: import_module("flows.build")) as url:
-            return int(import_module("flows.build").run(url, view, keep_going, started, until))
+        with api(meanwhile=lambda: planned.append(import_module("flows.build").plan_ahead())) as url:
+            ahead = planned[-1] if planned else None  # the server may have been started more than once
+            return int(import_module("flows.build").run(url, view, keep_going, started, until, ahead))
     finally:
         view.close()
 

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lexveil.runtime.lock_text import HEAD, cut
+from lexveil.runtime.lock_text import cut
+from lexveil.runtime.lock_yaml import read_entries
 from lexveil.runtime.project import STATE
 
 FOLDER = STATE / "lock-entries"
@@ -35,7 +36,7 @@ def parsed(text: str, kind: str, parse: Callable[[str], dict[str, Any]]) -> dict
     known = _known(file)
     hashes = {name: hashlib.sha256(entry.encode()).hexdigest() for name, entry in texts.items()}
     unknown = [name for name in texts if hashes[name] not in known]
-    fresh = parse(HEAD + "".join(texts[name] for name in unknown)) if unknown else {}
+    fresh = read_entries({name: texts[name] for name in unknown}, parse)
     if fresh.keys() != set(unknown):
         return None
     kept = {hashes[name]: json.dumps(entry) for name, entry in fresh.items() if _plain(entry)}

@@ -1,20 +1,28 @@
 """One stage's entry in dvc.lock is read and written as DVC itself would."""
 
+import itertools
+import json
+import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
+import dvc
 import psutil
 import pytest
 from dvc.utils.serialize import dumps_yaml, loads_yaml
 
 from flows.build import plan
 from flows.dvc_forks import DvcForks
+from flows.dvc_stage import one_entry
 from flows.process import Command
-from lexveil.runtime import lock_journal
+from lexveil.runtime import dvc_economy, lock_journal
 from lexveil.runtime.dvc_economy import parsed_once
+from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.lock_text import HEAD, cut, joined
 from lexveil.runtime.project import THREADS, stage_environment
 from tests.flows.scratch_project import Project
@@ -88,6 +96,14 @@ def test_a_stage_leaves_the_lock_that_dvc_leaves(built: Project, forks: DvcForks
     assert not list(built.root.glob(".dvc.lock.*"))
 
 
+def test_dvc_reads_one_entry_of_the_lock_however_it_names_the_file(built: Project) -> None:
+    from dvc.repo import Repo
+
+    with Repo() as repo:
+        for path in ("dvc.lock", str(built.root / "dvc.lock")):
+            assert list(one_entry("count@a")(repo, path).load()["stages"]) == ["count@a"]
+
+
 def test_what_a_killed_run_left_in_the_journal_is_in_the_lock_of_the_next(built: Project, forks: DvcForks) -> None:
     lock, before, source = built.root / "dvc.lock", built.lock(), built.root / "src.txt"
     source.write_text("other words\n")
@@ -145,6 +161,81 @@ def test_parameters_are_parsed_again_only_after_a_change(tmp_path: Path, monkeyp
     assert param.read_param_file(fs, str(file)) == {"a": {"b": 1}} and len(parsed) == 1
     file.write_text("a: {b: 22}\n")
     assert param.read_param_file(fs, str(file)) == {"a": {"b": 22}} and len(parsed) == 2
+
+
+def test_the_pinned_dvc_is_the_one_that_was_read() -> None:
+    assert dvc.__version__ == dvc_economy.KNOWN, (
+        "lexveil/runtime/dvc_economy.py and flows/dvc_stage.py replace functions of DVC: read those of this version "
+        "against them, let `python -m benchmarks.flow --epsilons 1` compare locks and outputs, and set KNOWN"
+    )
+
+
+def test_another_dvc_does_its_own_work(built: Project) -> None:
+    """With a version that is not known nothing of DVC is replaced, and the result is the same."""
+    code = """
+import dvc, sys
+dvc.__version__ = "9.9.9"
+import dvc.dependency, dvc.dvcfile, dvc.output, dvc.rwlock, dvc.utils.serialize
+from dvc.dependency import param
+def used():
+    output = dvc.output.Output
+    return [dvc.dvcfile.Lockfile, dvc.dvcfile.Lockfile._load_yaml, dvc.dependency._get, dvc.utils.serialize.dump_yaml,
+        output._build, output.get_hash, output.exists, dvc.rwlock.rwlock, param.load_path, param.read_param_file]
+before = used()
+from flows import dvc_stage
+dvc_stage.look_ahead(["first"])
+code = dvc_stage.main("first")
+assert used() == before
+sys.exit(code)
+"""
+    lock, before = built.root / "dvc.lock", built.lock()
+    (built.root / "src.txt").write_text("other words\n")
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(LOCK.parent)}, check=False)
+    ours = lock.read_text()
+    lock.write_text(before)
+    built.dvc("repro", "--single-item", "first")
+    assert (done.returncode, ours) == (0, built.lock()) and ours != before
+
+
+def test_what_is_stale_is_what_dvc_says(built: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    assert plan(said.append).stale == {} and json.loads(built.dvc("status", "--json")) == {}
+    changes: list[Callable[[], object]] = [
+        lambda: (built.root / "src.txt").write_text("other words\n"),
+        lambda: built.set_params("seed: 20261", "seed: 20262"),
+        (built.root / "artifacts/counts/a.txt").unlink,
+        lambda: (built.root / "artifacts/private/S1/1.0/more.txt").write_text("more\n"),
+        lambda: (built.root / "stage.py").write_text((built.root / "stage.py").read_text() + "# other\n"),
+        (built.root / "stage.py").unlink,
+    ]
+    seen = []
+    for change in changes:
+        change()
+        seen.append(set(plan(said.append).stale))
+        assert seen[-1] == set(json.loads(built.dvc("status", "--json")))
+    assert seen[0] and all(before < after for before, after in itertools.pairwise(seen[:5])) and said == []
+    monkeypatch.setattr(dvc, "__version__", "9.9.9")
+    assert set(plan(said.append).stale) == seen[-1] and len(said) == 1
+
+
+def test_what_is_looked_at_ahead_is_looked_at_again_after_a_change(built: Project, forks: DvcForks) -> None:
+    forks.ahead = ["first", "nowhere"]
+    assert run(forks, "first") == 0 and built.ran() == []
+    for words in ("other words\n", "other WORDS\n"):
+        (built.root / "src.txt").write_text(words)
+        assert run(forks, "first") == 0 and built.ran() == ["first"]
+        assert words in (built.root / "artifacts/first.txt").read_text()
+        assert json.loads(built.dvc("status", "--json", "first")) == {}
+
+
+def test_stages_that_depend_on_one_file_have_each_their_own_dependency(built: Project) -> None:
+    with open_repo() as repo:
+        one, other = (
+            next(dep for dep in stage.deps if dep.def_path == "stage.py") for stage in repo.stage.collect("count")
+        )
+        assert one is not other and one.stage is not other.stage and one.meta is not other.meta
+        assert one.annot is not other.annot and one.annot.labels is not other.annot.labels
+        assert str(one) == str(other) and one.hash_info == other.hash_info
 
 
 def test_stages_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

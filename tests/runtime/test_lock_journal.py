@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from dvc.utils.serialize import dumps_yaml, loads_yaml
 
 from lexveil.runtime import lock_cache, lock_journal
 from lexveil.runtime.lock_text import HEAD, cut
-from lexveil.runtime.lock_yaml import entry_text
+from lexveil.runtime.lock_yaml import entry_text, read_entries
 
 LOCK = Path(__file__).parents[2] / "dvc.lock"
 
@@ -123,6 +124,25 @@ def test_entries_are_written_as_dvc_writes_them() -> None:
         assert entry_text(record, dumps_yaml) == dumps_yaml(record)
 
 
+def parse(text: str) -> dict[str, Any]:
+    return dict(loads_yaml(text)["stages"])
+
+
+def test_entries_are_read_as_dvc_reads_them() -> None:
+    """The lists of files are read without a library; what is left for it is a small part."""
+    text = LOCK.read_text(encoding="utf-8")
+    seen: list[int] = []
+
+    def counted(part: str) -> dict[str, Any]:
+        seen.append(len(part))
+        return parse(part)
+
+    entries = cut(text)
+    assert entries
+    read, wanted = read_entries(entries, counted), parse(text)
+    assert read == wanted and json.dumps(read) == json.dumps(wanted) and sum(seen) < len(text) / 5
+
+
 ODD = """1e5 0x1g. yes No null ~ . .. 1.5 1_000.0 12:30:45 2001-01-01 -g/. g.: @g/. ü/g.x 'g.' true.g m/y.no
 00000000000000000000000000000000 1e000000000000000000000000000000 12345678901234567890123456789e12
 d41d8cd98f00b204e9800998ecf8427e.dir""".split()
@@ -156,6 +176,37 @@ def test_odd_values_are_written_as_dvc_writes_them(value: object) -> None:
     record = {"cmd": "x", "deps": [{"path": value, "size": 3}], "outs": [{"path": "a/g", "other": other}]}
     written = dumps_yaml({"stages": {"s": record}})
     assert f"stages:\n  s:\n{entry_text(record, dumps_yaml, '    ')}" == written
+    if entries := cut(HEAD + written.removeprefix("stages:\n")):
+        assert repr(read_entries(entries, parse)) == repr(parse(written))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "    deps:\n    - path: a/g\n      size: 07\n",
+        "    deps:\n    - path: a/g\n      path: b/g\n",
+        "    deps:\n    - path: a/g #c\n",
+        "    deps:\n    - path: a/g\n      size: 1_0\n",
+        "    deps: []\n",
+        "    deps: a\n    - path: a/g\n",
+        "    deps:\n      path: a/g\n",
+        "    deps:\n    - path: a/g\n      md5: 12345678901234567890123456789012\n      size: 0x10\n",
+        "    deps:\n    - path: a/g\n        more\n",
+        "    outs:\n    - path: a/g\n    deps:\n    - path: b/g\n    outs:\n    - path: c/g\n",
+    ],
+    ids=repr,
+)
+def test_entries_that_dvc_would_not_write_are_read_as_dvc_reads_them(lines: str) -> None:
+    def outcome(read: Callable[[], object]) -> str:
+        try:
+            return repr(read())
+        except Exception as error:
+            return type(error).__name__
+
+    text = HEAD + entry("s", "x") + lines
+    entries = cut(text)
+    assert entries is not None
+    assert outcome(lambda: read_entries(entries, parse)) == outcome(lambda: parse(text))
 
 
 def test_known_entries_are_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
