@@ -95,6 +95,7 @@ def prepared_workers(module: str) -> Iterator[None]:
 
 
 _is_prepared = False
+_preparing = threading.Lock()
 
 
 @contextmanager
@@ -104,16 +105,17 @@ def _without_main() -> Iterator[None]:
     A child of ``multiprocessing`` does, to find functions of ``__main__``. A script that calls ``lexveil.privatize``
     without asking for its own ``__name__`` would so start itself in each worker, and all its imports with it.
     """
-    prepare = spawn.get_preparation_data
+    with _preparing:  # or one of two threads would put back what the other one has put there
+        prepare = spawn.get_preparation_data
 
-    def prepare_without_main(name: str) -> dict[str, object]:
-        return {key: value for key, value in prepare(name).items() if not key.startswith("init_main_")}
+        def prepare_without_main(name: str) -> dict[str, object]:
+            return {key: value for key, value in prepare(name).items() if not key.startswith("init_main_")}
 
-    spawn.get_preparation_data = prepare_without_main
-    try:
-        yield
-    finally:
-        spawn.get_preparation_data = prepare
+        spawn.get_preparation_data = prepare_without_main
+        try:
+            yield
+        finally:
+            spawn.get_preparation_data = prepare
 
 
 class Workers(Generic[A, B]):
