@@ -19,6 +19,8 @@ BATCH = 100_000  # rows held at a time
 
 RELEASES = 20  # shown, the newest
 
+NOTHING_LEFT = 1e-6  # of a cap
+
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
@@ -68,7 +70,8 @@ class Summary:
     Attributes:
         cap: that of params.yaml, which new releases have; earlier ones keep theirs.
         subjects: how many have spent anything.
-        exhausted: how many of them are at the cap or above.
+        exhausted: how many of them are at the cap or above, or have less than a millionth of it left: shares of a
+            budget are rounded down, so that what adds up to the cap hardly ever meets it.
         balance: smallest, median, quantile_90, quantile_99, largest; empty without subjects.
         states: releases by state.
         releases: the newest.
@@ -122,7 +125,9 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         releases: how many of the newest releases to name.
     """
     with ledger.database.snapshot() as con:
-        row = con.execute(text("ledger/balances"), {"cap": None if cap is None else cap_nano(cap)}).fetchone()
+        row = con.execute(
+            text("ledger/balances"), {"cap": None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))}
+        ).fetchone()
         largest = con.execute(
             "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?", (top,)
         ).fetchall()
@@ -221,8 +226,12 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
 
 def subject_as_text(spending: SubjectStatement) -> list[str]:
     """One subject for people."""
-    left = "" if spending.left is None else f", {spending.left:g} of {spending.cap:g} are left"
-    lines = [f"subject {spending.subject}: {spending.epsilon:g} epsilon spent{left}"]
+    left = ""
+    if spending.left is not None and spending.cap is not None:
+        rest = spending.left if spending.left > spending.cap * NOTHING_LEFT else 0.0
+        left = f", {rest:g} of {spending.cap:g} are left"
+    known = "" if spending.releases else " (the ledger has nothing of this subject)"
+    lines = [f"subject {spending.subject}: {spending.epsilon:g} epsilon spent{left}{known}"]
     return lines + [f"  {release.id}  {release.state:<9}  {release.epsilon:g}" for release in spending.releases]
 
 

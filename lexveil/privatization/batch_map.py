@@ -14,6 +14,7 @@ from typing import Any
 
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.errors import RequestError
+from lexveil.privatization.frames import without_source
 from lexveil.privatization.in_memory import privatize
 from lexveil.privatization.model import Model
 from lexveil.runtime.tables import write_json
@@ -67,6 +68,14 @@ class PrivatizeBatches:
         self._model: Model | None = None
         self._process = os.getpid()
         self._once = uuid.uuid4().hex  # a cache of results by the function's hash never takes one call for another
+
+    @staticmethod
+    def without_source(data: Any) -> Any:
+        """What ``map`` gave back, without what Hugging Face carries on from the source, which is not to be published.
+
+        That is sizes in bytes, checksums, the description, and a fingerprint that follows from the texts.
+        """
+        return without_source(data)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """The rewritten column of a batch, a table by columns; None where a text is withheld.

@@ -263,7 +263,7 @@ def paying(
     require_named_subjects(params, has_subjects)
     if is_of_user(params.ledger):
         make_user_data()
-        print(f"charged to your own ledger outside of projects, {params.ledger}", file=sys.stderr)
+        print(f"the ledger is your own outside of projects, {params.ledger}", file=sys.stderr)
     payer = payer or Payer()
     with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor, patience=payer.patience) as ledger:
         for line in recovered_as_text(ledger.recovered):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +113,11 @@ def _of_arrow(table: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
         index = table.schema.get_field_index(column)
         array = _array(texts, table.schema.field(index).type)
-        return table.set_column(index, table.schema.field(index).with_type(array.type), array)
+        made = table.set_column(index, table.schema.field(index).with_type(array.type), array)
+        # Metadata is written with the table, and may be of the source: a hash of it, its first rows, anything.
+        return type(table).from_arrays(
+            made.columns, schema=pa.schema([field.remove_metadata() for field in made.schema])
+        )
 
     return Frame(table.schema.names, lambda column: list(table.column(column).to_pylist()), replaced)
 
@@ -126,7 +132,9 @@ def _of_relation(relation: Any) -> Frame:
 
 def _of_pandas(frame: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
-        return frame.assign(**{column: column_like(frame[column], texts)})
+        made = frame.assign(**{column: column_like(frame[column], texts)})
+        made.attrs = {}  # to_parquet writes them, and they may quote the source
+        return made
 
     return Frame(list(frame.columns), lambda column: column_list(frame[column], column), replaced)
 
@@ -138,12 +146,26 @@ def _of_polars(frame: Any) -> Frame:
     return Frame(frame.columns, lambda column: list(frame[column].to_list()), replaced)
 
 
+def without_source(data: Any) -> Any:
+    """A data set of Hugging Face, streaming or not, without what it carries on from the one that it was made of.
+
+    That is its size in bytes, checksums, description, and a fingerprint that follows from the texts.
+    """
+    from datasets import DatasetInfo  # type: ignore[import-untyped]
+
+    made = copy(data)
+    made._info = DatasetInfo(features=deepcopy(data.features))
+    if hasattr(made, "_fingerprint"):
+        made._fingerprint = secrets.token_hex(8)
+    return made
+
+
 def _of_dataset(data: Any) -> Frame:
     table = data.with_format("arrow")[:]  # follows a selection or an order
     arrow = _of_arrow(table)
 
     def replaced(column: str, texts: list[str | None]) -> Any:
-        made = type(data)(arrow.replaced(column, texts), info=data.info.copy(), split=data.split)
-        return made.with_format(**data.format) if data.format["type"] else made
+        made = without_source(type(data)(arrow.replaced(column, texts), info=data.info.copy(), split=data.split))
+        return without_source(made.with_format(**data.format)) if data.format["type"] else made
 
     return Frame(arrow.columns, arrow.read, replaced)

@@ -190,6 +190,8 @@ def whole_chunks(
     def rows() -> Iterator[ParsedRow]:
         for number, value in enumerate(texts, 1):
             text = text_value(value, "values", f"text {number}")
+            if text is not None:
+                text = str.__str__(text)  # a class of the user's is not known in other processes
             if text is not None and len(text) > TEXT_LIMIT:
                 raise RequestError(f"text {number}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
             subject = None if subjects is None else _subject(subjects[number - 1], number)

@@ -37,6 +37,14 @@ def starting_workers() -> Iterator[None]:
     being started, which would be left without its instructions and complain. Blocking the signal in this thread is not
     enough for that: another thread of this process may receive it.
     """
+    with _starting:  # or one of two threads would put back what the other one has set
+        yield from _started()
+
+
+_starting = threading.RLock()
+
+
+def _started() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     received: list[int] = []
     in_main = threading.current_thread() is threading.main_thread()

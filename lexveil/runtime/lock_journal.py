@@ -36,7 +36,8 @@ def _text(file: Path) -> str:
 
 def _records() -> Iterator[tuple[str, str, str]]:
     """Yield name, hash of the entry before and entry; what a killed process wrote by half is skipped."""
-    for record in _text(JOURNAL).split(MARK)[1:]:
+    written = JOURNAL.read_bytes().decode("utf-8", errors="replace") if JOURNAL.exists() else ""  # it may end in a half
+    for record in written.split(MARK)[1:]:
         head, _, entry = record.partition("\n")
         try:
             about = json.loads(head)
@@ -75,7 +76,10 @@ def fold() -> None:
     """Put the journal into dvc.lock; DVC's lock is held."""
     if not JOURNAL.exists():
         return
-    entries = cut(_text(LOCKFILE))
+    try:
+        entries = cut(_text(LOCKFILE))
+    except UnicodeDecodeError:  # damaged: what is seen to next
+        entries = None
     changed = False
     if entries is not None:
         for name, was, entry in _records():

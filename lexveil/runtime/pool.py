@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from multiprocessing import forkserver, get_context, reduction, spawn
 from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext, ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from lexveil.compiled import expect_much
@@ -95,27 +96,53 @@ def prepared_workers(module: str) -> Iterator[None]:
 
 
 _is_prepared = False
-_preparing = threading.Lock()
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Let processes that start in this block not run the program's script again.
+class _WithoutMain(str):
+    """The name of a process that does not run the program's script again.
 
     A child of ``multiprocessing`` does, to find functions of ``__main__``. A script that calls ``lexveil.privatize``
     without asking for its own ``__name__`` would so start itself in each worker, and all its imports with it.
     """
-    with _preparing:  # or one of two threads would put back what the other one has put there
-        prepare = spawn.get_preparation_data
 
-        def prepare_without_main(name: str) -> dict[str, object]:
-            return {key: value for key, value in prepare(name).items() if not key.startswith("init_main_")}
+    __slots__ = ()
 
-        spawn.get_preparation_data = prepare_without_main
-        try:
-            yield
-        finally:
-            spawn.get_preparation_data = prepare
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+_prepare = spawn.get_preparation_data
+
+
+def _preparation(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = _prepare(name)
+    if isinstance(name, _WithoutMain):
+        data = {key: value for key, value in data.items() if not key.startswith("init_main_")} | {"name": str(name)}
+    return data
+
+
+# Once and for all: no other processes than those of that name are prepared otherwise, in whatever thread they start.
+spawn.get_preparation_data = _preparation
+
+
+class _Spawned(SpawnProcess):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.name = _WithoutMain(self.name)
+
+
+class _Forked(ForkServerProcess):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.name = _WithoutMain(self.name)
+
+
+class _SpawnContext(SpawnContext):
+    Process = _Spawned
+
+
+class _ForkServerContext(ForkServerContext):
+    Process = _Forked
 
 
 class Workers(Generic[A, B]):
@@ -135,10 +162,13 @@ class Workers(Generic[A, B]):
         self.workers = workers
         with ExitStack() as stack:
             # Not forked from this process: DuckDB and Arrow run threads that a child would inherit half-dead.
-            context = get_context("forkserver" if _is_prepared else "spawn")
             file = stack.enter_context(tempfile.TemporaryFile())
             shared = Shared(function, file)
-            self._starting = nullcontext if b"__main__" in shared.pickled else _without_main
+            context: BaseContext
+            if b"__main__" in shared.pickled:
+                context = get_context("forkserver" if _is_prepared else "spawn")
+            else:
+                context = _ForkServerContext() if _is_prepared else _SpawnContext()
             watched, self._held = context.Pipe(duplex=False)
             stack.enter_context(self._held)
             stack.enter_context(watched)
@@ -179,7 +209,7 @@ class Workers(Generic[A, B]):
         try:
             pending: deque[Future[B]] = deque()
             for item in items:
-                with starting_workers(), self._starting():
+                with starting_workers():
                     pending.append(self._executor.submit(_call, item))
                 if len(pending) > self.workers + 1:
                     yield pending.popleft().result()

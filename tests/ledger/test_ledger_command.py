@@ -184,3 +184,19 @@ def test_nothing_of_the_release_makes_a_stage_stale() -> None:
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     del raw["release"]
     assert parse_params(raw).release.cap is None
+
+
+def test_a_subject_that_the_ledger_does_not_know_is_said_to_be_none(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("show", "--subject", "nobody") == 0
+    assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)" in capsys.readouterr().out
+
+
+def test_what_rounding_left_is_nothing_left(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cap of 2.5000001: whoever spent 2.5 has nothing that a document could be paid from."""
+    (here / "params.yaml").write_text((here / "params.yaml").read_text().replace("cap: 2.5", "cap: 2.5000001"))
+    assert call("show") == 0
+    assert "1 of them at the cap or above" in capsys.readouterr().out
+    assert call("show", "--subject", "ana") == 0
+    assert "2.5 epsilon spent, 0 of 2.5 are left" in capsys.readouterr().out

@@ -137,3 +137,63 @@ def test_notebooks_show_results_without_source(built: Path) -> None:
     assert done.values[0].split()[0] in shown
     record = done.record._repr_html_()
     assert record in shown and "guarantee" in record
+
+
+def saved(data: Any, folder: Path) -> set[bytes]:
+    data.save_to_disk(folder)
+    return {file.read_bytes() for file in folder.iterdir()}
+
+
+def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sources with the same output: their files differ by a random fingerprint alone."""
+    datasets = pytest.importorskip("datasets")
+    from lexveil.privatization import frames
+
+    monkeypatch.setattr(frames.secrets, "token_hex", lambda n: "0" * 2 * n)
+    found = []
+    for number, text in enumerate(["the waiter was rude tonight", "a dog"]):
+        source = tmp_path / f"{number}.jsonl"
+        source.write_text(json.dumps({"body": text}) + "\n")
+        given = datasets.load_dataset("json", data_files=str(source), split="train", cache_dir=str(tmp_path / "hf"))
+        given = given.map(lambda batch: batch, batched=True, load_from_cache_file=False)
+        table = frames.frame_of(given)
+        assert table is not None
+        whole = table.replaced("body", ["the same"])
+        by_batches = lexveil.PrivatizeBatches.without_source(
+            given.map(lambda batch: {"body": ["the same"] * len(batch["body"])}, batched=True)
+        )
+        assert whole.info.dataset_size is None and by_batches.info.download_size is None
+        found.append((saved(whole, tmp_path / f"whole{number}"), saved(by_batches, tmp_path / f"batches{number}")))
+    assert found[0] == found[1]
+
+
+def test_metadata_of_tables_is_not_passed_on() -> None:
+    from lexveil.privatization import frames
+
+    frame = pd.DataFrame({"body": ["x"]})
+    frame.attrs["first"] = "the waiter was rude"
+    of_pandas = frames.frame_of(frame)
+    assert of_pandas is not None and not of_pandas.replaced("body", ["y"]).attrs
+    assert frame.attrs
+    field = pa.field("body", pa.string(), metadata={"first": "rude"})
+    schema = pa.schema([field, pa.field("n", pa.int64(), metadata={"of": "rude"})], metadata={"x": "rude"})
+    of_arrow = frames.frame_of(pa.table({"body": ["x"], "n": [1]}, schema=schema))
+    assert of_arrow is not None
+    made = of_arrow.replaced("body", ["y"])
+    assert made.schema.metadata is None and not any(each.metadata for each in made.schema)
+    assert made.to_pylist() == [{"body": "y", "n": 1}]
+
+
+class UserText(str):
+    """What no other process knows."""
+
+    __slots__ = ()
+
+
+def test_texts_of_a_class_of_the_users_are_plain_in_workers() -> None:
+    from lexveil.privatization.in_memory import whole_chunks
+
+    (chunk,) = whole_chunks([UserText("one two")], None)
+    assert b"UserText" not in pickle.dumps(chunk)

@@ -86,7 +86,7 @@ def test_a_file_in_no_project(outside: Path, home: Path, capsys: pytest.CaptureF
     (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
     assert main(["privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS]) == 0
     said = capsys.readouterr()
-    assert f"charged to your own ledger outside of projects, {home / 'ledger'}" in said.err
+    assert f"the ledger is your own outside of projects, {home / 'ledger'}" in said.err
     assert "mode release, model toy 1.0" in said.out
     record = json.loads((outside / "out.csv.record.json").read_text())
     assert record["schema"] == 5 and record["model"]["name"] == "toy"

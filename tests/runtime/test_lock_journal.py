@@ -232,3 +232,24 @@ def test_known_entries_are_not_parsed_again(tmp_path: Path, monkeypatch: pytest.
         file.write_text(damage)
         lock_cache._known.cache_clear()
         assert lock_cache.parsed(text, "k", parse) == wanted
+
+
+def test_a_journal_that_was_cut_inside_a_character_is_read_up_to_there(journal: Path) -> None:
+    lock_journal.append("a", entry("a", "Grüße"))
+    lock_journal.append("b", entry("b", "Grüße"))
+    whole = journal.read_bytes()
+    second = whole.index(lock_journal.MARK.encode(), 1)
+    for end in range(second, len(whole)):
+        journal.write_bytes(whole[:end])
+        assert lock_journal.current("a") == entry("a", "Grüße")
+        assert lock_journal.current("b") == entry("b", "1")
+    before = lock()
+    lock_journal.fold()
+    assert not journal.exists() and lock() == before.replace(entry("a", "1"), entry("a", "Grüße"))
+
+
+def test_a_journal_does_not_keep_a_damaged_lock_from_being_seen_to(journal: Path) -> None:
+    lock_journal.append("a", entry("a", "2"))
+    Path("dvc.lock").write_bytes((HEAD + entry("a", "Grü")).encode()[:-2])
+    lock_journal.fold()
+    assert not journal.exists()

@@ -129,3 +129,23 @@ def test_functions_of_a_script_are_found_by_its_workers(tmp_path: Path) -> None:
         [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
     )
     assert done.stdout == "[0, 2, 4, 6]\n", done.stderr
+
+
+def test_programs_start_their_own_processes_as_before(tmp_path: Path) -> None:
+    """Beside workers that begin in two threads at once: neither environment nor other processes are changed."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing, operator, os, threading\nfrom lexveil.runtime.pool import ordered_map\n\n\n"
+        "def own(number):\n    return number + 1\n\n\n"
+        "def work():\n    assert list(ordered_map(operator.neg, range(3), 2)) == [0, -1, -2]\n\n\n"
+        "if __name__ == '__main__':\n    before = dict(os.environ)\n"
+        "    threads = [threading.Thread(target=work) for _ in range(2)]\n"
+        "    for thread in threads:\n        thread.start()\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.map(own, range(3)))\n"
+        "    for thread in threads:\n        thread.join()\n    assert dict(os.environ) == before\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert (done.stdout, done.returncode) == ("[1, 2, 3]\n", 0), done.stderr
