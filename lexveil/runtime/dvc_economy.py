@@ -39,6 +39,13 @@ def known() -> bool:
     return bool(dvc.__version__ == KNOWN)
 
 
+def _is_local(fs: Any) -> bool:
+    """Whether files are of this machine. Those of a revision in Git have the same protocol."""
+    import dvc.fs
+
+    return isinstance(fs, dvc.fs.LocalFileSystem)
+
+
 def economize() -> bool:
     """Have DVC in this process work as described above, and return whether it does; again is no harm."""
     import dvc.dependency
@@ -98,7 +105,7 @@ def parsed_once(load: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(load)
     def load_once(path: str, fs: Any = None, **options: Any) -> Any:
-        if options or getattr(fs, "protocol", None) != "local":
+        if options or not _is_local(fs):
             return load(path, fs, **options)
         key = _identity(path)
         if key not in kept:
@@ -120,7 +127,7 @@ def _picked_once(read: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(read)
     def read_once(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = False, **options: Any) -> Any:
-        if options or not keys or not flatten or getattr(fs, "protocol", None) != "local":
+        if options or not keys or not flatten or not _is_local(fs):
             return read(fs, path, keys, flatten=flatten, **options)
         key = (_identity(path), *keys)
         if key not in kept:
@@ -136,7 +143,7 @@ def _loaded_once(load: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(load)
     def load_once(self: Any, **options: Any) -> Any:
-        if options or getattr(self.repo.fs, "protocol", None) != "local":
+        if options or not _is_local(self.repo.fs):
             return load(self, **options)
         key = _identity(str(Path(self.path).absolute()))
         if key not in kept:
@@ -181,7 +188,7 @@ def _looked_at_once(look: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(look)
     def look_once(self: Any) -> Any:
-        if not _looks or not self.IS_DEPENDENCY or self.fs.protocol != "local":
+        if not _looks or not self.IS_DEPENDENCY or not _is_local(self.fs):
             return look(self)
         key = (look.__name__, self.fs_path, self.hash_name)
         if key not in _looks[-1]:
@@ -214,7 +221,7 @@ def _hashed_once(build: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(build)
     def build_once(self: Any, odb: Any, path: Any, fs: Any, name: str, **options: Any) -> Any:
-        if not options.get("dry_run") or getattr(fs, "protocol", None) != "local":
+        if not options.get("dry_run") or not _is_local(fs):
             return build(self, odb, path, fs, name, **options)
         about = Path(path).stat()  # as DVC, which raises the same error where there is none
         key: Any = (path, name, about.st_ino, about.st_size, about.st_mtime_ns)
@@ -242,7 +249,7 @@ def _read_once(lockfile: Any) -> Callable[..., Any]:
     @wraps(load)
     def load_once(self: Any, **options: Any) -> Any:
         path = Path(self.path)
-        if not options and getattr(self.repo.fs, "protocol", None) == "local" and path.name == "dvc.lock":
+        if not options and _is_local(self.repo.fs) and path.name == "dvc.lock":
             with contextlib.suppress(Exception):  # whatever is wrong with it, DVC says it
                 text = path.read_text(encoding="utf-8")
                 if text and (entries := parsed(text, f"dvc-{__version__}", parse)) is not None:

@@ -70,12 +70,12 @@ def test_inspect_shows_what_an_ordinary_token_gets(built: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"shares": {"stopwords": 0.0}}, r"--share stopwords=0.0: must be a number from 0\.01"),
-        ({"shares": {"stopwords": "half"}}, r"--share stopwords=half: must"),
+        ({"shares": {"stopwords": 0.0}}, r"^shares stopwords=0.0: must be a number from 0\.01"),
+        ({"shares": {"stopwords": "half"}}, r"^shares stopwords=half: must"),
         ({"shares": {"names": 0.5}}, r"no such class; there are stopwords, numbers, listed"),
         ({"shares": {"listed": 0.5}}, r"needs their list"),
-        ({"shares": {"listed": 0.5}, "share_list": "gone.txt@0123456789ab"}, "--share-list: there is no file"),
-        ({"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2}, r"--recovery: what a reader gets"),
+        ({"shares": {"listed": 0.5}, "share_list": "gone.txt@0123456789ab"}, "^share_list: there is no file"),
+        ({"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2}, r"^recovery: what a reader gets"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_one_line(built: Path, wrong: dict[str, Any], said: str) -> None:

@@ -320,7 +320,7 @@ def test_without_detectors_nothing_is_looked_for(built: Path, monkeypatch: pytes
     [
         ({"types": {"PERSON": "drop"}}, "nothing is looked for"),
         ({"allow": "allow.txt"}, "nothing is looked for"),
-        ({"protect": "missing.txt"}, "--protect: there is no file"),
+        ({"protect": "missing.txt"}, "^protect: there is no file"),
         ({"spans": [[]], "types": {"PERSON": "keep"}}, "there is no such action"),
         ({"spans": [[]], "types": {"a b": "drop"}}, "a type is a name"),
         ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "no list to draw them from"),
