@@ -165,7 +165,7 @@ def _of_dataset(data: Any) -> Frame:
     arrow = _of_arrow(table)
 
     def replaced(column: str, texts: list[str | None]) -> Any:
-        made = without_source(type(data)(arrow.replaced(column, texts), info=data.info.copy(), split=data.split))
-        return without_source(made.with_format(**data.format)) if data.format["type"] else made
+        made = type(data)(arrow.replaced(column, texts), info=data.info.copy(), split=data.split)
+        return without_source(made.with_format(**data.format) if data.format["type"] else made)
 
     return Frame(arrow.columns, arrow.read, replaced)
