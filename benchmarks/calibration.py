@@ -24,15 +24,15 @@ from benchmarks import material
 from benchmarks.table import print_table
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import build_mechanism
-from lexveil.privatization.count import plan_tokens
-from lexveil.privatization.model import Model
-from lexveil.privatization.public_recovery import PublicWords
+from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import ALL, BANDS, bands_of, prior_of
 from lexveil.recovery.by_word import build_adversary
 from lexveil.recovery.calibration import Calibrated, Curve, epsilon_for, recovered
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import by_band
 from lexveil.text.encode import encode
 from lexveil.types import Ids

@@ -26,10 +26,10 @@ from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.chunk_worker import ChunkRewriter
-from lexveil.privatization.public_recovery import NEVER
+from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.worker import ChunkRewriter
 from lexveil.recovery.context import LOOKED_AT, WEIGHT, ContextReader
+from lexveil.recovery.public_words import NEVER
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 from lexveil.text.fast_tokenize import tokenize_texts

@@ -27,13 +27,13 @@ import pyarrow.parquet as pq
 
 from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
 from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
+from lexveil.artifacts.model import Model
 from lexveil.evaluation.classifier import Linear
-from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.chunk_worker import ChunkRewriter
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.model import Model
-from lexveil.privatization.public_recovery import PublicWords
+from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.worker import ChunkRewriter
 from lexveil.privatization.settings import Settings
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 

@@ -76,7 +76,7 @@ def run_rewrite(folder: Path, out: Path, machine: Any) -> None:
     from lexveil.accounting.budgets import Policy
     from lexveil.accounting.vocabulary import Vocabulary
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.rewriter import Rewriter, TextBatch
+    from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
     from lexveil.runtime.pool import ordered_map
     from lexveil.text.encode import Lexicon
 

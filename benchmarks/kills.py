@@ -96,7 +96,7 @@ def release(folder: Path, verb: str, number: int, subjects: list[str], said: int
             hidden.rename(folder / "inbox" / f"{number}.jsonl")
             release_inbox()
         else:
-            from lexveil.privatization.file_adapter import privatize_file
+            from lexveil.privatization.adapters.files import privatize_file
 
             source = folder / "sources" / f"{number}.jsonl"
             source.write_text(lines, encoding="utf-8")
@@ -302,7 +302,7 @@ def _warm_up(releases: bool) -> None:
 
     from lexveil.runtime.hashes import code_hash
 
-    names = ["pyarrow.dataset", "scipy.linalg", "lexveil.privatization.file_adapter"]
+    names = ["pyarrow.dataset", "scipy.linalg", "lexveil.privatization.adapters.files"]
     if releases:
         names += ["lexveil.checks.release_suite", "lexveil.checks.validation", "lexveil.release.inbox"]
     for name in names:

@@ -28,10 +28,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.table import show
 from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.artifacts.model import Model
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.scores import half_width, score
-from lexveil.privatization import in_memory
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters import memory as in_memory
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import TokenClass, encode
 

@@ -68,7 +68,7 @@ def main() -> None:
             "`lexveil --help`": [*command, "--help"],
             "imports of `privatize`": [
                 "-c",
-                "import lexveil.privatization.file_adapter",
+                "import lexveil.privatization.adapters.files",
             ],
         }
         for mechanism in ("tem", "madlib"):

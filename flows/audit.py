@@ -19,10 +19,10 @@ from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
 from lexveil.artifacts.calibrations import epsilon_of
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import MechanismName, Params, StrategyName, load_params
 from lexveil.paths import AUDITS
-from lexveil.privatization.model import Model
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.settings import RewriteOptions
 from lexveil.runtime.project import find_root, prepare

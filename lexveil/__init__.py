@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lexveil.accounting.record import PrivacyRecord
     from lexveil.api import audit, inspect, privatize
+    from lexveil.artifacts.model import Model
     from lexveil.auditing.audit import AuditResult
     from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
     from lexveil.ledger.ledger import Ledger
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.batch_map import PrivatizeBatches
-    from lexveil.privatization.in_memory import Privatized
-    from lexveil.privatization.inspection import Inspection
-    from lexveil.privatization.model import Model
+    from lexveil.privatization.adapters.batch_map import PrivatizeBatches
+    from lexveil.privatization.adapters.memory import Privatized
+    from lexveil.privatization.looking.inspect import Inspection
 
     __version__: str
 
@@ -51,12 +51,12 @@ _ERRORS = ("CheckFailed", "LexveilError", "MissingArtifact", "ParameterError", "
 _MODULES = {
     "AuditResult": "lexveil.auditing.audit",
     "MECHANISMS": "lexveil.mechanisms.registry",
-    "Inspection": "lexveil.privatization.inspection",
+    "Inspection": "lexveil.privatization.looking.inspect",
     "Ledger": "lexveil.ledger.ledger",
-    "Model": "lexveil.privatization.model",
+    "Model": "lexveil.artifacts.model",
     "PrivacyRecord": "lexveil.accounting.record",
-    "PrivatizeBatches": "lexveil.privatization.batch_map",
-    "Privatized": "lexveil.privatization.in_memory",
+    "PrivatizeBatches": "lexveil.privatization.adapters.batch_map",
+    "Privatized": "lexveil.privatization.adapters.memory",
 } | dict.fromkeys(_ERRORS, "lexveil.errors")
 
 

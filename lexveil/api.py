@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lexveil.artifacts.model import Model
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.keywords import speaks_in_keywords
-from lexveil.privatization import in_memory, inspection
-from lexveil.privatization.in_memory import Privatized
-from lexveil.privatization.inspection import Inspection
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters import memory as in_memory
+from lexveil.privatization.adapters.memory import Privatized
+from lexveil.privatization.looking import inspect as inspection
+from lexveil.privatization.looking.inspect import Inspection
 
 if TYPE_CHECKING:
     from lexveil.auditing.audit import AuditResult
@@ -158,7 +159,7 @@ def inspect(
         mechanism, strategy, epsilon, document_budget, project, model: as of ``privatize``.
         text_column: the columns that hold text. A row is a document.
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
-        options: further ones of ``lexveil.privatization.file_adapter.FileOptions``.
+        options: further ones of ``lexveil.privatization.adapters.files.FileOptions``.
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.

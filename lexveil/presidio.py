@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.in_memory import privatize
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters.memory import privatize
 
 try:
     from presidio_anonymizer.operators import Operator, OperatorType

@@ -11,14 +11,14 @@ from pathlib import Path
 from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES, Policy
 from lexveil.artifacts.calibrations import LevelCalibration
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import Params, load_params
 from lexveil.errors import RequestError
 from lexveil.levels import Level
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.model import Model
-from lexveil.privatization.recovery_store import StoredCurve
 from lexveil.recovery.meaning import recovery_at
+from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.runtime.stage import named_level, stage_main
 from lexveil.runtime.tables import write_json
 

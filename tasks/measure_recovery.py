@@ -25,6 +25,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES, Action, Policy
 from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.language_models import load_language_model
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.word_list import load_words
@@ -37,12 +38,11 @@ from lexveil.evaluation.text_quality import STREAM, drawn
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.model import Model
-from lexveil.privatization.public_recovery import NEVER, PublicWords
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.context import CANDIDATES, LOOKED_AT, NOT_CERTAIN, WEIGHT, ContextReader, Guesses, Tokens
 from lexveil.recovery.left_to_right import LeftToRightReader, SeenTokens
 from lexveil.recovery.measured import GUESSES, Replaced
+from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, require, write_json

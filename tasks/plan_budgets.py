@@ -20,7 +20,7 @@ from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.text_rows import texts_of
 from lexveil.config import Params, load_params
-from lexveil.privatization.count import count_tokens
+from lexveil.privatization.engine.plan import count_tokens
 from lexveil.runtime.stage import named_level, stage_main
 from lexveil.runtime.tables import atomic_directory, write_table
 from lexveil.types import Floats, Ids

@@ -6,7 +6,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.stage_adapter import privatize_documents
+from lexveil.privatization.adapters.stage import privatize_documents
 from lexveil.runtime.stage import named_run, stage_main
 
 

@@ -17,10 +17,10 @@ from hypothesis import settings
 from lexveil import paths
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.model import CHECKED_BY
 from lexveil.artifacts.packaged_model import PackagedModel, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
-from lexveil.privatization.model import CHECKED_BY
 from lexveil.runtime.tables import read_json, write_json
 from tests.shared_trees import build_once, changes, share, stand_beside
 
@@ -168,9 +168,7 @@ def _quick_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
     """What an epsilon means is estimated from few words, and once for all tests that are about something else."""
     monkeypatch.setattr("lexveil.privatization.recovery_terms.FEW", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.QUICK_DRAWS", 256)
-    monkeypatch.setattr(
-        "lexveil.privatization.workplace.Workplace.recovery", tmp_path_factory.getbasetemp() / "figures"
-    )
+    monkeypatch.setattr("lexveil.artifacts.project.Workplace.recovery", tmp_path_factory.getbasetemp() / "figures")
 
 
 @pytest.fixture

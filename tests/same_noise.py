@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Action, Policy
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.project import Workplace
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.count import plan_tokens
-from lexveil.privatization.model import Model
-from lexveil.privatization.recovery_store import StoredCurve
-from lexveil.privatization.workplace import Workplace
+from lexveil.privatization.engine.plan import plan_tokens
+from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.text.encode import encode
 
 PUBLIC = 0o044  # what others may read is published
@@ -99,7 +99,7 @@ class SameAnswers:
         for mechanism in MECHANISMS.values():
             patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
             patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
-        patch.setattr("lexveil.privatization.rewriter.release_generator", lambda: self.generator)
+        patch.setattr("lexveil.privatization.engine.rewriter.release_generator", lambda: self.generator)
         patch.setattr("secrets.token_hex", lambda n: f"{next(self.names):0{2 * n}x}")
         patch.setattr("lexveil.ledger.ledger.datetime", Clock)
         # What an epsilon means may have been computed before: that must move nothing, and other tests must not find it.

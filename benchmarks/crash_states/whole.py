@@ -40,7 +40,7 @@ def put(folder: str, number: int, subjects: str) -> None:
 
 def privatize(number: int) -> str:
     """`lexveil privatize` in the current folder; the output's name."""
-    from lexveil.privatization.file_adapter import privatize_file
+    from lexveil.privatization.adapters.files import privatize_file
 
     source, output = Path("sources", f"{number}.jsonl"), Path("outputs", f"{number}.jsonl")
     privatize_file(

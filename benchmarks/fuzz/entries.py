@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.artifacts.model import Model
 from lexveil.cli import main
 from lexveil.config import Params, load_params, parse_params
 from lexveil.errors import LexveilError
@@ -26,10 +27,9 @@ from lexveil.ledger.verification import verify
 from lexveil.lineage.release_lineage import read_record as lineage_record
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.parameters import Section, fields_of, section_of
-from lexveil.privatization.audit_lookup import Sought, audit_relied_on
-from lexveil.privatization.in_memory import privatize
-from lexveil.privatization.inspection import inspect
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.looking.inspect import inspect
+from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.release.archive import RECORD, read_record
 

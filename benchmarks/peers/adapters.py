@@ -163,7 +163,7 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     from lexveil.accounting.budgets import Policy
     from lexveil.accounting.vocabulary import Vocabulary
     from lexveil.mechanisms.registry import build_mechanism
-    from lexveil.privatization.rewriter import Rewriter, TextBatch
+    from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
     from lexveil.text.encode import Lexicon
 
     words, vectors = read_vectors(spec["without_header"])
@@ -199,7 +199,7 @@ IMPORTS = {
     "pypantera": ("src.EmbeddingPerturbationMechanism.cmp", "pandas"),
     "clmldp": ("numpy", "restated"),
     "presidio-anonymizer": ("presidio_anonymizer",),
-    "lexveil": ("numba", "lexveil.privatization.rewriter"),
+    "lexveil": ("numba", "lexveil.privatization.engine.rewriter"),
 }
 
 

@@ -23,6 +23,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.artifacts.model import Model
 from lexveil.auditing.distances import ON_LISTS
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
@@ -36,7 +37,6 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
-from lexveil.privatization.model import Model
 from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.stage import Progress

@@ -29,8 +29,8 @@ from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, Fate, Tokens,
 from lexveil.errors import LexveilError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
-from lexveil.privatization.file_adapter import Archiving, Gate, privatize_file
-from lexveil.privatization.in_memory import privatize
+from lexveil.privatization.adapters.files import Archiving, Gate, privatize_file
+from lexveil.privatization.adapters.memory import privatize
 from lexveil.types import Ids
 
 PER_SUBJECT = 3  # documents

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.embeddings import write_embedding
+from lexveil.artifacts.model import CHECKED_BY, Model
+from lexveil.artifacts.project import Workplace
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distances import ON_LISTS
 from lexveil.auditing.laws import Space
@@ -22,8 +24,6 @@ from lexveil.auditing.toys import list_orders, places_of
 from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.privatization.model import CHECKED_BY, Model
-from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
 

@@ -51,7 +51,7 @@ def calibrate(
     file = source if source in (None, "-") else Path(str(source)).absolute()
     anywhere()
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization import calibrate as calibration
+    from lexveil.privatization.looking import calibrate as calibration
 
     result = calibration.calibrate(
         recovery,

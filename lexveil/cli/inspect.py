@@ -42,8 +42,8 @@ def inspect(
     """
     file = located(source)
     anywhere()
-    from lexveil.privatization import inspection
-    from lexveil.privatization.model import Model
+    from lexveil.artifacts.model import Model
+    from lexveil.privatization.looking import inspect as inspection
 
     request = how.keywords()
     using = Model.load(name=request.pop("model"))

@@ -161,8 +161,8 @@ def cap(
 def _terms() -> ReleaseParams:
     """The terms of the project around the current folder, else of the user, whose ledger standard error then names."""
     anywhere()
-    from lexveil.privatization.budget_charge import terms_at
-    from lexveil.privatization.workplace import Workplace
+    from lexveil.artifacts.project import Workplace
+    from lexveil.privatization.release.charge import terms_at
 
     place = Workplace.find()
     terms = terms_at(place)

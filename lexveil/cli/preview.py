@@ -10,10 +10,10 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from lexveil.privatization.token_changes import Fate, Part
+from lexveil.privatization.looking.token_changes import Fate, Part
 
 if TYPE_CHECKING:
-    from lexveil.privatization.preview import Preview, PreviewRow
+    from lexveil.privatization.looking.preview import Preview, PreviewRow
 
 NARROW = 80  # columns of a terminal below which texts stand one above the other
 STYLES = {

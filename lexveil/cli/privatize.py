@@ -84,7 +84,7 @@ def privatize(
     in_file, out_file = located(source), located(output)
     anywhere()
     from lexveil.accounting.statement import statement
-    from lexveil.privatization.file_adapter import privatize_file
+    from lexveil.privatization.adapters.files import privatize_file
     from lexveil.runtime.arrow import keep_pandas_out
 
     keep_pandas_out()
@@ -131,7 +131,7 @@ def _preview(
         )
     in_file = located(source)
     anywhere()
-    from lexveil.privatization.preview import preview
+    from lexveil.privatization.looking.preview import preview
 
     found = preview(in_file, n_rows, mechanism=mechanism, strategy=strategy, **how.keywords())
     if json:

@@ -87,7 +87,7 @@ def serve(
     if project is not None:
         _change_into(project)
     anywhere()
-    from lexveil.privatization.model import Model
+    from lexveil.artifacts.model import Model
     from lexveil.service import server
     from lexveil.service.keys import read_keys
     from lexveil.service.rewriting import check_start

@@ -25,7 +25,7 @@ from lexveil.explore.form import Form
 from lexveil.explore.gate import HEADER, Gate
 from lexveil.explore.samples import PUBLIC, SAMPLES
 from lexveil.mechanisms import mechanism_names
-from lexveil.privatization.token_changes import Fate
+from lexveil.privatization.looking.token_changes import Fate
 from lexveil.runtime.hashes import version
 from lexveil.service.app import Turns
 from lexveil.service.gate import Intake, Outermost

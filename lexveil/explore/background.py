@@ -23,12 +23,12 @@ import numpy as np
 from lexveil.errors import LexveilError
 from lexveil.explore.drawing import load_kernels
 from lexveil.explore.release import refusal
-from lexveil.privatization.public_recovery import FEW, PublicWords
-from lexveil.privatization.recovery_store import StoredCurve
 from lexveil.privatization.recovery_terms import require_even, settled
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
+from lexveil.recovery.public_words import FEW, PublicWords
+from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.runtime.crash import hide_messages
 from lexveil.service.warm_model import WarmModel
 

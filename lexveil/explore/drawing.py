@@ -21,14 +21,14 @@ from lexveil.explore.form import Form
 from lexveil.explore.release import beyond_cap, refusal, stamp
 from lexveil.explore.samples import SAMPLES
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.in_memory import whole_chunks
-from lexveil.privatization.language_check import LanguageCheck
-from lexveil.privatization.rewrite import Rewritten
-from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.adapters.memory import whole_chunks
+from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.rewrite import Rewritten
+from lexveil.privatization.engine.selected_chunk import SelectedChunk
+from lexveil.privatization.looking.token_changes import Fate, TextChanges, changes_of
+from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.token_changes import Fate, TextChanges, changes_of
 from lexveil.service.warm_model import WarmModel
 from lexveil.text.encode import TokenClass
 from lexveil.text.pieces import plain

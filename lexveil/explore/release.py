@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from lexveil.accounting.budgets import DocumentBudget
+from lexveil.artifacts.model import Model
 from lexveil.config import ReleaseParams
 from lexveil.errors import LexveilError
 from lexveil.ledger.amounts import NANO, cap_nano, costs
 from lexveil.ledger.reservation import Exhausted
 from lexveil.mechanisms.registry import Kernel
-from lexveil.privatization.budget_charge import require_named_subjects
-from lexveil.privatization.measured import measurement_of
-from lexveil.privatization.model import Model
+from lexveil.privatization.engine.measured import measurement_of
 from lexveil.privatization.no_guarantee import STAMP
+from lexveil.privatization.release.charge import require_named_subjects
+from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.two_passes import TwoPassRun
 
 
 def refusal(settings: Settings, model: Model) -> str | None:

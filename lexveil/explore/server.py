@@ -16,7 +16,7 @@ from lexveil.explore.background import Background, Failed, Question
 from lexveil.explore.drawing import Desk, load_kernels
 from lexveil.explore.form import MOST, Form
 from lexveil.explore.samples import SAMPLES
-from lexveil.privatization.outputs import STDIN, find_readers, name_in
+from lexveil.privatization.release.outputs import STDIN, find_readers, name_in
 from lexveil.service.logs import log_config
 from lexveil.service.server import bound
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from lexveil.accounting.measurements import Measurement
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.formats.registry import as_source
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.model import Model
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 
 STAMP = "no-guarantee"

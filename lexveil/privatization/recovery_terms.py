@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.expected_recovery import Meaning
+from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.model import Model
-from lexveil.privatization.public_recovery import FEW
-from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
 from lexveil.recovery.calibration import given_back, recovered, unchanged
+from lexveil.recovery.public_words import FEW
+from lexveil.recovery.stored_curve import StoredCurve
 
 
 def settled(options: RewriteOptions, model: Model) -> Settings:

@@ -13,10 +13,10 @@ from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, Rele
 from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
-from lexveil.privatization.chunk_worker import InputTotals
-from lexveil.privatization.file_adapter import Gate
-from lexveil.privatization.outputs import Outputs
-from lexveil.privatization.tally import coverage, unprotected_share
+from lexveil.privatization.adapters.files import Gate
+from lexveil.privatization.engine.tally import coverage, unprotected_share
+from lexveil.privatization.engine.worker import InputTotals
+from lexveil.privatization.release.outputs import Outputs
 from lexveil.release.archive import CHECKS, DOCUMENTS, IDS, PAGE, SOURCE_CHECKS, SOURCE_PAGE
 from lexveil.release.source import Columns, quoted
 from lexveil.runtime import duckdb_session

@@ -19,7 +19,9 @@ from lexveil import paths
 from lexveil.accounting.operator_report import ReleaseEvents
 from lexveil.accounting.record import Publication
 from lexveil.artifacts.data_docs import DataDocs
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
+from lexveil.artifacts.project import Workplace
 from lexveil.config import Params, ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
@@ -30,16 +32,14 @@ from lexveil.ledger.database import text
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
-from lexveil.privatization.budget_charge import NoCharge
-from lexveil.privatization.file_adapter import Archiving, privatize_file
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters.files import Archiving, privatize_file
+from lexveil.privatization.engine.selected_chunk import SelectedChunk
+from lexveil.privatization.engine.tally import ExactSum
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.release.charge import NoCharge
+from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
-from lexveil.privatization.tally import ExactSum
-from lexveil.privatization.two_passes import TwoPassRun
-from lexveil.privatization.workplace import Workplace
 from lexveil.release.archive import (
     CHECKS,
     DOCUMENTS,

@@ -13,7 +13,7 @@ from lexveil.accounting.subject_keys import subject_key
 from lexveil.errors import RequestError
 from lexveil.formats.values import plain_value, text_value
 from lexveil.mechanisms import mechanism_names
-from lexveil.privatization.inspection import Preview
+from lexveil.privatization.looking.inspect import Preview
 
 FIELDS = 10  # that an answer names at most
 UNKNOWN = "(unknown)"  # a field by a name that the client made up, which may be a text

@@ -8,7 +8,7 @@ import sys
 from multiprocessing.context import SpawnProcess
 
 from lexveil.errors import LexveilError
-from lexveil.privatization.engine import Engine
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.settings import RewriteOptions
 from lexveil.runtime.crash import hide_messages

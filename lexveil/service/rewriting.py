@@ -14,20 +14,20 @@ from typing import Any, Literal, TextIO
 
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.subject_keys import subject_key
+from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.caps import own_cap
 from lexveil.ledger.database import Database
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.reservation import Exhausted
-from lexveil.privatization.budget_charge import Payer, terms_of
-from lexveil.privatization.in_memory import privatize_texts
-from lexveil.privatization.inspection import Preview, inspect_texts
-from lexveil.privatization.language_check import NoSpaces, untold
-from lexveil.privatization.model import Model
-from lexveil.privatization.recovery_store import only_kept
+from lexveil.privatization.adapters.memory import privatize_texts
+from lexveil.privatization.looking.inspect import Preview, inspect_texts
 from lexveil.privatization.recovery_terms import settled
+from lexveil.privatization.release.charge import Payer, terms_of
+from lexveil.privatization.release.language_check import NoSpaces, untold
+from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
-from lexveil.privatization.two_passes import TwoPassRun
+from lexveil.recovery.stored_curve import only_kept
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.service.refusals import Refusal

@@ -10,7 +10,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.guarantee import StructureFigures
 from lexveil.accounting.record import ModelReference
 from lexveil.artifacts.mechanisms import Prepared
-from lexveil.privatization.model import Model
+from lexveil.artifacts.model import Model
 
 MECHANISMS = 4  # kept at a time: each holds the vectors of its words
 

@@ -13,8 +13,8 @@ from lexveil.accounting.budgets import DocumentBudget, epsilon_per_part
 from lexveil.accounting.measurements import NoBound
 from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, Shares, parts_of
 from lexveil.errors import ParameterError
-from lexveil.privatization.batches import Batch
-from lexveil.privatization.chunk_worker import ChunkCounter
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.worker import ChunkCounter
 
 LIST = frozenset({"police", "south"})
 SHARES = Shares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)

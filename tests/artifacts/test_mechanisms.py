@@ -18,9 +18,9 @@ from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.parameters import fields_of
-from lexveil.privatization import stage_adapter
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.stage_adapter import privatize_documents as privatize
+from lexveil.privatization.adapters import stage as stage_adapter
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from lexveil.runtime.tables import read_json
 
 STRATEGIES = ("S1", "S2", "S3", "S4")

@@ -6,9 +6,9 @@ import pytest
 
 from lexveil import paths
 from lexveil.artifacts import model_store
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.errors import RequestError
-from lexveil.privatization.model import Model
 
 
 def test_the_user_s_folder_and_its_own_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import models
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.privatization.model import Model
 from lexveil.runtime.tables import read_json
 
 pytestmark = pytest.mark.slow

@@ -193,7 +193,7 @@ def test_privatize_hands_on_what_was_asked(
         return types.SimpleNamespace(record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None)
 
     monkeypatch.setitem(
-        sys.modules, "lexveil.privatization.file_adapter", types.SimpleNamespace(privatize_file=privatize_file)
+        sys.modules, "lexveil.privatization.adapters.files", types.SimpleNamespace(privatize_file=privatize_file)
     )
     below = project.root / "below"
     below.mkdir()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil.artifacts.project import Workplace
 from lexveil.cli.main import main
 from lexveil.databases import postgresql as engine
 from lexveil.databases.address import read_address
@@ -18,10 +19,9 @@ from lexveil.databases.query import spool_query
 from lexveil.databases.table import Table
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
-from lexveil.privatization.budget_charge import terms_at
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.outputs import Outputs
-from lexveil.privatization.workplace import Workplace
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.release.charge import terms_at
+from lexveil.privatization.release.outputs import Outputs
 from tests.databases.conftest import PASSWORD, USER, Server
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")

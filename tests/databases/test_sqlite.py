@@ -17,7 +17,7 @@ from lexveil.databases.address import read_address
 from lexveil.databases.base import BATCH
 from lexveil.databases.query import spool_query
 from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.adapters.files import privatize_file
 
 SECRET = "Jane Doe owes money"
 NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}

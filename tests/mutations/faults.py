@@ -12,8 +12,8 @@ import pytest
 
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.mechanisms.mahalanobis import scaled_covariance
-from lexveil.privatization import rewriter as rewriters
-from lexveil.privatization.rewriter import Rewriter
+from lexveil.privatization.engine import rewriter as rewriters
+from lexveil.privatization.engine.rewriter import Rewriter
 from tests.mutations.planting import Fault, Plant, both, swap, wrap
 
 M = "lexveil.mechanisms"
@@ -209,7 +209,7 @@ def _one_start(patch: pytest.MonkeyPatch) -> None:
 def _restarted(per: str) -> Plant:
     return both(
         swap(
-            f"{P}.rewriter:Rewriter.__call__",
+            f"{P}.engine.rewriter:Rewriter.__call__",
             "release_generator(), planned",
             f"(lambda key: lambda i: np.random.default_rng([key, hash({per}) % 2**60]))(release_generator()), planned",
         ),
@@ -290,14 +290,14 @@ LISTS = [
 ]  # fmt: skip
 
 REUSE = [
-    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.rewrite:rewrite", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
+    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.rewrite:rewrite", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
     Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
-    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.rewrite:rewrite", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
+    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.rewrite:rewrite", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
     Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
     Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[i][0]"), TEM),
     Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
-    Fault("worker processes share a key", "reuse", wrap(f"{P}.engine:Engine.rewriter", _one_key), TEM | {"workers": 2}),
-    Fault("noise keyed by the texts", "reuse", wrap(f"{P}.rewriter:Rewriter.__call__", _by_content), TEM),
+    Fault("worker processes share a key", "reuse", wrap(f"{P}.engine.engine:Engine.rewriter", _one_key), TEM | {"workers": 2}),
+    Fault("noise keyed by the texts", "reuse", wrap(f"{P}.engine.rewriter:Rewriter.__call__", _by_content), TEM),
     Fault("a seeded generator in a release", "entropy", _generator(lambda: np.random.default_rng(0)), TEM),
     Fault("two bits of entropy", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(1))), TEM),
     Fault("the release generator's key repeated", "entropy", _generator(lambda: rewriters.stream(1)), TEM),
@@ -307,40 +307,40 @@ BUDGETS = [
     Fault("divided by words and not tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"), TEM | S3),
     Fault("S2 divided by tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"), TEM | {"strategy": "S2"}),
     Fault("the cap of a token not applied", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"), TEM, ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),)),
-    Fault("a column forgotten", "budgets", swap(f"{P}.engine:ChunkRewriter.rewrite", "counts = count_planned(*planned, flat.document, flat.n_documents)", "counts = np.maximum(1, count_planned(*planned, np.where(flat.column == 0, flat.document, 0), flat.n_documents))"), TEM),
+    Fault("a column forgotten", "budgets", swap(f"{P}.engine.engine:ChunkRewriter.rewrite", "counts = count_planned(*planned, flat.document, flat.n_documents)", "counts = np.maximum(1, count_planned(*planned, np.where(flat.column == 0, flat.document, 0), flat.n_documents))"), TEM),
     Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
     Fault("B of the private texts", "budgets", swap(f"{P}.settings:RewriteOptions._check_limits", 'if average == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
-    Fault("copies paid for again", "budgets", swap(f"{P}.count:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
+    Fault("copies paid for again", "budgets", swap(f"{P}.engine.plan:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
 ]  # fmt: skip
 
 SHARES = [
-    Fault("the share falls for some words of a class", "shares", swap(f"{P}.count:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
-    Fault("a class decided by the document", "shares", swap(f"{P}.count:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
-    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.rewrite:rewrite", "spent[pending], noise", "100 * epsilon[encoded.text_of[pending]], noise"), SHARED),
+    Fault("the share falls for some words of a class", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
+    Fault("a class decided by the document", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
+    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.rewrite:rewrite", "spent[pending], noise", "100 * epsilon[encoded.text_of[pending]], noise"), SHARED),
     Fault("the cap of a token forgets the classes", "shares", swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"), SHARED),
-    Fault("shares counted once in the budget", "shares", swap(f"{P}.count:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
+    Fault("shares counted once in the budget", "shares", swap(f"{P}.engine.plan:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
 ]  # fmt: skip
 
 CLEAR = [
     Fault("unknown words kept where sampling is said", "in clear", wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown), TEM),
-    Fault("capital words kept", "in clear", wrap(f"{P}.rewriter:rewrite", _worded("capitals")), TEM),
-    Fault("the last token kept", "in clear", wrap(f"{P}.rewriter:rewrite", _worded("last")), TEM),
+    Fault("capital words kept", "in clear", wrap(f"{P}.engine.rewriter:rewrite", _worded("capitals")), TEM),
+    Fault("the last token kept", "in clear", wrap(f"{P}.engine.rewriter:rewrite", _worded("last")), TEM),
     Fault("the mechanism does nothing", "in clear", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: i.copy()), TEM),
 ]  # fmt: skip
 
 CHARGES = [
-    Fault("half of it charged", "charges", wrap(f"{P}.budget_charge:LedgerCharge.request", _half), TEM),
-    Fault("standard output paid late", "charges", both(wrap(f"{P}.budget_charge:LedgerCharge.spend", _late), wrap(f"{P}.budget_charge:LedgerCharge.publish", _at_the_end)), TEM),
+    Fault("half of it charged", "charges", wrap(f"{P}.release.charge:LedgerCharge.request", _half), TEM),
+    Fault("standard output paid late", "charges", both(wrap(f"{P}.release.charge:LedgerCharge.spend", _late), wrap(f"{P}.release.charge:LedgerCharge.publish", _at_the_end)), TEM),
     Fault("given back after the noise", "charges", swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'), TEM),
-    Fault("nothing charged to columns in memory", "charges", swap(f"{P}.in_memory:privatize_texts", "settings.mode, subjects", '"experiment", subjects'), TEM),
-    Fault("withheld documents come out uncharged", "charges", wrap(f"{P}.budget_charge:LedgerCharge.withheld", _never_withheld), TEM),
+    Fault("nothing charged to columns in memory", "charges", swap(f"{P}.adapters.memory:privatize_texts", "settings.mode, subjects", '"experiment", subjects'), TEM),
+    Fault("withheld documents come out uncharged", "charges", wrap(f"{P}.release.charge:LedgerCharge.withheld", _never_withheld), TEM),
 ]  # fmt: skip
 
 STATEMENTS = [
     Fault("a proof for exclude_input", "statement", wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid), {"mechanism": "vickrey", "epsilon": 10.0, "own": {"vickrey": {"t": 0.75, "k": 2, "exclude_input": True}}}, ((f"{MEASURED}::test_a_mechanism_that_proves_nothing_claims_nothing", {"excluded": True, "why": "exclude_input"}),)),
     Fault("kept classes forgotten", "statement", swap("lexveil.accounting.measurements:over_tokens", "if treatment == \"keep\"", "if treatment == \"kept\""), TEM, ((f"{MEASURED}::test_conditions_name_what_is_not_protected", {"strategy": "S3", "more": {"policy": KEPT}, "said": "kept, unprotected: stop words, punctuation"}),)),
     Fault("a claim for an experiment", "statement", wrap("lexveil.accounting.measurements:over_tokens", _claimed_always), TEM | {"mode": "experiment"}, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "seed", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
-    Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.spend_histogram:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
+    Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.release.spend_histogram:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
     Fault("a private budget called public", "statement", swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"), None, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "private average", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
 ]  # fmt: skip
 

@@ -14,8 +14,8 @@ from lexveil.accounting.record import AuditReference, ModelReference
 from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
 from lexveil.errors import RequestError
-from lexveil.privatization.audit_lookup import Sought, audit_relied_on
-from lexveil.privatization.in_memory import privatize
+from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.runtime.hashes import code_hash, sha256, version
 

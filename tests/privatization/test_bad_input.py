@@ -17,8 +17,8 @@ from lexveil.cli import main
 from lexveil.formats import compression
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
-from lexveil.privatization.budget_charge import STAYS_SPENT
-from lexveil.privatization.two_passes import TwoPassRun
+from lexveil.privatization.release.charge import STAYS_SPENT
+from lexveil.privatization.release.run import TwoPassRun
 
 DOCS = Path(__file__).parents[2] / "docs/reference/bad-input.md"
 HOW = ("--mechanism", "madlib", "--strategy", "S1")

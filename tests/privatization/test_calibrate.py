@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.errors import RequestError
-from lexveil.privatization import public_recovery, recovery_store, recovery_terms
-from lexveil.privatization.calibrate import calibrate
-from lexveil.privatization.model import Model
-from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization import recovery_terms
+from lexveil.privatization.looking.calibrate import calibrate
+from lexveil.recovery import public_words as public_recovery
+from lexveil.recovery import stored_curve as recovery_store
 from lexveil.recovery.calibration import Calibrated, Curve, Measure, recovered
+from lexveil.recovery.stored_curve import StoredCurve
 
 KEEP = Policy("keep", "keep", "sample")
 

@@ -189,8 +189,8 @@ def test_faults_of_the_program(watch: Watch, tmp_path: Path, monkeypatch: pytest
         raise KeyError(SENTENCE)
 
     targets = {
-        "count": "lexveil.privatization.chunk_worker.plan_tokens",
-        "rewrite": "lexveil.privatization.rewriter.Rewriter.__call__",
+        "count": "lexveil.privatization.engine.worker.plan_tokens",
+        "rewrite": "lexveil.privatization.engine.rewriter.Rewriter.__call__",
         "write": "lexveil.formats.json_lines.JsonLines.encode",
     }
     monkeypatch.setattr(targets[at], breaks)
@@ -204,9 +204,9 @@ def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
     """Tools that print local variables print the type of what holds texts."""
     source = inputs(tmp_path)[0]
     from lexveil.formats.registry import as_source
-    from lexveil.privatization.batches import FlatTexts
-    from lexveil.privatization.chunk_worker import unchanged
-    from lexveil.privatization.selected_chunk import SelectedChunk
+    from lexveil.privatization.engine.batch import FlatTexts
+    from lexveil.privatization.engine.selected_chunk import SelectedChunk
+    from lexveil.privatization.engine.worker import unchanged
 
     form = as_source(source)
     assert form is not None

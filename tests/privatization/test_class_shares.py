@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from lexveil.errors import RequestError
-from lexveil.privatization.calibrate import calibrate
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.in_memory import privatize
-from lexveil.privatization.inspection import inspect
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.looking.calibrate import calibrate
+from lexveil.privatization.looking.inspect import inspect
 from lexveil.runtime.hashes import sha256
 
 TEXTS = ["The government said that the police have 2 reports of 300 fires .", "Police and government .", "the"]

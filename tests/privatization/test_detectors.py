@@ -14,18 +14,18 @@ import pytest
 import lexveil
 from lexveil.accounting.budgets import FOUND_ACTIONS, DocumentBudget
 from lexveil.accounting.measurements import NoBound
+from lexveil.artifacts.model import Model
 from lexveil.cli import rewriting
 from lexveil.config.detectors import FoundAction
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import GivenSpan
 from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization import found as founds
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.found import form_of, redrawn
-from lexveil.privatization.inspection import as_text, inspect
-from lexveil.privatization.model import Model
-from lexveil.privatization.preview import preview
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.engine import found as founds
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.found import form_of, redrawn
+from lexveil.privatization.looking.inspect import as_text, inspect
+from lexveil.privatization.looking.preview import preview
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.text.spans import Span
 
@@ -308,8 +308,8 @@ def test_without_detectors_nothing_is_looked_for(built: Path, monkeypatch: pytes
 
     for name in ("write_found", "plan_found"):
         monkeypatch.setattr(founds, name, never)
-    monkeypatch.setattr("lexveil.privatization.chunk_worker.plan_found", never)
-    monkeypatch.setattr("lexveil.privatization.rewriter.write_found", never)
+    monkeypatch.setattr("lexveil.privatization.engine.worker.plan_found", never)
+    monkeypatch.setattr("lexveil.privatization.engine.rewriter.write_found", never)
     done = lexveil.privatize([TEXT], seed=1, **HOW)
     assert "detection" not in done.record.to_dict() and "found" not in done.record.counts.to_dict()
     assert "type" not in done.token_log.column_names

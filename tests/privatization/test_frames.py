@@ -149,7 +149,7 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
 ) -> None:
     """Two sources with the same output: their files differ by a random fingerprint alone."""
     datasets = pytest.importorskip("datasets")
-    from lexveil.privatization import frames
+    from lexveil.privatization.adapters import frames
 
     monkeypatch.setattr(frames.secrets, "token_hex", lambda n: "0" * 2 * n)
     found = []
@@ -170,7 +170,7 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
 
 
 def test_metadata_of_tables_is_not_passed_on() -> None:
-    from lexveil.privatization import frames
+    from lexveil.privatization.adapters import frames
 
     frame = pd.DataFrame({"body": ["x"]})
     frame.attrs["first"] = "the waiter was rude"
@@ -193,7 +193,7 @@ class UserText(str):
 
 
 def test_texts_of_a_class_of_the_users_are_plain_in_workers() -> None:
-    from lexveil.privatization.in_memory import whole_chunks
+    from lexveil.privatization.adapters.memory import whole_chunks
 
     (chunk,) = whole_chunks([UserText("one two")], None)
     assert b"UserText" not in pickle.dumps(chunk)

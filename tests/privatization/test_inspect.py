@@ -14,8 +14,8 @@ import yaml
 from lexveil.accounting.measurements import NEIGHBOURS
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.inspection import as_text, inspect
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.looking.inspect import as_text, inspect
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no, Zorblax."]

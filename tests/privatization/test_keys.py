@@ -10,8 +10,8 @@ from lexveil.accounting.subject_keys import text_keys
 from lexveil.compiled import expect_much
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.batches import Batch, FlatTexts, joined_rows
-from lexveil.privatization.keys import calm_characters, keys_of
+from lexveil.privatization.engine.batch import Batch, FlatTexts, joined_rows
+from lexveil.privatization.engine.keys import calm_characters, keys_of
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.strings import Strings
 

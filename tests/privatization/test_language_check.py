@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import lexveil
+from lexveil.artifacts.model import Model
 from lexveil.cli import main
 from lexveil.errors import RequestError
-from lexveil.privatization.inspection import inspect_texts
-from lexveil.privatization.model import Model
+from lexveil.privatization.looking.inspect import inspect_texts
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.settings import RewriteOptions
 from tests.german_texts import german_texts

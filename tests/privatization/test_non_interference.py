@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lexveil
+from lexveil.artifacts.model import Model
 from lexveil.cli import main
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.model import Model
 from tests.same_noise import SameAnswers, published, sources
 from tests.shared_trees import stand_beside
 

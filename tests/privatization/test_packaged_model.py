@@ -15,18 +15,18 @@ import lexveil
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.artifacts import model as models
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.project import Workplace
 from lexveil.auditing.audit import read_space
 from lexveil.auditing.request import AuditRequest
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError
 from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization import model as models
-from lexveil.privatization.audit_lookup import Sought, audit_relied_on
-from lexveil.privatization.model import Model
+from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.settings import RewriteOptions, make_settings
-from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import code_hash, version
 
 ROOT = Path(__file__).parents[2]

@@ -19,11 +19,11 @@ from lexveil.formats.chunks import Chunk
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.file_adapter import Archiving, Gate, privatize_file
-from lexveil.privatization.in_memory import privatize
-from lexveil.privatization.outputs import Outputs, writing
-from lexveil.privatization.selected_chunk import SelectedChunk
-from lexveil.privatization.two_passes import TwoPassRun, _Fingerprint
+from lexveil.privatization.adapters.files import Archiving, Gate, privatize_file
+from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.engine.selected_chunk import SelectedChunk
+from lexveil.privatization.release.outputs import Outputs, writing
+from lexveil.privatization.release.run import TwoPassRun, _Fingerprint
 
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
@@ -84,7 +84,7 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     count, n_drawn = TwoPassRun.count, []
     monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
     monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    monkeypatch.setattr("lexveil.privatization.rewriter.release_generator", _counting(n_drawn))
+    monkeypatch.setattr("lexveil.privatization.engine.rewriter.release_generator", _counting(n_drawn))
     write(SENTENCE, before, after)
     with pytest.raises(LexveilError, match="nothing from the change on"):
         privatize_file(source, "-", workers=1, **RELEASE)

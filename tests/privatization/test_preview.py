@@ -16,8 +16,8 @@ from rich.console import Console
 from lexveil.cli import main
 from lexveil.cli.preview import show_preview
 from lexveil.errors import RequestError
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.preview import Preview, preview
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.looking.preview import Preview, preview
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 OPTIONS = ("--mechanism", "madlib", "--strategy", "S3", "--epsilon", "20")

@@ -13,12 +13,12 @@ import pytest
 
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import summary
-from lexveil.privatization.count import count_tokens
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.engine.plan import count_tokens
 from lexveil.runtime.hashes import sha256
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
@@ -70,7 +70,7 @@ def test_what_fails_while_it_is_written_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("lexveil.privatization.file_adapter._write", full)
+    monkeypatch.setattr("lexveil.privatization.adapters.files._write", full)
     with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]

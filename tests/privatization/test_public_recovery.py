@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Policy
-from lexveil.privatization import public_recovery
-from lexveil.privatization.model import Model
-from lexveil.privatization.public_recovery import PublicWords, function_words
+from lexveil.artifacts.model import Model
+from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import BANDS
+from lexveil.recovery.public_words import PublicWords, function_words
 from lexveil.text.function_words import STOP_WORDS
 
 PERTURB, KEEP = Policy("perturb", "keep", "sample"), Policy("keep", "keep", "sample")

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
+from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.formats.readers import Reader
-from lexveil.privatization import public_recovery, recovery_terms
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.in_memory import privatize
-from lexveil.privatization.model import Model
-from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization import recovery_terms
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.adapters.memory import privatize
+from lexveil.recovery import public_words as public_recovery
+from lexveil.recovery.stored_curve import StoredCurve
 
 TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
 

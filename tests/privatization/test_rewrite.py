@@ -7,8 +7,8 @@ from lexveil.accounting.budgets import Action, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization import rewrite as module
-from lexveil.privatization.rewrite import Components, Rewritten, rewrite
+from lexveil.privatization.engine import rewrite as module
+from lexveil.privatization.engine.rewrite import Components, Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
 

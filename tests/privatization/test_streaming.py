@@ -24,8 +24,8 @@ from bad_inputs import ABOUT, lines, packed, texts
 from lexveil.errors import RequestError
 from lexveil.formats import chunks
 from lexveil.ledger.ledger import Ledger
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.in_memory import Privatized, privatize
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.adapters.memory import Privatized, privatize
 
 EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Action
-from lexveil.privatization.model import Model
-from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.artifacts.model import Model
+from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+from lexveil.privatization.looking.token_changes import Fate, Part, changes_of, fates_of, output_spans
 from lexveil.privatization.settings import RewriteOptions, make_settings
-from lexveil.privatization.token_changes import Fate, Part, changes_of, fates_of, output_spans
 from lexveil.text.encode import Lexicon, encode
 
 TEXTS = [

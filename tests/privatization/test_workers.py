@@ -31,21 +31,23 @@ from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import prepare
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.config import load_params
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization import engine, in_memory, two_passes
-from lexveil.privatization.batches import Batch
-from lexveil.privatization.chunk_worker import ChunkRewriter
-from lexveil.privatization.file_adapter import privatize_file
-from lexveil.privatization.in_memory import privatize_texts
-from lexveil.privatization.model import Model
-from lexveil.privatization.rewriter import Rewriter
-from lexveil.privatization.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.adapters import memory as in_memory
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.adapters.memory import privatize_texts
+from lexveil.privatization.engine import engine
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.rewriter import Rewriter
+from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.engine.tally import Tally
+from lexveil.privatization.engine.worker import ChunkRewriter
+from lexveil.privatization.release import run as two_passes
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.tally import Tally
 from lexveil.runtime import pool
 from lexveil.runtime.pool import ordered_map
 from tests.conftest import ROOT

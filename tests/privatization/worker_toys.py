@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.rewrite import Rewritten, rewrite
-from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.privatization.engine.rewrite import Rewritten, rewrite
+from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
 
 
 @dataclass(frozen=True)

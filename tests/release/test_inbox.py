@@ -17,7 +17,7 @@ from lexveil.databases.base import quotable
 from lexveil.errors import CheckFailed, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
-from lexveil.privatization.file_adapter import privatize_file
+from lexveil.privatization.adapters.files import privatize_file
 from lexveil.release.inbox import release_name
 from lexveil.runtime.hashes import sha256
 

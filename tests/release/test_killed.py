@@ -79,7 +79,7 @@ def sound(inbox: Inbox) -> None:
         ("lexveil.release.selection", "register_hashes", 1, "", False, 1),
         ("lexveil.release.gate", "ReleaseGate._open", 1, "", False, 2),  # spent, outputs hidden
         (
-            "lexveil.privatization.budget_charge",
+            "lexveil.privatization.release.charge",
             "LedgerCharge.publish",
             1,
             "",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lexveil.privatization.model import Model
+from lexveil.artifacts.model import Model
 from lexveil.release.inbox import release_inbox
 from tests.same_noise import Clock, SameAnswers, published, sources
 from tests.shared_trees import stand_beside

@@ -30,8 +30,8 @@ from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
-from lexveil.privatization import stage_adapter
-from lexveil.privatization.rewriter import Rewriter, TextBatch
+from lexveil.privatization.adapters import stage as stage_adapter
+from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
 from lexveil.runtime import checkpoints
 from lexveil.runtime.pool import ordered_map
 from tasks import evaluate

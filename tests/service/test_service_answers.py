@@ -10,7 +10,7 @@ from fastapi.openapi.models import OpenAPI
 
 from lexveil.ledger.transaction import Transaction
 from lexveil.ledger.verification import verify
-from lexveil.privatization.rewriter import Rewriter as TextRewriter
+from lexveil.privatization.engine.rewriter import Rewriter as TextRewriter
 from tests.service.conftest import Make, charges
 
 SECRET = "zanzibarsecret"

@@ -9,6 +9,7 @@ import yaml
 from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE
@@ -16,7 +17,6 @@ from lexveil.data.base import set_base
 from lexveil.data.corpus import write_no_corpus
 from lexveil.data.default import write_default_documents
 from lexveil.errors import ParameterError, RequestError
-from lexveil.privatization.model import Model
 from lexveil.report.data import ReportData
 from lexveil.report.sections import corpus as corpus_section
 from lexveil.runtime.tables import read_json, write_json

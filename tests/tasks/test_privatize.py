@@ -8,8 +8,8 @@ import pytest
 
 from lexveil import paths
 from lexveil.errors import LexveilError, MissingArtifact, RequestError
-from lexveil.privatization import stage_adapter
-from lexveil.privatization.stage_adapter import privatize_documents as privatize
+from lexveil.privatization.adapters import stage as stage_adapter
+from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from lexveil.runtime.tables import read_json
 from tests.conftest import run_stage
 

@@ -13,7 +13,7 @@ from lexveil.artifacts.calibrations import load_calibration
 from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact, RequestError
 from lexveil.levels import Level
-from lexveil.privatization import public_recovery
+from lexveil.recovery import public_words as public_recovery
 from lexveil.report.data import ReportData
 from lexveil.report.equal_recovery import made_at_levels
 from lexveil.report.formatting import MeanSd

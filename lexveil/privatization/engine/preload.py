@@ -11,9 +11,9 @@ import pyarrow as pa
 from lexveil.compiled import expect_much
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
-from lexveil.privatization import engine  # noqa: F401
-from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.keys import keys_of
+from lexveil.privatization.engine import engine  # noqa: F401
+from lexveil.privatization.engine.batch import FlatTexts
+from lexveil.privatization.engine.keys import keys_of
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render

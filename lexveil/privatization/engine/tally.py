@@ -11,8 +11,8 @@ from lexveil.accounting.budgets import Action
 from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCounts
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
-from lexveil.privatization.found import FoundCounts, count_found
-from lexveil.privatization.rewrite import Rewritten, count_actions
+from lexveil.privatization.engine.found import FoundCounts, count_found
+from lexveil.privatization.engine.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 

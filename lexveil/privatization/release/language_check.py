@@ -11,11 +11,11 @@ from contextvars import ContextVar
 import numpy as np
 
 from lexveil.accounting.language_finding import LanguageFinding
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.formats.messages import name
-from lexveil.privatization.chunk_worker import ChunkCounts
-from lexveil.privatization.model import Model
-from lexveil.privatization.selected_chunk import SelectedChunk
+from lexveil.privatization.engine.selected_chunk import SelectedChunk
+from lexveil.privatization.engine.worker import ChunkCounts
 from lexveil.text.encode import Lexicon, tokenize
 from lexveil.text.languages.detection import other_language
 from lexveil.text.tokenize import is_punctuation

@@ -20,14 +20,14 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
-from lexveil.privatization import public_recovery
-from lexveil.privatization.model import Model
-from lexveil.privatization.public_recovery import PublicWords
+from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.calibration import LAST, STEPS, Calibrated, Curve, Measure, epsilon_for
 from lexveil.recovery.distances import Spread, WordDistances, word_distances
 from lexveil.recovery.meaning import meaning_of
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Expected, Share
 from lexveil.runtime.hashes import code_hash, sha256
 from lexveil.runtime.tables import write_json

@@ -22,17 +22,17 @@ from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.levels import Level, stage_name
-from lexveil.privatization.batches import Batch
-from lexveil.privatization.chunk_worker import ChunkRewriter
-from lexveil.privatization.engine import Engine, map_batches
-from lexveil.privatization.model import Model
-from lexveil.privatization.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.engine import Engine, map_batches
+from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.engine.tally import Tally
+from lexveil.privatization.engine.worker import ChunkRewriter
 from lexveil.privatization.settings import UNCHANGED, Settings
-from lexveil.privatization.tally import Tally
 from lexveil.runtime.hashes import version
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, require, write_json

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.record import SpendBins, SpendSummary
-from lexveil.privatization.tally import ExactSum
+from lexveil.privatization.engine.tally import ExactSum
 
 BINS = 20
 

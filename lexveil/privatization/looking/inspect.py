@@ -22,23 +22,23 @@ from lexveil.accounting.operator_report import SECRECY, ClassCounts
 from lexveil.accounting.results import Number, Result
 from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import MUCH_UNCHANGED, PRIVATE
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
-from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.chunk_worker import ChunkCounts, InputTotals, plan_texts
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.file_adapter import FileOptions
-from lexveil.privatization.in_memory import whole_chunks
-from lexveil.privatization.language_check import LanguageCheck
-from lexveil.privatization.model import Model
-from lexveil.privatization.outputs import find_readers
+from lexveil.privatization.adapters.files import FileOptions
+from lexveil.privatization.adapters.memory import whole_chunks
+from lexveil.privatization.engine.batch import FlatTexts
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.engine.tally import Tally, class_counts, coverage, found_counts, unprotected_share
+from lexveil.privatization.engine.worker import ChunkCounts, InputTotals, plan_texts
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
-from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.release.language_check import LanguageCheck
+from lexveil.privatization.release.outputs import find_readers
+from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.tally import Tally, class_counts, coverage, found_counts, unprotected_share
-from lexveil.privatization.two_passes import progress_on_stderr
 from lexveil.runtime.checkpoints import size
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64

@@ -15,15 +15,15 @@ from lexveil.accounting.measurements import check_spent
 from lexveil.accounting.shares import CLASSES, ShareClasses
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.detectors.given import GivenSpans
-from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.count import Plan, count_planned, plan_tokens
-from lexveil.privatization.found import FoundCounts, count_found, given_in, plan_found
-from lexveil.privatization.keys import keys_of
-from lexveil.privatization.rewrite import Rewritten, count_actions
-from lexveil.privatization.rewriter import Rewriter, TextBatch
-from lexveil.privatization.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.found import FoundCounts, count_found, given_in, plan_found
+from lexveil.privatization.engine.keys import keys_of
+from lexveil.privatization.engine.plan import Plan, count_planned, plan_tokens
+from lexveil.privatization.engine.rewrite import Rewritten, count_actions
+from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.engine.tally import Tally
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.tally import Tally
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.languages.scripts import first_without_spaces
 from lexveil.types import Floats, Ids

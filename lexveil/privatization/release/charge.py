@@ -15,6 +15,8 @@ import numpy.typing as npt
 from lexveil.accounting.operator_report import LedgerCosts
 from lexveil.accounting.record import LedgerEntry
 from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.project import Workplace
 from lexveil.config import ReleaseParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
@@ -23,9 +25,7 @@ from lexveil.ledger.ledger import PATIENCE, Ledger
 from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Transaction
-from lexveil.privatization.model import Model
-from lexveil.privatization.outputs import Outputs
-from lexveil.privatization.workplace import Workplace
+from lexveil.privatization.release.outputs import Outputs
 from lexveil.runtime.hashes import version
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.types import Flags

@@ -19,11 +19,11 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import Prepared, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.project import Workplace
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE, Params
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
-from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Lexicon

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
-from lexveil.privatization.frames import without_source
-from lexveil.privatization.in_memory import privatize
-from lexveil.privatization.model import Model
+from lexveil.privatization.adapters.frames import without_source
+from lexveil.privatization.adapters.memory import privatize
 from lexveil.runtime.tables import write_json
 
 

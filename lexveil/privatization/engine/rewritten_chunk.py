@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.batches import Batch, joined_rows
-from lexveil.privatization.tally import Tally
+from lexveil.privatization.engine.batch import Batch, joined_rows
+from lexveil.privatization.engine.tally import Tally
 from lexveil.types import Floats
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ import numpy as np
 
 from lexveil.detectors.detection import Detection
 from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.privatization.count import Plan
-from lexveil.privatization.found import write_found
-from lexveil.privatization.rewrite import Components, Rewritten, rewrite
+from lexveil.privatization.engine.found import write_found
+from lexveil.privatization.engine.plan import Plan
+from lexveil.privatization.engine.rewrite import Components, Rewritten, rewrite
 from lexveil.text.encode import Encoded
 from lexveil.text.render import NOTHING
 from lexveil.types import Floats, Ids

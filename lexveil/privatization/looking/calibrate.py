@@ -15,15 +15,15 @@ from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
 from lexveil.accounting.statement import PRIVATE
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.inspection import inspect
-from lexveil.privatization.model import Model
-from lexveil.privatization.recovery_store import StoredCurve
+from lexveil.privatization.looking.inspect import inspect
 from lexveil.privatization.recovery_terms import require_even
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.meaning import recovery_at
+from lexveil.recovery.stored_curve import StoredCurve
 
 
 class TextsAt(Result):

@@ -16,8 +16,8 @@ import numpy as np
 from lexveil.accounting.budgets import Action, Codes
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import GivenSpans
-from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.count import Plan
+from lexveil.privatization.engine.batch import FlatTexts
+from lexveil.privatization.engine.plan import Plan
 from lexveil.text.encode import Encoded, TokenClass
 from lexveil.text.spans import Span
 from lexveil.types import Ids

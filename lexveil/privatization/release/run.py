@@ -18,23 +18,23 @@ from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
 from lexveil.accounting.shares import WHOLE
+from lexveil.artifacts.model import Model
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.audit_lookup import Sought, audit_relied_on
-from lexveil.privatization.budget_charge import Charge
-from lexveil.privatization.chunk_worker import InputTotals
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.language_check import LanguageCheck
-from lexveil.privatization.model import Model
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
+from lexveil.privatization.engine.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.engine.tally import Tally, coverage
+from lexveil.privatization.engine.worker import InputTotals
 from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
-from lexveil.privatization.rewritten_chunk import RewrittenChunk
-from lexveil.privatization.selected_chunk import SelectedChunk, batches_of
+from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.release.charge import Charge
+from lexveil.privatization.release.language_check import LanguageCheck
+from lexveil.privatization.release.spend_histogram import SpendHistogram
 from lexveil.privatization.settings import Settings
-from lexveil.privatization.spend_histogram import SpendHistogram
-from lexveil.privatization.tally import Tally, coverage
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress

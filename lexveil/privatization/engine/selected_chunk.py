@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.privatization.batches import Batch
-from lexveil.privatization.chunk_worker import TOKEN_LOG, token_log_columns
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.worker import TOKEN_LOG, token_log_columns
 from lexveil.privatization.settings import Settings
 from lexveil.types import Flags
 

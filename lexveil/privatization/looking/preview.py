@@ -15,18 +15,18 @@ import numpy as np
 
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
+from lexveil.artifacts.model import Model
 from lexveil.databases.address import is_address
 from lexveil.errors import RequestError
 from lexveil.formats.readers import Reader
-from lexveil.privatization.batches import FlatTexts
-from lexveil.privatization.chunk_worker import ChunkRewriter
-from lexveil.privatization.engine import Engine
-from lexveil.privatization.file_adapter import FileOptions
-from lexveil.privatization.model import Model
-from lexveil.privatization.outputs import STDIN, find_readers, name_in
+from lexveil.privatization.adapters.files import FileOptions
+from lexveil.privatization.engine.batch import FlatTexts
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.selected_chunk import SelectedChunk
+from lexveil.privatization.engine.worker import ChunkRewriter
+from lexveil.privatization.looking.token_changes import Fate, TextChanges, changes_of
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.selected_chunk import SelectedChunk
-from lexveil.privatization.token_changes import Fate, TextChanges, changes_of
+from lexveil.privatization.release.outputs import STDIN, find_readers, name_in
 from lexveil.text.encode import Lexicon
 
 

@@ -23,22 +23,22 @@ from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, OperatorReport
 from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFacts, record
 from lexveil.accounting.results import Result
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.project import Workplace
 from lexveil.compiled import expect_much
 from lexveil.config import ReleaseParams
 from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.writers import Formulas, Writer, open_writer
-from lexveil.privatization.budget_charge import paying, terms_of
-from lexveil.privatization.chunk_worker import InputTotals
-from lexveil.privatization.model import Model
+from lexveil.privatization.engine.selected_chunk import SelectedChunk, token_log_schema
+from lexveil.privatization.engine.worker import InputTotals
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
-from lexveil.privatization.outputs import Job, Outputs, check_companions, find_jobs, writing
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
+from lexveil.privatization.release.charge import paying, terms_of
+from lexveil.privatization.release.outputs import Job, Outputs, check_companions, find_jobs, writing
+from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
-from lexveil.privatization.two_passes import TwoPassRun
-from lexveil.privatization.workplace import Workplace
 from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
@@ -250,7 +250,7 @@ def privatize_file(
         workers = chosen.workers_for(size, using)
         if size >= SMALL:
             if workers > 1 and settings.mechanism != "none":
-                stack.enter_context(prepared_workers("lexveil.privatization.begun"))
+                stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
             expect_much()
         adds = archiving or Archiving()
         request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects, table)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lexveil.accounting.subject_keys import TEXT, is_unseen, text_keys
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.batches import FlatTexts
+from lexveil.privatization.engine.batch import FlatTexts
 from lexveil.text.encode import Encoded
 from lexveil.text.strings import Strings, letters_of
 from lexveil.types import Flags

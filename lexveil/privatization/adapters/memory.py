@@ -1,6 +1,6 @@
 """Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a table.
 
-from lexveil.privatization.in_memory import privatize
+from lexveil.privatization.adapters.memory import privatize
 
 done = privatize(frame["body"], mechanism="tem", strategy="S3", document_budget=200.0, subjects=frame["customer"])
 frame["body"] = done.values
@@ -20,19 +20,19 @@ import pyarrow as pa
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.artifacts.model import Model
 from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather
 from lexveil.formats.values import plain_value, text_value
 from lexveil.keywords import speaks_in_keywords
-from lexveil.privatization.budget_charge import Payer, paying, terms_of
-from lexveil.privatization.frames import column_like, column_list, frame_of
-from lexveil.privatization.model import Model
-from lexveil.privatization.outputs import Outputs
+from lexveil.privatization.adapters.frames import column_like, column_list, frame_of
+from lexveil.privatization.engine.selected_chunk import SelectedChunk, token_log_schema
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.selected_chunk import SelectedChunk, token_log_schema
+from lexveil.privatization.release.charge import Payer, paying, terms_of
+from lexveil.privatization.release.outputs import Outputs
+from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
-from lexveil.privatization.two_passes import TwoPassRun
 
 SPANS = "spans"  # what messages call those that are given
 SHOWN = 5  # rewritten texts in a notebook

@@ -21,11 +21,17 @@ from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.measurements import Measurement, Structure
 from lexveil.accounting.shares import ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.model import Model
 from lexveil.config import MachineParams
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.batches import Batch, FlatTexts
-from lexveil.privatization.chunk_worker import (
+from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.found import forms_of
+from lexveil.privatization.engine.measured import guarantee_of, measurement_of
+from lexveil.privatization.engine.plan import count_planned
+from lexveil.privatization.engine.rewriter import Rewriter
+from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk, in_parts, whole
+from lexveil.privatization.engine.worker import (
     ChunkCounter,
     ChunkCounts,
     ChunkRewriter,
@@ -35,12 +41,6 @@ from lexveil.privatization.chunk_worker import (
     plan_texts,
     token_log_columns,
 )
-from lexveil.privatization.count import count_planned
-from lexveil.privatization.found import forms_of
-from lexveil.privatization.measured import guarantee_of, measurement_of
-from lexveil.privatization.model import Model
-from lexveil.privatization.rewriter import Rewriter
-from lexveil.privatization.rewritten_chunk import RewrittenChunk, in_parts, whole
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.pool import Workers, ordered_map
 from lexveil.runtime.stage import Progress

@@ -12,8 +12,8 @@ import numpy as np
 
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.model import Model
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.by_word import build_adversary

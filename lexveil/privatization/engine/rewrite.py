@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lexveil.accounting.budgets import Action, Codes, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.registry import Mechanism
-from lexveil.privatization.count import Plan, plan_tokens
+from lexveil.privatization.engine.plan import Plan, plan_tokens
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.pieces import Pieces, escaped
 from lexveil.text.render import NOTHING, render, render_in_layout

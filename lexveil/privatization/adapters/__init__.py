@@ -1,0 +1,1 @@
+"""Rows in, rows out: files, tables in memory, databases, the DVC stage."""

@@ -1,0 +1,1 @@
+"""Inspect, preview, changes of tokens: what an operator looks at, and never publishes."""
