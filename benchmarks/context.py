@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,7 @@ from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.engine.batch import Batch, FlatTexts
-from lexveil.privatization.engine.worker import ChunkRewriter
+from lexveil.privatization.engine.batch import Batch
 from lexveil.recovery.context import LOOKED_AT, WEIGHT, ContextReader
 from lexveil.recovery.public_words import NEVER
 from lexveil.recovery.shares import Share
@@ -104,9 +104,9 @@ def compared(
 def rewritten(texts: Sequence[str], rewriting: Rewriting, epsilon: float, average_words: float) -> Aligned:
     """Texts beside what became of them, token by token."""
     budget = DocumentBudget.of(epsilon, None, average_words, None)
-    work = ChunkRewriter(rewriting.settings, rewriting.engine.rewriter("1"), ("text",), (("text",),), budget)
+    worker = replace(rewriting.engine.worker(), column_keys=(("text",),), budget_name="1")
     batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
-    done = work.rewrite(FlatTexts.of(batch.rows), batch)
+    done = worker.draw(batch, budget)
     number, replaced = rewriting.words.prepared.vocabulary.number, done.action == Action.PERTURBED.value
     source, output = (np.full(len(replaced), -1, dtype=np.int64) for _ in range(2))
     source[replaced], output[replaced] = number[done.encoded.rows[replaced]], number[done.rows[replaced]]

@@ -17,7 +17,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +29,8 @@ from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
 from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.classifier import Linear
-from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.worker import ChunkRewriter
 from lexveil.privatization.settings import Settings
 from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Share
@@ -156,9 +155,9 @@ class Rewriting:
     def run(self, texts: Sequence[str], epsilon: float, average_words: float) -> Run:
         """Rewrite texts at a base epsilon, which ``average_words`` make a budget of."""
         budget = DocumentBudget.of(epsilon, None, average_words, None)
-        work = ChunkRewriter(self.settings, self.engine.rewriter("1"), ("text",), (("text",),), budget)
+        worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
         batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
-        done = work.rewrite(FlatTexts.of(batch.rows), batch)
+        done = worker.draw(batch, budget)
         number = self.words.prepared.vocabulary.number
         at = np.flatnonzero(done.action == Action.PERTURBED.value)
         source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.epsilon[at]

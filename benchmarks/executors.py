@@ -76,7 +76,10 @@ def run_rewrite(folder: Path, out: Path, machine: Any) -> None:
     from lexveil.accounting.budgets import Policy
     from lexveil.accounting.vocabulary import Vocabulary
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+    from lexveil.privatization.engine.batch import Batch
+    from lexveil.privatization.engine.rewrite import Components
+    from lexveil.privatization.engine.worker import BatchWorker
+    from lexveil.privatization.settings import Settings
     from lexveil.runtime.pool import ordered_map
     from lexveil.text.encode import Lexicon
 
@@ -87,18 +90,21 @@ def run_rewrite(folder: Path, out: Path, machine: Any) -> None:
     vectors = np.random.default_rng(1).standard_normal((len(words), DIMENSIONS), dtype=np.float32)
     vocabulary = Vocabulary.of(words, vectors, policy)
     mechanism = MECHANISMS["madlib"](vocabulary.vectors)
-    rewriter = Rewriter(
-        Lexicon.build("word", words, None), vocabulary, mechanism, policy, ("madlib", "S1", "10.0"), seed=1
+    settings = Settings("madlib", "S1", 10.0, None, 1, policy, keep_layout=False)
+    worker = BatchWorker(
+        settings, Components(Lexicon.build("word", words, None), vocabulary, mechanism), budget_name="10.0"
     )
     texts = pq.read_table(folder / "sample.parquet").column("text").to_pylist()
     texts = texts[: len(texts) // 10]
     batches = (
-        TextBatch(part, np.full(len(part), 10.0), [(str(first + i),) for i in range(len(part))])
+        Batch(
+            [[text] for text in part], [(str(first + i),) for i in range(len(part))], epsilon=np.full(len(part), 10.0)
+        )
         for first in range(0, len(texts), 50)
         for part in [texts[first : first + 50]]
     )
     with (out / "private.txt").open("w", encoding="utf-8") as file:
-        for done in ordered_map(rewriter, batches, machine):
+        for done in ordered_map(worker.draw, batches, machine):
             file.writelines(text + "\n" for text in done.texts)
 
 

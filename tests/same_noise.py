@@ -99,7 +99,7 @@ class SameAnswers:
         for mechanism in MECHANISMS.values():
             patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
             patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
-        patch.setattr("lexveil.privatization.engine.rewriter.release_generator", lambda: self.generator)
+        patch.setattr("lexveil.privatization.engine.worker.release_generator", lambda: self.generator)
         patch.setattr("secrets.token_hex", lambda n: f"{next(self.names):0{2 * n}x}")
         patch.setattr("lexveil.ledger.ledger.datetime", Clock)
         # What an epsilon means may have been computed before: that must move nothing, and other tests must not find it.

@@ -163,7 +163,10 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     from lexveil.accounting.budgets import Policy
     from lexveil.accounting.vocabulary import Vocabulary
     from lexveil.mechanisms.registry import build_mechanism
-    from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+    from lexveil.privatization.engine.batch import Batch
+    from lexveil.privatization.engine.rewrite import Components
+    from lexveil.privatization.engine.worker import BatchWorker
+    from lexveil.privatization.settings import Settings
     from lexveil.text.encode import Lexicon
 
     words, vectors = read_vectors(spec["without_header"])
@@ -171,12 +174,13 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     vocabulary = Vocabulary.of(words, vectors, policy)
     orders = np.random.default_rng(0).permutation(len(words)).astype(np.int32)[None]
     mechanism = build_mechanism(spec["mechanism"], vocabulary.vectors, spec.get("settings", {}), orders)
-    rewriter = Rewriter(Lexicon.build("word", words, None), vocabulary, mechanism, policy, ("peers",), None)
+    settings = Settings(spec["mechanism"], "S1", spec["epsilon"], None, None, policy, keep_layout=False)
+    worker = BatchWorker(settings, Components(Lexicon.build("word", words, None), vocabulary, mechanism))
 
     def together(sentences: list[Words]) -> list[Words]:
-        texts = [" ".join(sentence) for sentence in sentences]
-        batch = TextBatch(texts, np.full(len(texts), spec["epsilon"]), [()] * len(texts))
-        return [text.split() for text in rewriter(batch).texts]
+        rows: list[list[str | None]] = [[" ".join(sentence)] for sentence in sentences]
+        batch = Batch(rows, [()] * len(rows), epsilon=np.full(len(rows), spec["epsilon"]))
+        return [text.split() for text in worker.draw(batch).texts]
 
     return Peer(
         lambda sentence: together([sentence])[0], together=together, order=[words[row] for row in orders[0].tolist()]
@@ -199,7 +203,7 @@ IMPORTS = {
     "pypantera": ("src.EmbeddingPerturbationMechanism.cmp", "pandas"),
     "clmldp": ("numpy", "restated"),
     "presidio-anonymizer": ("presidio_anonymizer",),
-    "lexveil": ("numba", "lexveil.privatization.engine.rewriter"),
+    "lexveil": ("numba", "lexveil.privatization.engine.worker"),
 }
 
 

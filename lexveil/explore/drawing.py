@@ -22,10 +22,9 @@ from lexveil.explore.release import beyond_cap, refusal, stamp
 from lexveil.explore.samples import SAMPLES
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.adapters.memory import whole_chunks
-from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.privatization.engine.batch import Batch, batch_of
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.rewrite import Rewritten
-from lexveil.privatization.engine.selected_chunk import SelectedChunk
 from lexveil.privatization.looking.token_changes import Fate, TextChanges, changes_of
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
@@ -186,11 +185,11 @@ class Desk:
         engine = Engine(settings, model)
         budget = engine.budget()
         language = _language(engine, form.text, place)
-        rows: list[list[str | None]] = [[form.text]] * form.draws
-        flat = FlatTexts.of(rows)
-        batch = Batch(rows, [(str(number),) for number in range(form.draws)])
-        done = engine.chunk_rewriter(("text",), budget).rewrite(flat, batch)
-        changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, engine.lexicon, done.written)
+        batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
+        done = engine.worker().draw(batch, budget)
+        changes = changes_of(
+            done.encoded, batch.texts, done.texts, done.action, done.rows, engine.lexicon, done.written
+        )
         n = len(changes[0].fates)
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
         spent = float(done.epsilon[:n].sum())
@@ -271,8 +270,8 @@ def _language(engine: Engine, text: str, place: Place) -> str | None:
     """
     check = LanguageCheck(engine.model, engine.lexicon, (place.column,))
     for whole in whole_chunks([text], None):
-        selected = SelectedChunk.whole(replace(whole.chunk, first=place.row), place.file)
-        check.add(selected, engine.chunk_worker((place.column,)).counter(selected.batch))
+        chunk = replace(whole, first=place.row, file=place.file)
+        check.add(chunk, engine.worker((place.column,)).count(batch_of(chunk)))
     found = check.finding()
     return None if found is None else found.sentence
 

@@ -11,7 +11,7 @@ from lexveil.errors import LexveilError
 from lexveil.ledger.amounts import NANO, cap_nano, costs
 from lexveil.ledger.reservation import Exhausted
 from lexveil.mechanisms.registry import Kernel
-from lexveil.privatization.engine.measured import measurement_of
+from lexveil.privatization.engine.engine import measurement_of
 from lexveil.privatization.no_guarantee import STAMP
 from lexveil.privatization.release.charge import require_named_subjects
 from lexveil.privatization.release.run import TwoPassRun

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lexveil.detectors.given import GivenSpans
+    from lexveil.types import Flags
 
 ROWS = 2_000  # of a chunk, at most
 CHARACTERS = 2**19  # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
@@ -29,6 +32,8 @@ class Chunk:
         subjects: the subject of each row; None if no column names it.
         rest: what else is in the rows, for the writer.
         spans: what a detector found in the texts of each row; None if no column says so.
+        file: the name of its file in a folder; empty if there is one only.
+        selection: which rows are rewritten; None if all are.
     """
 
     first: int
@@ -37,9 +42,16 @@ class Chunk:
     subjects: list[str] | None
     rest: Any
     spans: list[GivenSpans] | None = None
+    file: str = ""
+    selection: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def is_selected(self) -> Flags:
+        """(n_rows,) which rows are rewritten."""
+        return np.ones(len(self), dtype=np.bool_) if self.selection is None else self.selection
 
 
 class ParsedRow(NamedTuple):

@@ -14,7 +14,7 @@ from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
 from lexveil.privatization.adapters.files import Gate
-from lexveil.privatization.engine.tally import coverage, unprotected_share
+from lexveil.privatization.engine.counts import coverage, unprotected_share
 from lexveil.privatization.engine.worker import InputTotals
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.release.archive import CHECKS, DOCUMENTS, IDS, PAGE, SOURCE_CHECKS, SOURCE_PAGE

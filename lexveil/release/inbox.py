@@ -33,8 +33,7 @@ from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.adapters.files import Archiving, privatize_file
-from lexveil.privatization.engine.selected_chunk import SelectedChunk
-from lexveil.privatization.engine.tally import ExactSum
+from lexveil.privatization.engine.counts import ExactSum
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.release.charge import NoCharge
@@ -220,11 +219,7 @@ def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
     file = Source(source, format_named("parquet"), "", source.stem)
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
 
-    def chunks(for_writing: bool) -> Iterator[SelectedChunk]:
-        for chunk in reader.chunks(for_writing):
-            yield SelectedChunk.whole(chunk)
-
-    run = TwoPassRun(_settings(model), model, chunks, columns.texts, model.params.machine.workers)
+    run = TwoPassRun(_settings(model), model, reader.chunks, columns.texts, model.params.machine.workers)
     estimate = _CostEstimate()
     run.count(estimate)
     return run.budget.total, float(estimate.epsilon)

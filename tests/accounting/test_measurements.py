@@ -15,7 +15,7 @@ from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.privatization.engine.measured import guarantee_of
+from lexveil.privatization.engine.engine import guarantee_of
 from tests.accounting.toy_measurements import PLACES, POLICY, WORDS, measured, settings_of, toy, toy_engine
 
 STRATEGIES = ("S1", "S2", "S3", "S4")

@@ -6,7 +6,7 @@ from lexveil.accounting.budgets import Policy
 from lexveil.accounting.record import Configuration, Counts, PrivacyRecord, RunFacts, record
 from lexveil.accounting.statement import statement
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.engine.measured import guarantee_of
+from lexveil.privatization.engine.engine import guarantee_of
 from tests.accounting.toy_measurements import POLICY, measured, settings_of, toy
 
 COUNTS = dict(n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=3)

@@ -14,7 +14,6 @@ from lexveil.accounting.measurements import NoBound
 from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, Shares, parts_of
 from lexveil.errors import ParameterError
 from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.worker import ChunkCounter
 
 LIST = frozenset({"police", "south"})
 SHARES = Shares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)
@@ -92,9 +91,10 @@ def test_sums_are_exact_and_never_above_budget_or_cap(classes: list[tuple[int, i
 def test_counts_before_the_noise_are_what_is_spent_after_it(strategy: str, consistent: bool) -> None:
     engine = toy_engine("madlib", strategy, shares=SHARES, consistent=consistent)
     batch = Batch(ROWS, [(str(row),) for row in range(len(ROWS))])
-    counted = ChunkCounter(engine.lexicon, engine.vocabulary, engine.settings, engine.shares)(batch)
+    worker = engine.worker()
+    counted = worker.count(batch)
     planned = engine.spends(counted, BUDGET)
-    done = engine.chunk_rewriter(("text",), BUDGET)(batch)
+    done = worker.rewrite(batch, BUDGET)
     assert np.array_equal(planned, done.spent) and (done.spent <= BUDGET.total).all()
     log = done.tokens.to_pandas()
     assert log.groupby("row")["epsilon"].sum().tolist() == [done.spent[row] for row in sorted(set(log["row"]))]

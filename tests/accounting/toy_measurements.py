@@ -13,8 +13,7 @@ from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
-from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.measured import measurement_of
+from lexveil.privatization.engine.engine import Engine, measurement_of
 from lexveil.privatization.settings import Settings
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon

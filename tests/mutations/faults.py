@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import pytest
 
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.mechanisms.mahalanobis import scaled_covariance
-from lexveil.privatization.engine import rewriter as rewriters
-from lexveil.privatization.engine.rewriter import Rewriter
+from lexveil.privatization.engine import worker as workers
+from lexveil.privatization.engine.worker import BatchWorker
 from tests.mutations.planting import Fault, Plant, both, swap, wrap
 
 M = "lexveil.mechanisms"
@@ -29,29 +29,22 @@ BUDGET = "tests/accounting/test_budget.py"
 KEPT = Policy("keep", "keep", "sample")
 
 
-class OneKey(Rewriter):
-    """A rewriter whose generator's key is drawn once, in the first process, and goes along to all others."""
+@dataclass(frozen=True)
+class OneKey(BatchWorker):
+    """A worker whose generator's key is drawn once, in the first process, and goes along to all others."""
 
-    KEY: Any = None
+    key: int = field(default_factory=lambda: secrets.randbits(60))
 
-    def __call__(self, batch: Any, planned: Any = None) -> Any:
-        mine = _STREAMS.setdefault(self.names[0], np.random.default_rng(int(self.names[0])))
-        before, rewriters.release_generator = rewriters.release_generator, lambda: mine
-        try:
-            return super().__call__(batch, planned)
-        finally:
-            rewriters.release_generator = before
+    def _generator(self, *_: Any) -> Any:
+        return _STREAMS.setdefault(self.key, np.random.default_rng(self.key))
 
 
-_STREAMS: dict[str, Any] = {}
+_STREAMS: dict[int, Any] = {}
 
 
 def _one_key(original: Any, self: Any, *arguments: Any) -> Any:
-    made = original(self, *arguments)
-    values = {
-        name: getattr(made, name) for name in ("lexicon", "vocabulary", "mechanism", "policy", "seed", "keep_layout")
-    }
-    return OneKey(**values, names=(str(secrets.randbits(60)), *made.names))
+    worker = original(self, *arguments)
+    return OneKey(**{part.name: getattr(worker, part.name) for part in fields(worker)})
 
 
 def _cut(limit: float) -> Plant:
@@ -188,30 +181,30 @@ def _noise_by_neighbours(original: Any, self: Any, ids: Any, epsilon: Any, noise
     return original(self, ids, epsilon, noise * (gaps / gaps.min())[ids][:, None])
 
 
-def _by_content(original: Any, self: Any, batch: Any, planned: Any = None) -> Any:
+def _by_content(original: Any, self: Any, batch: Any, budget: Any = None) -> Any:
     seed = abs(hash(tuple(batch.texts)))
-    before, rewriters.release_generator = rewriters.release_generator, lambda: np.random.default_rng(seed)
+    before, workers.release_generator = workers.release_generator, lambda: np.random.default_rng(seed)
     try:
-        return original(self, batch, planned)
+        return original(self, batch, budget)
     finally:
-        rewriters.release_generator = before
+        workers.release_generator = before
 
 
 def _generator(make: Any) -> Plant:
-    return lambda patch: patch.setattr(rewriters, "release_generator", make)
+    return lambda patch: patch.setattr(workers, "release_generator", make)
 
 
 def _one_start(patch: pytest.MonkeyPatch) -> None:
     seed = secrets.randbits(60)
-    patch.setattr(rewriters, "release_generator", lambda: np.random.default_rng(seed))
+    patch.setattr(workers, "release_generator", lambda: np.random.default_rng(seed))
 
 
 def _restarted(per: str) -> Plant:
     return both(
         swap(
-            f"{P}.engine.rewriter:Rewriter.__call__",
-            "release_generator(), planned",
-            f"(lambda key: lambda i: np.random.default_rng([key, hash({per}) % 2**60]))(release_generator()), planned",
+            f"{P}.engine.worker:BatchWorker._generator",
+            "return release_generator()",
+            f"return (lambda key: lambda i: np.random.default_rng([key, hash({per}) % 2**60]))(release_generator())",
         ),
         _generator(lambda: secrets.randbits(60)),
     )
@@ -294,20 +287,20 @@ REUSE = [
     Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
     Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.rewrite:rewrite", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
     Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
-    Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[i][0]"), TEM),
+    Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[batch.document[i]][0]"), TEM),
     Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
-    Fault("worker processes share a key", "reuse", wrap(f"{P}.engine.engine:Engine.rewriter", _one_key), TEM | {"workers": 2}),
-    Fault("noise keyed by the texts", "reuse", wrap(f"{P}.engine.rewriter:Rewriter.__call__", _by_content), TEM),
+    Fault("worker processes share a key", "reuse", wrap(f"{P}.engine.engine:Engine.worker", _one_key), TEM | {"workers": 2}),
+    Fault("noise keyed by the texts", "reuse", wrap(f"{P}.engine.worker:BatchWorker.draw", _by_content), TEM),
     Fault("a seeded generator in a release", "entropy", _generator(lambda: np.random.default_rng(0)), TEM),
     Fault("two bits of entropy", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(1))), TEM),
-    Fault("the release generator's key repeated", "entropy", _generator(lambda: rewriters.stream(1)), TEM),
+    Fault("the release generator's key repeated", "entropy", _generator(lambda: workers.stream(1)), TEM),
 ]  # fmt: skip
 
 BUDGETS = [
     Fault("divided by words and not tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"), TEM | S3),
     Fault("S2 divided by tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"), TEM | {"strategy": "S2"}),
     Fault("the cap of a token not applied", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"), TEM, ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),)),
-    Fault("a column forgotten", "budgets", swap(f"{P}.engine.engine:ChunkRewriter.rewrite", "counts = count_planned(*planned, flat.document, flat.n_documents)", "counts = np.maximum(1, count_planned(*planned, np.where(flat.column == 0, flat.document, 0), flat.n_documents))"), TEM),
+    Fault("a column forgotten", "budgets", swap(f"{P}.engine.worker:BatchWorker.draw", "counts = count_planned(encoded, plan, batch.document, len(batch))", "counts = np.maximum(1, count_planned(encoded, plan, np.where(batch.column == 0, batch.document, 0), len(batch)))"), TEM),
     Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
     Fault("B of the private texts", "budgets", swap(f"{P}.settings:RewriteOptions._check_limits", 'if average == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
     Fault("copies paid for again", "budgets", swap(f"{P}.engine.plan:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
@@ -323,8 +316,8 @@ SHARES = [
 
 CLEAR = [
     Fault("unknown words kept where sampling is said", "in clear", wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown), TEM),
-    Fault("capital words kept", "in clear", wrap(f"{P}.engine.rewriter:rewrite", _worded("capitals")), TEM),
-    Fault("the last token kept", "in clear", wrap(f"{P}.engine.rewriter:rewrite", _worded("last")), TEM),
+    Fault("capital words kept", "in clear", wrap(f"{P}.engine.worker:rewrite", _worded("capitals")), TEM),
+    Fault("the last token kept", "in clear", wrap(f"{P}.engine.worker:rewrite", _worded("last")), TEM),
     Fault("the mechanism does nothing", "in clear", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: i.copy()), TEM),
 ]  # fmt: skip
 
@@ -340,7 +333,7 @@ STATEMENTS = [
     Fault("a proof for exclude_input", "statement", wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid), {"mechanism": "vickrey", "epsilon": 10.0, "own": {"vickrey": {"t": 0.75, "k": 2, "exclude_input": True}}}, ((f"{MEASURED}::test_a_mechanism_that_proves_nothing_claims_nothing", {"excluded": True, "why": "exclude_input"}),)),
     Fault("kept classes forgotten", "statement", swap("lexveil.accounting.measurements:over_tokens", "if treatment == \"keep\"", "if treatment == \"kept\""), TEM, ((f"{MEASURED}::test_conditions_name_what_is_not_protected", {"strategy": "S3", "more": {"policy": KEPT}, "said": "kept, unprotected: stop words, punctuation"}),)),
     Fault("a claim for an experiment", "statement", wrap("lexveil.accounting.measurements:over_tokens", _claimed_always), TEM | {"mode": "experiment"}, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "seed", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
-    Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.release.spend_histogram:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
+    Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.engine.counts:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
     Fault("a private budget called public", "statement", swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"), None, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "private average", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
 ]  # fmt: skip
 

@@ -190,7 +190,7 @@ def test_faults_of_the_program(watch: Watch, tmp_path: Path, monkeypatch: pytest
 
     targets = {
         "count": "lexveil.privatization.engine.worker.plan_tokens",
-        "rewrite": "lexveil.privatization.engine.rewriter.Rewriter.__call__",
+        "rewrite": "lexveil.privatization.engine.worker.BatchWorker.draw",
         "write": "lexveil.formats.json_lines.JsonLines.encode",
     }
     monkeypatch.setattr(targets[at], breaks)
@@ -204,14 +204,14 @@ def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
     """Tools that print local variables print the type of what holds texts."""
     source = inputs(tmp_path)[0]
     from lexveil.formats.registry import as_source
-    from lexveil.privatization.engine.batch import FlatTexts
-    from lexveil.privatization.engine.selected_chunk import SelectedChunk
-    from lexveil.privatization.engine.worker import unchanged
+    from lexveil.privatization.engine.batch import batch_of
+    from lexveil.privatization.engine.rewrite import unchanged
 
     form = as_source(source)
     assert form is not None
     (chunk,) = Reader(form, ("text",), "id").chunks()
-    selected = SelectedChunk.whole(chunk)
-    held = [chunk, selected, selected.batch, FlatTexts.of(chunk.texts), unchanged([SENTENCE])]
+    batch = batch_of(chunk)
+    assert batch.texts
+    held = [chunk, batch, unchanged([SENTENCE])]
     held.append(held[-1].encoded)
     assert not any(word in repr(one) for one in held for word in (TEXT, SUBJECT, OTHER))

@@ -309,7 +309,7 @@ def test_without_detectors_nothing_is_looked_for(built: Path, monkeypatch: pytes
     for name in ("write_found", "plan_found"):
         monkeypatch.setattr(founds, name, never)
     monkeypatch.setattr("lexveil.privatization.engine.worker.plan_found", never)
-    monkeypatch.setattr("lexveil.privatization.engine.rewriter.write_found", never)
+    monkeypatch.setattr("lexveil.privatization.engine.worker.write_found", never)
     done = lexveil.privatize([TEXT], seed=1, **HOW)
     assert "detection" not in done.record.to_dict() and "found" not in done.record.counts.to_dict()
     assert "type" not in done.token_log.column_names

@@ -10,8 +10,8 @@ from lexveil.accounting.subject_keys import text_keys
 from lexveil.compiled import expect_much
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.engine.batch import Batch, FlatTexts, joined_rows
-from lexveil.privatization.engine.keys import calm_characters, keys_of
+from lexveil.privatization.engine.batch import Batch, joined_rows
+from lexveil.privatization.engine.row_keys import invariant_characters, keys_of
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.strings import Strings
 
@@ -26,6 +26,10 @@ def arrow(rows: Texts) -> ArrowRows:
     return ArrowRows([pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)])
 
 
+def batch_of_rows(rows: Texts) -> Batch:
+    return Batch(rows, [()] * len(rows))
+
+
 @pytest.mark.parametrize("width", [1, 2])
 def test_keys_of_tokens_are_keys_of_texts(width: int) -> None:
     expect_much()
@@ -34,16 +38,16 @@ def test_keys_of_tokens_are_keys_of_texts(width: int) -> None:
     rows = [[*pair][:width] for pair in zip(glued, reversed(glued), strict=True)]
     rows += [[f"A{chr(point)}b c{chr(point)}"] * width for point in (*range(0x80, 0x300), *range(0x2000, 0x2100))]
     texts = arrow(rows)
-    flat = FlatTexts.of(texts)
-    assert isinstance(flat.texts, Strings) and [*flat.rows(flat.texts, width)] == rows
-    assert keys_of(texts, flat, encode(flat.texts, LEXICON)) == text_keys(rows)
-    assert calm_characters()[[ord("’"), ord("é")]].all() and not calm_characters()[[ord("É"), ord("…")]].any()
+    batch = batch_of_rows(texts)
+    assert isinstance(batch.texts, Strings) and [*batch.with_texts(batch.texts, width)] == rows
+    assert keys_of(batch, encode(batch.texts, LEXICON)) == text_keys(rows)
+    assert invariant_characters()[[ord("’"), ord("é")]].all() and not invariant_characters()[[ord("É"), ord("…")]].any()
 
 
 def test_texts_as_arrow_are_laid_out_as_lists() -> None:
     rows: Texts = [["a", None], [None, None], ["b", "c"]]
-    one, other = FlatTexts.of(arrow(rows)), FlatTexts.of(rows)
-    assert [*one.texts] == other.texts and one.n_documents == other.n_documents
+    one, other = batch_of_rows(arrow(rows)), batch_of_rows(rows)
+    assert [*one.texts] == other.texts and len(one) == len(other)
     assert (one.document == other.document).all() and (one.column == other.column).all()
     assert [*arrow(rows).only(np.array([True, True, False]))] == [["a", None], [None, None], [None, None]]
 

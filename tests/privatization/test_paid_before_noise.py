@@ -21,7 +21,6 @@ from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
 from lexveil.privatization.adapters.files import Archiving, Gate, privatize_file
 from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.engine.selected_chunk import SelectedChunk
 from lexveil.privatization.release.outputs import Outputs, writing
 from lexveil.privatization.release.run import TwoPassRun, _Fingerprint
 
@@ -84,7 +83,7 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     count, n_drawn = TwoPassRun.count, []
     monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
     monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    monkeypatch.setattr("lexveil.privatization.engine.rewriter.release_generator", _counting(n_drawn))
+    monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", _counting(n_drawn))
     write(SENTENCE, before, after)
     with pytest.raises(LexveilError, match="nothing from the change on"):
         privatize_file(source, "-", workers=1, **RELEASE)
@@ -104,7 +103,7 @@ def test_no_text_poses_as_two() -> None:
 
     def digest(texts: list[str | None]) -> list[bytes]:
         seen = _Fingerprint()
-        seen.add(SelectedChunk.whole(Chunk(1, range(len(texts)), [[text] for text in texts], None, None)))
+        seen.add(Chunk(1, range(len(texts)), [[text] for text in texts], None, None))
         return seen.chunks
 
     assert digest(["x\2y", "z"]) != digest(["x", "y\2z"])

@@ -8,9 +8,10 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.engine import rewrite as module
+from lexveil.privatization.engine.plan import Plan, plan_tokens
 from lexveil.privatization.engine.rewrite import Components, Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon
+from lexveil.text.encode import Encoded, Lexicon, encode
 
 PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
@@ -24,8 +25,13 @@ TEXTS = ["The cat is, Zorblax.", "", "dog ran away again", "New York!"]
 def done(policy: Policy, epsilon: float = 5.0, texts: list[str] = TEXTS, seed: int = 1) -> Rewritten:
     vocabulary = Vocabulary.of(TOKENS, VECTORS, policy)
     budgets = np.full(len(texts), epsilon)
-    components = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors), policy)
-    return rewrite(texts, budgets, components, lambda i: stream(seed, str(i)))
+    components = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors))
+    return rewrite(texts, planned(texts, vocabulary, policy), budgets, components, lambda i: stream(seed, str(i)))
+
+
+def planned(texts: list[str], vocabulary: Vocabulary, policy: Policy) -> tuple[Encoded, Plan]:
+    encoded = encode(texts, LEXICON)
+    return encoded, plan_tokens(encoded, vocabulary.number, policy)
 
 
 def test_huge_epsilon_gives_the_text_back() -> None:
@@ -75,8 +81,8 @@ def test_a_text_has_the_same_noise_alone_and_in_company() -> None:
     policy = Policy("perturb", "keep", "sample")
     together = done(policy, epsilon=0.5)
     vocabulary = Vocabulary.of(TOKENS, VECTORS, policy)
-    components = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors), policy)
-    alone = rewrite(TEXTS[2:3], np.array([0.5]), components, lambda _: stream(1, "2"))
+    components, text = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors)), TEXTS[2:3]
+    alone = rewrite(text, planned(text, vocabulary, policy), np.array([0.5]), components, lambda _: stream(1, "2"))
     assert alone.texts == together.texts[2:3]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.privatization.engine.tally import ExactSum
+from lexveil.privatization.engine.counts import ExactSum
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=40)
 

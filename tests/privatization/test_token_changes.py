@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from lexveil.accounting.budgets import Action
 from lexveil.artifacts.model import Model
-from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.token_changes import Fate, Part, changes_of, fates_of, output_spans
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.text.encode import Lexicon, encode
@@ -70,13 +72,10 @@ def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool)
     model = Model.load()
     how = RewriteOptions(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
     settings = make_settings(how, model.params)
-    lexicon = model.lexicon(strategy)
-    prepared = model.mechanism("madlib", strategy, settings.policy)
-    rewriter = Rewriter(
-        lexicon, prepared.vocabulary, prepared.mechanism, settings.policy, ("t",), 1, keep_layout=keep_layout
-    )
-    done = rewriter(TextBatch(TEXTS, np.full(len(TEXTS), 30.0), [(str(i),) for i in range(len(TEXTS))]))
-    found = changes_of(done.encoded, TEXTS, done.texts, done.action, done.rows, lexicon)
+    engine = Engine(replace(settings, keep_layout=keep_layout), model)
+    keys = [(str(i),) for i in range(len(TEXTS))]
+    done = engine.worker().draw(Batch([[text] for text in TEXTS], keys, epsilon=np.full(len(TEXTS), 30.0)))
+    found = changes_of(done.encoded, TEXTS, done.texts, done.action, done.rows, engine.lexicon)
     assert [changes.source for changes in found] == TEXTS
     for changes in found:
         assert "".join(part.text for part in changes.source_parts()) == changes.source

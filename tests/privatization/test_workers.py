@@ -41,11 +41,9 @@ from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.files import privatize_file
 from lexveil.privatization.adapters.memory import privatize_texts
 from lexveil.privatization.engine import engine
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.rewriter import Rewriter
-from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
-from lexveil.privatization.engine.tally import Tally
-from lexveil.privatization.engine.worker import ChunkRewriter
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk, joined
+from lexveil.privatization.engine.rewrite import Components
+from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.release import run as two_passes
 from lexveil.privatization.settings import Settings
 from lexveil.runtime import pool
@@ -141,25 +139,18 @@ def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: li
     work = {}
     for name in names:
         prepared = prepare(name, "gst", space, POLICY, params)
-        work[name] = ChunkRewriter(
-            Settings(name, "S3", None, 50.0, 11, POLICY, False),
-            Rewriter(lexicon, prepared.vocabulary, prepared.mechanism, POLICY, (name, "S3", "5.0"), seed=11),
-            columns=("text",),
-            column_keys=((),),
-            budget=DocumentBudget(50.0, math.inf),
-        )
+        components = Components(lexicon, prepared.vocabulary, prepared.mechanism)
+        work[name] = BatchWorker(Settings(name, "S3", None, 50.0, 11, POLICY, False), components)
 
-    def items(size: int) -> Iterator[Batch]:
+    def items(size: int) -> Iterator[tuple[Batch, DocumentBudget]]:
         for first in range(0, len(texts), size):
             rows = [[text] for text in texts[first : first + size]]
-            yield Batch(rows, [(str(first + i),) for i in range(len(rows))], first + 1)
+            batch = Batch(rows, [(str(first + i),) for i in range(len(rows))], first + 1)
+            yield batch, DocumentBudget(50.0, math.inf)
 
     def whole(parts: list[RewrittenChunk]) -> tuple[list[str | None], pa.Table, Counts]:
-        tally = Tally()
-        for part in parts:
-            tally.merge(part.tally)
-        ledger = pa.concat_tables([part.tokens for part in parts]).combine_chunks()
-        return [text for part in parts for (text,) in part.texts], ledger, tally.counts()
+        every = joined(parts)
+        return [text for (text,) in every.texts], every.tokens.combine_chunks(), every.tally.counts()
 
     cells = [(name, size) for name in names for size in BATCHES]
     calls = [(cell, (cell[0], item)) for cell in cells for item in items(cell[1])]
@@ -179,27 +170,19 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
     folder.mkdir()
     calls: list[Path] = []
 
-    def together(function: Any, items: Any, n: int) -> Any:
-        calls.append(folder / str(len(calls)))
-        calls[-1].mkdir()
-        return ordered_map(Meeting(function, calls[-1], n), items, n)
-
     class Together(pool.Workers[Any, Any]):
         def __init__(self, function: Any, n: int) -> None:
             calls.append(folder / str(len(calls)))
             calls[-1].mkdir()
             super().__init__(Meeting(function, calls[-1], n), n)
 
-    monkeypatch.setattr(engine, "ordered_map", together)
     monkeypatch.setattr(two_passes, "Workers", Together)
-    monkeypatch.setattr(engine, "ALONE", 0)
     monkeypatch.setattr(chunks, "ROWS", 4)
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     subjects = [f"{workers}-{number}" for number in range(64)]  # or the cap of the one text would withhold most
     done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers, subjects=subjects)
-    # One of many counts and rewrites; one alone counts, and rewrites.
-    assert [len(list(call.iterdir())) for call in calls] == ([workers] if workers > 1 else [1, 1])
+    assert [len(list(call.iterdir())) for call in calls] == ([workers] if workers > 1 else [])  # one alone is this one
     assert len(done.values) == 64
     assert done.record.mode == "release"
     return done.values
@@ -214,7 +197,7 @@ def test_workers_of_a_release_share_no_noise(listed: Path, tmp_path: Path, monke
 def test_a_generator_that_workers_share_would_be_caught(
     listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "Rewriter", OneGenerator)
+    monkeypatch.setattr(engine, "BatchWorker", OneGenerator)
     rewritten = releases(monkeypatch, tmp_path / "workers", 2)
     assert len(set(rewritten)) < 64
 
@@ -222,10 +205,6 @@ def test_a_generator_that_workers_share_would_be_caught(
 def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And more by as many workers as params.yaml says, unless another number is asked for."""
     asked: list[int] = []
-
-    def here(function: Any, items: Any, workers: int) -> Any:
-        asked.append(workers)
-        return ordered_map(function, items, 1)
 
     class Here:
         def __init__(self, function: Any, workers: int) -> None:
@@ -241,8 +220,6 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
         def map(self, items: Any) -> Any:
             return ordered_map(self.function, items, 1)
 
-    monkeypatch.setattr(engine, "ordered_map", here)
-    monkeypatch.setattr(engine, "Workers", Here)
     monkeypatch.setattr(two_passes, "Workers", Here)
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
     texts, how = some_texts(20), {"settings": settings, "model": Model.load()}
@@ -250,7 +227,7 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
     assert asked == [5]  # to count and rewrite
     asked.clear()
     privatize_texts(texts, **how)
-    assert asked == [1]  # to rewrite
+    assert asked == []  # no other process
     asked.clear()
     monkeypatch.setattr(in_memory, "SMALL", 10)
     privatize_texts(texts, **how)

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.engine.rewrite import Rewritten, rewrite
-from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+from lexveil.privatization.engine.worker import BatchWorker
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,10 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class OneGenerator(Rewriter):
+class OneGenerator(BatchWorker):
     """The mistake: a release's generator made once, and copied to every worker with everything else."""
 
     generator: Any = field(default_factory=release_generator)
 
-    def __call__(self, batch: TextBatch, planned: Any = None) -> Rewritten:
-        def same(_: int) -> np.random.Generator:
-            generator: np.random.Generator = self.generator
-            return generator
-
-        return rewrite(batch.texts, batch.epsilon, self, same)
+    def _generator(self, *_: Any) -> Any:
+        return self.generator

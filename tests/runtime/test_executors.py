@@ -31,7 +31,10 @@ from lexveil.collocations.sampling import tokenize
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
 from lexveil.privatization.adapters import stage as stage_adapter
-from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.rewrite import Components
+from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.privatization.settings import Settings
 from lexveil.runtime import checkpoints
 from lexveil.runtime.pool import ordered_map
 from tasks import evaluate
@@ -214,13 +217,12 @@ def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: 
     """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
     policy = Policy("perturb", "keep", "sample")
     made = prepare("madlib", "gst", load_embedding("gst"), policy, load_params().mechanisms)
-    rewriter = Rewriter(
-        load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism, policy, ("madlib", "S3", "1.0"), seed=None
-    )
+    components = Components(load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism)
+    worker = BatchWorker(Settings("madlib", "S3", 1.0, None, None, policy, False), components)
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
-    batches = [TextBatch([text], np.ones(1), [("same",)])] * 32
-    parts = ordered_map(rewriter, batches, machines(tmp_path, used.workers)["dask"])
-    assert len({part.texts[0] for part in parts}) == 32
+    batches = [Batch([[text]], [("same",)], epsilon=np.ones(1))] * 32
+    parts = ordered_map(worker.rewrite, batches, machines(tmp_path, used.workers)["dask"])
+    assert len({part.texts[0][0] for part in parts}) == 32
     assert used.counts == [32]
 
 

@@ -10,7 +10,7 @@ from fastapi.openapi.models import OpenAPI
 
 from lexveil.ledger.transaction import Transaction
 from lexveil.ledger.verification import verify
-from lexveil.privatization.engine.rewriter import Rewriter as TextRewriter
+from lexveil.privatization.engine.worker import BatchWorker
 from tests.service.conftest import Make, charges
 
 SECRET = "zanzibarsecret"
@@ -76,7 +76,7 @@ def test_a_fault_after_the_charge_gives_no_text_and_nothing_back(
     service: Make, ledger: Path, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = service()
-    monkeypatch.setattr(TextRewriter, "__call__", fail)
+    monkeypatch.setattr(BatchWorker, "draw", fail)
     answer = client.post("/v1/privatize", json={"texts": [f"The fire of {SECRET}."], "subjects": [SECRET]})
     ((name, state, n_subjects, nano),) = charges(ledger)
     assert answer.status_code == 500 and answer.json()["error"]["charged"]

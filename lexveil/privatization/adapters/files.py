@@ -31,8 +31,7 @@ from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.writers import Formulas, Writer, open_writer
-from lexveil.privatization.engine.selected_chunk import SelectedChunk, token_log_schema
-from lexveil.privatization.engine.worker import InputTotals
+from lexveil.privatization.engine.worker import InputTotals, token_log_schema
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.release.charge import paying, terms_of
@@ -121,11 +120,11 @@ class Request:
         """The output files."""
         return [job.out for job in self.jobs if job.out is not None]
 
-    def chunks(self, for_writing: bool) -> Iterator[SelectedChunk]:
+    def chunks(self, for_writing: bool) -> Iterator[Chunk]:
         """All chunks of all files, every row to be released."""
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
-                yield SelectedChunk.whole(self._with_subjects(chunk), job.name)
+                yield replace(self._with_subjects(chunk), file=job.name)
 
     def _with_subjects(self, chunk: Chunk) -> Chunk:
         if self.subjects is None:
@@ -268,9 +267,9 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedF
     n_texts = 0
     with ExitStack() as stack:
         sinks = _Sinks(request, outputs, stack)
-        for selected in request.chunks(for_writing=True):
-            sinks.write(selected, selected.chunk.texts)
-            n_texts += sum(text is not None for row in selected.chunk.texts for text in row)
+        for chunk in request.chunks(for_writing=True):
+            sinks.write(chunk, chunk.texts)
+            n_texts += sum(text is not None for row in chunk.texts for text in row)
     privacy_record = record(
         RunFacts(
             configuration=settings.configuration(),
@@ -309,10 +308,10 @@ def _rewrite(
             sinks = _Sinks(request, outputs, stack)
             token_log = _TokenLogWriter(request, outputs, stack, run.settings)
             withheld = _WithheldRows(request, outputs, stack)
-            for selected, rewritten in run.rewrite(payment):
-                sinks.write(selected, rewritten.texts)
-                token_log.write(selected, rewritten.tokens)
-                withheld.write(selected)
+            for chunk, rewritten in run.rewrite(payment):
+                sinks.write(chunk, rewritten.texts)
+                token_log.write(chunk, rewritten.tokens)
+                withheld.write(chunk)
             n_formulas, first_row = sinks.formulas()
         privacy_record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
         operator = run.operator_report(payment)
@@ -398,11 +397,11 @@ class _Sinks:
             self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.request.formulas))
         return self.opened[file]
 
-    def write(self, selected: SelectedChunk, texts: Texts) -> None:
+    def write(self, chunk: Chunk, texts: Texts) -> None:
         """Write the rows that are kept, with other texts and without spans: these count characters of the source."""
-        if selected.chunk.spans is not None:
+        if chunk.spans is not None:
             texts = [[*row, None] for row in texts]
-        self.writer(selected.file).write(selected.chunk, texts, selected.keep)
+        self.writer(chunk.file).write(chunk, texts, chunk.is_selected)
 
     def formulas(self) -> tuple[int, int | None]:
         """How many fields a spreadsheet would compute, and the row of the first."""
@@ -425,12 +424,12 @@ class _TokenLogWriter:
                 pq.ParquetWriter(partial, self.schema, **PARQUET, **_encodings(self.schema))
             )
 
-    def write(self, selected: SelectedChunk, tokens: pa.Table) -> None:
+    def write(self, chunk: Chunk, tokens: pa.Table) -> None:
         if self.writer is None or not tokens.num_rows:
             return
         if self.request.has_names:
             zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
-            tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([selected.file])))
+            tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([chunk.file])))
         self.writer.write_table(tokens.select(self.schema.names))
 
 
@@ -447,8 +446,8 @@ class _WithheldRows:
         self.has_names, self.outputs, self.stack = request.has_names, outputs, stack
         self.writer: Any = None
 
-    def write(self, selected: SelectedChunk) -> None:
-        rows = np.flatnonzero(~selected.keep).tolist()
+    def write(self, chunk: Chunk) -> None:
+        rows = np.flatnonzero(~chunk.is_selected).tolist()
         if not rows or self.outputs.target is None:
             return
         if self.writer is None:
@@ -457,6 +456,6 @@ class _WithheldRows:
                 self.stack.enter_context(partial.open("w", encoding="utf-8", newline="")), lineterminator="\n"
             )
             self.writer.writerow([*(["file"] if self.has_names else []), "row", "subject"])
-        file, subjects = [selected.file] if self.has_names else [], selected.chunk.subjects
+        file, subjects = [chunk.file] if self.has_names else [], chunk.subjects
         for row in rows:
-            self.writer.writerow([*file, selected.chunk.first + row, subjects[row] if subjects else ""])
+            self.writer.writerow([*file, chunk.first + row, subjects[row] if subjects else ""])

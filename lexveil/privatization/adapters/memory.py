@@ -23,11 +23,11 @@ from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.model import Model
 from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
-from lexveil.formats.chunks import TEXT_LIMIT, ParsedRow, gather
+from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, gather
 from lexveil.formats.values import plain_value, text_value
 from lexveil.keywords import speaks_in_keywords
 from lexveil.privatization.adapters.frames import column_like, column_list, frame_of
-from lexveil.privatization.engine.selected_chunk import SelectedChunk, token_log_schema
+from lexveil.privatization.engine.worker import token_log_schema
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.release.charge import Payer, paying, terms_of
 from lexveil.privatization.release.outputs import Outputs
@@ -150,7 +150,7 @@ def privatize_texts(
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
     chunks = list(whole_chunks(texts, subjects, spans))
     if workers is None:
-        size = sum(len(text) for selected in chunks for (text,) in selected.chunk.texts if text is not None)
+        size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.params.machine.workers
     run = TwoPassRun(settings, model, lambda _: iter(chunks), ("text",), workers)
     terms = terms_of(model, on_exhausted)
@@ -163,9 +163,9 @@ def privatize_texts(
         run.working(),
     ):
         run.count(payment)
-        for selected, done in run.rewrite(payment):
+        for chunk, done in run.rewrite(payment):
             rewritten += [
-                row[0] if keep else None for row, keep in zip(done.texts, selected.keep.tolist(), strict=True)
+                row[0] if keep else None for row, keep in zip(done.texts, chunk.is_selected.tolist(), strict=True)
             ]
             token_logs.append(done.tokens.select(schema.names))
         record, operator = run.record(payment), run.operator_report(payment)
@@ -177,7 +177,7 @@ def privatize_texts(
 
 def whole_chunks(
     texts: Sequence[Any], subjects: Sequence[Any] | None, spans: Sequence[Any] | None = None
-) -> Iterator[SelectedChunk]:
+) -> Iterator[Chunk]:
     """A list of texts as the chunks that the engine takes.
 
     Raises:
@@ -198,7 +198,7 @@ def whole_chunks(
             found = None if spans is None else given_spans(spans[number - 1], [text], ["text"], f"text {number}, spans")
             yield ParsedRow(number, [text], subject, None, found)
 
-    yield from map(SelectedChunk.whole, gather(rows(), subjects is not None))
+    yield from gather(rows(), subjects is not None)
 
 
 def _subject(value: Any, number: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,13 +28,13 @@ from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.levels import Level, stage_name
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import Engine, map_batches
-from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
-from lexveil.privatization.engine.tally import Tally
-from lexveil.privatization.engine.worker import ChunkRewriter
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk
+from lexveil.privatization.engine.counts import Tally
+from lexveil.privatization.engine.engine import Engine, paired
+from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.settings import UNCHANGED, Settings
 from lexveil.runtime.hashes import version
+from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, require, write_json
 
@@ -112,8 +113,9 @@ class StageRun:
             segmentation = SEGMENTATION_OF[strategy]  # the record says what the stage measured, or no run repeats it
             require(model.path(paths.structure(segmentation)), f"measure_structure@{segmentation}")
             self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
-        rewriter = self.engine.rewriter(str(epsilon)) if self.engine else None
-        self.worker = ChunkRewriter(self.settings, rewriter, FIELDS, tuple((field,) for field in FIELDS))
+        components = self.engine.worker().components if self.engine else None
+        column_keys = tuple((field,) for field in FIELDS)
+        self.worker = BatchWorker(self.settings, components, FIELDS, column_keys, budget_name=str(epsilon))
         if self.plan.n_perturbed < SMALL:
             self.machine = self.machine.alone()
 
@@ -146,7 +148,7 @@ class StageRun:
         alone = self.machine == self.machine.alone()
         size = BATCH if alone else max(1, min(BATCH, documents.num_rows // (SHARE * self.machine.workers)))
         work = ((batch, self.batch(batch)) for batch in batches(documents, size))
-        with closing(map_batches(self.worker, work, self.machine)) as results:
+        with closing(paired(partial(ordered_map, self.worker.rewrite, where=self.machine), work)) as results:
             for source, rewritten in results:
                 yield Part(private_documents(source, rewritten), token_log(source, rewritten), rewritten.tally)
 
@@ -230,13 +232,10 @@ def row_groups(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _joined(parts: list[Part]) -> Part:
-    tally = Tally()
-    for part in parts:
-        tally.merge(part.tally)
     return Part(
         pa.concat_tables([part.documents for part in parts]).combine_chunks(),
         pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
-        tally,
+        Tally.of(part.tally for part in parts),
     )
 
 

@@ -1,10 +1,12 @@
-"""Documents on their way to a worker: their texts one after the other, and what names the noise of each."""
+"""Documents on their way to a worker and back: their texts, what names the noise of each, and what came of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,58 +14,18 @@ import pyarrow as pa
 
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.formats.chunks import Texts
+from lexveil.formats.chunks import Chunk, Texts
+from lexveil.privatization.engine.counts import Tally
+from lexveil.text.spans import Span
 from lexveil.text.strings import Strings, letters_of
 from lexveil.types import Floats, Ids
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True, repr=False)
-class FlatTexts:
-    """The texts of consecutive documents, one after the other, without those that are missing.
-
-    Attributes:
-        document: (n_texts,) the document of each text, from 0.
-        column: (n_texts,) the text column of each.
-        n_documents: how many documents, those without text included.
-    """
-
-    texts: Sequence[str]
-    document: Ids
-    column: npt.NDArray[np.int16]
-    n_documents: int
-
-    @classmethod
-    def of(cls, rows: Texts) -> FlatTexts:
-        """Lay documents out."""
-        if isinstance(rows, ArrowRows):
-            array, number = rows.flat()
-            width = len(rows.columns)
-            return cls(Strings(array), number // width, (number % width).astype(np.int16), len(rows))
-        width = len(rows[0]) if rows else 1
-        cells = [text for row in rows for text in row]
-        present = np.array([cell for cell, text in enumerate(cells) if text is not None], dtype=np.int64)
-        texts = [text for text in cells if text is not None]
-        return cls(texts, present // width, (present % width).astype(np.int16), len(rows))
-
-    def rows(self, texts: Sequence[str], width: int) -> Texts:
-        """The same documents with other texts."""
-        if isinstance(texts, Strings):
-            return ArrowRows([self._column(texts, column) for column in range(width)])
-        rows: list[list[str | None]] = [[None] * width for _ in range(self.n_documents)]
-        for text, document, column in zip(texts, self.document.tolist(), self.column.tolist(), strict=True):
-            rows[document][column] = text
-        return rows
-
-    def _column(self, texts: Strings, column: int) -> pa.LargeStringArray:
-        own = np.flatnonzero(self.column == column)
-        if len(own) == self.n_documents == len(texts):
-            return texts.array
-        number = np.full(self.n_documents, -1)
-        number[self.document[own]] = own
-        return texts.array.take(pa.array(number, mask=number < 0))
+PART = 2**16  # characters for a worker at a time where each takes long, so that all end at about the same time
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Batch:
     """Consecutive documents for a worker. They hold source text, and a worker gives none of it back.
 
@@ -84,6 +46,65 @@ class Batch:
     for_ledger: bool = False
     given: Sequence[GivenSpans] | None = None
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def _flat(self) -> tuple[Sequence[str], Ids, npt.NDArray[np.int16]]:
+        if isinstance(self.rows, ArrowRows):
+            array, number = self.rows.flat()
+            width = len(self.rows.columns)
+            return Strings(array), number // width, (number % width).astype(np.int16)
+        width = len(self.rows[0]) if self.rows else 1
+        cells = [text for row in self.rows for text in row]
+        present = np.array([cell for cell, text in enumerate(cells) if text is not None], dtype=np.int64)
+        texts = [text for text in cells if text is not None]
+        return texts, present // width, (present % width).astype(np.int16)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """(n_texts,) the texts of all documents, one after the other, without those that are missing."""
+        return self._flat[0]
+
+    @property
+    def document(self) -> Ids:
+        """(n_texts,) the document of each text, from 0."""
+        return self._flat[1]
+
+    @property
+    def column(self) -> npt.NDArray[np.int16]:
+        """(n_texts,) the text column of each."""
+        return self._flat[2]
+
+    @property
+    def given_spans(self) -> list[tuple[int, Span]]:
+        """The spans that came with the documents, each with the number of its text."""
+        cells = zip(self.document.tolist(), self.column.tolist(), strict=True)
+        number = {cell: text for text, cell in enumerate(cells)} if self.given else {}
+        return [
+            (number[document, column], span)
+            for document, spans in enumerate(self.given or ())
+            for column, span in spans
+            if (document, column) in number
+        ]
+
+    def with_texts(self, texts: Sequence[str], width: int) -> Texts:
+        """The rows of the same documents with other texts."""
+        if isinstance(texts, Strings):
+            return ArrowRows([self._column(texts, column) for column in range(width)])
+        rows: list[list[str | None]] = [[None] * width for _ in range(len(self))]
+        for text, document, column in zip(texts, self.document.tolist(), self.column.tolist(), strict=True):
+            rows[document][column] = text
+        return rows
+
+    def _column(self, texts: Strings, column: int) -> pa.LargeStringArray:
+        own = np.flatnonzero(self.column == column)
+        if len(own) == len(self) == len(texts):
+            return texts.array
+        number = np.full(len(self), -1)
+        number[self.document[own]] = own
+        return texts.array.take(pa.array(number, mask=number < 0))
+
     def parts(self, size: int) -> list[Batch]:
         """The same documents in batches of about so many characters, in order."""
         if self.epsilon is not None:
@@ -103,6 +124,79 @@ class Batch:
             )
             for start, end in pairwise(cuts)
         ]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RewrittenChunk:
+    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
+
+    Attributes:
+        texts: of each document.
+        tokens: what happened to each token, with columns of ``TOKEN_LOG``; no source word.
+        spent: (n_documents,) epsilon spent on each document.
+        per_token: (n_documents,) the largest epsilon of its tokens.
+    """
+
+    texts: Texts
+    tokens: pa.Table
+    tally: Tally
+    spent: Floats
+    per_token: Floats
+
+
+def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
+    """The selected texts of a chunk for a worker; what else is in a row stays in this process.
+
+    Args:
+        for_ledger: whether rows are charged, to themselves where no column names their subjects.
+    """
+    file, first = (chunk.file,) if chunk.file else (), chunk.first
+    keys = [(*file, str(row)) for row in range(first - 1, first - 1 + len(chunk))]
+    return Batch(
+        selected_texts(chunk), keys, first, for_ledger=for_ledger and chunk.subjects is None, given=chunk.spans
+    )
+
+
+def selected_texts(chunk: Chunk) -> Texts:
+    """The texts of all rows; of rows that are not rewritten, none."""
+    if chunk.selection is None or chunk.selection.all():
+        return chunk.texts
+    if isinstance(chunk.texts, ArrowRows):
+        return chunk.texts.only(chunk.selection)
+    nothing: list[str | None] = [None] * (len(chunk.texts[0]) if chunk.texts else 1)
+    return [row if keep else nothing for row, keep in zip(chunk.texts, chunk.selection.tolist(), strict=True)]
+
+
+def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None, Batch]]:
+    """Each batch as smaller ones, the last of them with the batch's companion."""
+    for companion, batch in batches:
+        *parts, last = batch.parts(PART)
+        for part in parts:
+            yield None, part
+        yield companion, last
+
+
+def merge_chunks(parts: Iterable[tuple[T | None, RewrittenChunk]]) -> Iterator[tuple[T, RewrittenChunk]]:
+    """What was rewritten of each batch, from its parts."""
+    waiting: list[RewrittenChunk] = []
+    for companion, part in parts:
+        waiting.append(part)
+        if companion is not None:
+            yield companion, joined(waiting)
+            waiting = []
+
+
+def joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
+    """One chunk of several that follow each other."""
+    if len(parts) == 1:
+        return parts[0]
+    return RewrittenChunk(
+        joined_rows([part.texts for part in parts]),
+        pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
+        Tally.of(part.tally for part in parts),
+        np.concatenate([part.spent for part in parts]),
+        np.concatenate([part.per_token for part in parts]),
+    )
 
 
 def joined_rows(parts: Sequence[Texts]) -> Texts:

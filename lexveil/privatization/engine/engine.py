@@ -11,38 +11,28 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget
-from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting import measurements
+from lexveil.accounting.budgets import DEFAULT_FOUND, SEGMENTATION_OF, Action, DocumentBudget
+from lexveil.accounting.guarantee import Guarantee, StructureFigures
 from lexveil.accounting.measurements import Measurement, Structure
 from lexveil.accounting.shares import ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
-from lexveil.config import MachineParams
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.engine.batch import Batch, FlatTexts
+from lexveil.mechanisms.registry import Kernel
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks, split_batches
 from lexveil.privatization.engine.found import forms_of
-from lexveil.privatization.engine.measured import guarantee_of, measurement_of
 from lexveil.privatization.engine.plan import count_planned
-from lexveil.privatization.engine.rewriter import Rewriter
-from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk, in_parts, whole
-from lexveil.privatization.engine.worker import (
-    ChunkCounter,
-    ChunkCounts,
-    ChunkRewriter,
-    ChunkWorker,
-    InputTotals,
-    allocate,
-    plan_texts,
-    token_log_columns,
-)
+from lexveil.privatization.engine.rewrite import Components
+from lexveil.privatization.engine.worker import BatchCounts, BatchWorker, InputTotals, allocate, token_log_schema
 from lexveil.privatization.settings import Settings
-from lexveil.runtime.pool import Workers, ordered_map
+from lexveil.runtime.pool import Workers, process_map
 from lexveil.runtime.stage import Progress
 from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
@@ -50,8 +40,6 @@ from lexveil.types import Floats, Ids
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
-
-ALONE = 4_000_000  # tokens that one process counts sooner than more processes begin
 
 
 class Engine:
@@ -111,7 +99,7 @@ class Engine:
         cap = math.inf if settings.max_token_epsilon == "none" else settings.max_token_epsilon
         return DocumentBudget.of(settings.epsilon, settings.budget, average, cap)
 
-    def spends(self, counted: ChunkCounts, budget: DocumentBudget) -> Floats:
+    def spends(self, counted: BatchCounts, budget: DocumentBudget) -> Floats:
         """(n_documents,) the epsilon that each document will spend, exactly."""
         counts = counted.counts
         spent: Floats = allocate(self.settings.strategy, budget, counts, self.shares) * counts[2]
@@ -132,16 +120,16 @@ class Engine:
         self, rows: Texts, budget: DocumentBudget, given: Sequence[GivenSpans] | None = None
     ) -> list[Structure]:
         """The disclosed structure of each document; ``given`` as of ``Batch``."""
-        flat = FlatTexts.of(rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares, given)
-        counts = count_planned(encoded, plan, flat.document, flat.n_documents)
-        document = flat.document[encoded.text_of]
+        batch = Batch(rows, [()] * len(rows), given=given)
+        encoded, plan = self.worker().plan(batch)
+        counts = count_planned(encoded, plan, batch.document, len(batch))
+        document = batch.document[encoded.text_of]
         epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts, self.shares)[document], 0.0)
         epsilon *= 1 if plan.parts is None else plan.parts
         leader = np.arange(len(document)) if plan.leader is None else plan.leader
-        layout = copied_layout(encoded, flat.texts) if self.settings.keep_layout else [()] * len(flat.texts)
+        layout = copied_layout(encoded, batch.texts) if self.settings.keep_layout else [()] * len(batch.texts)
         structures = []
-        for number in range(flat.n_documents):
+        for number in range(len(batch)):
             own = np.flatnonzero(document == number)
             kept = own[plan.action[own] == Action.KEPT.value]
             structures.append(
@@ -149,72 +137,33 @@ class Engine:
                     plan.action[own],
                     epsilon[own],
                     leader[own] - (own[0] if len(own) else 0),
-                    flat.column[encoded.text_of[own]].astype(np.int64),
+                    batch.column[encoded.text_of[own]].astype(np.int64),
                     tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
-                    tuple(part for text in np.flatnonzero(flat.document == number) for part in layout[text]),
+                    tuple(part for text in np.flatnonzero(batch.document == number) for part in layout[text]),
                     () if encoded.found is None else tuple(encoded.found.names()[token] for token in own.tolist()),
-                    forms_of(encoded, plan, flat.texts, own),
+                    forms_of(encoded, plan, batch.texts, own),
                 )
             )
         return structures
 
-    def rewriter(self, budget_name: str) -> Rewriter:
-        """What rewrites texts; with their keys ``budget_name`` names the noise of a seeded run."""
-        settings = self.settings
-        return Rewriter(
-            self.lexicon,
-            self.vocabulary,
-            self.prepared.mechanism,
-            settings.policy,
-            (settings.mechanism, settings.strategy, budget_name),
-            settings.seed,
-            settings.detection,
-            keep_layout=settings.keep_layout,
-        )
-
-    def chunk_rewriter(self, columns: Sequence[str], budget: DocumentBudget) -> ChunkRewriter:
-        """What rewrites batches of documents with these text columns, each at the same budget."""
+    def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
+        """What counts and rewrites batches of documents with these text columns."""
         # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
         column_keys = ((), *((name,) for name in columns[1:]))
-        rewriter = self.rewriter(repr(budget.total))
-        return ChunkRewriter(self.settings, rewriter, tuple(columns), column_keys, budget, self.shares)
-
-    def chunk_worker(self, columns: Sequence[str]) -> ChunkWorker:
-        """What counts batches of documents with these text columns, and then rewrites them."""
-        rewriter = self.chunk_rewriter(columns, DocumentBudget(0.0, 0.0))
-        return ChunkWorker(self._counter(), replace(rewriter, log=self._log_of_rows(columns)))
-
-    def _log_of_rows(self, columns: Sequence[str]) -> tuple[str, ...]:
-        return token_log_columns(len(columns), self.settings)
-
-    def _counter(self) -> ChunkCounter:
-        return ChunkCounter(self.lexicon, self.vocabulary, self.settings, self.shares)
+        components = Components(self.lexicon, self.vocabulary, self.prepared.mechanism)
+        log = tuple(token_log_schema(len(columns), self.settings).names)
+        return BatchWorker(self.settings, components, tuple(columns), column_keys, self.shares, log)
 
     def count(
-        self, batches: Iterable[tuple[T, Batch]], workers: int | Workers[Any, Any], progress: Progress
-    ) -> Iterator[tuple[T, ChunkCounts]]:
+        self, batches: Iterable[tuple[T, Batch]], processes: Workers[Any, Any] | None, progress: Progress
+    ) -> Iterator[tuple[T, BatchCounts]]:
         """Count batches, in order.
 
         Args:
-            workers: that have a ``chunk_worker``; a number is that many processes, of which others than this one begin
-                if there is much to count.
+            processes: that have a ``worker``; None is this one.
         """
-        counter = self._counter()
-        given, n_tokens = iter(batches), 0
-
-        def alone() -> Iterator[tuple[T, ChunkCounts]]:
-            while n_tokens < ALONE:
-                if (item := next(given, None)) is None:
-                    return
-                yield item[0], counter(item[1])
-            assert isinstance(workers, int)
-            yield from map_batches(counter, given, workers)
-
-        results = _paired(workers.map, _to_do(batches, None)) if isinstance(workers, Workers) else alone()
-        for companion, counted in results:
-            tokens = int(counted.counts[1].sum())
-            n_tokens += tokens
-            progress.advance(counted.counts.shape[1], tokens)
+        for companion, counted in paired(self._map(processes), ((item, (batch, None)) for item, batch in batches)):
+            progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
             yield companion, counted
 
     def rewrite(
@@ -222,19 +171,14 @@ class Engine:
         batches: Iterable[tuple[T, Batch]],
         columns: Sequence[str],
         budget: DocumentBudget,
-        workers: int | Workers[Any, Any],
+        processes: Workers[Any, Any] | None,
         progress: Progress,
     ) -> Iterator[tuple[T, RewrittenChunk]]:
-        """Rewrite batches, in order, each document at the same budget; ``workers`` as of ``count``."""
-        if not isinstance(workers, Workers):
-            rewriter = replace(self.chunk_rewriter(columns, budget), log=self._log_of_rows(columns))
+        """Rewrite batches, in order, each document at the same budget; ``processes`` as of ``count``."""
 
         def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
-            if isinstance(workers, Workers):
-                results = _paired(workers.map, _to_do(given, budget))
-            else:
-                results = map_batches(rewriter, given, workers)
-            for companion, chunk in results:
+            work = ((item, (batch, budget)) for item, batch in given)
+            for companion, chunk in paired(self._map(processes, columns), work):
                 progress.advance(len(chunk.texts), len(chunk.tokens))
                 yield companion, chunk
 
@@ -242,27 +186,18 @@ class Engine:
         if getattr(mechanism, "on_lists", False) or getattr(mechanism, "on_neighbors", False):
             yield from rewritten(batches)
         else:  # the slow ones, by smaller batches, so that workers end together
-            yield from whole(rewritten(in_parts(batches)))
+            yield from merge_chunks(rewritten(split_batches(batches)))
+
+    def _map(
+        self, processes: Workers[Any, Any] | None, columns: Sequence[str] = ("text",)
+    ) -> Callable[[Iterable[Any]], Generator[Any, None, None]]:
+        return partial(process_map, self.worker(columns), workers=1) if processes is None else processes.map
 
 
-def map_batches(
-    function: Callable[[Batch], R], batches: Iterable[tuple[T, Batch]], workers: MachineParams | int
-) -> Generator[tuple[T, R], None, None]:
-    """What ``function`` makes of each batch, with the batch's companion, which stays in this process."""
-    yield from _paired(lambda items: ordered_map(function, items, workers), batches)
-
-
-def _to_do(
-    batches: Iterable[tuple[T, Batch]], budget: DocumentBudget | None
-) -> Iterator[tuple[T, tuple[Batch, DocumentBudget | None]]]:
-    for companion, batch in batches:
-        yield companion, (batch, budget)
-
-
-def _paired(
+def paired(
     mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
 ) -> Generator[tuple[T, R], None, None]:
-    """What an ordered map makes of each item, with the item's companion."""
+    """What an ordered map makes of each item, with the item's companion, which stays in this process."""
     waiting: deque[T] = deque()
 
     def given() -> Iterator[A]:
@@ -273,3 +208,55 @@ def _paired(
     with closing(mapped(given())) as results:
         for result in results:
             yield waiting.popleft(), result
+
+
+def measurement_of(
+    settings: Settings,
+    mechanism: Kernel,
+    budget: DocumentBudget | None = None,
+    n_columns: int = 1,
+    *,
+    withholds: bool = False,
+) -> Measurement:
+    """What runs, with what is proven of it.
+
+    Args:
+        budget: what each document may spend; None where there are several.
+        n_columns: text columns of a document.
+        withholds: rows are left out where the ledger has nothing left for their subject.
+    """
+    token = measurements.of_token(mechanism)
+    text = measurements.over_tokens(token, settings.policy, seed_is_known=settings.seed is not None)
+    text = measurements.over_columns(text, n_columns)
+    if settings.consistent:
+        text = measurements.repeated_alike(text)
+    if settings.keep_layout:
+        text = measurements.with_layout_copied(text)
+    if settings.shares is not None:
+        text = measurements.with_shares(text, settings.shares)
+    if (detection := settings.detection) is not None:
+        text = measurements.with_detectors(text, detection.sources, detection.actions, DEFAULT_FOUND)
+    text = measurements.under_strategy(text, settings.strategy, settings.budget_source, budget)
+    return measurements.with_rows_withheld(text) if withholds else text
+
+
+def in_release(settings: Settings) -> Settings:
+    """The same settings in a release: the noise is the system's, and the budget a public number."""
+    average = None if settings.average_words == "data" else settings.average_words
+    cap = None if settings.max_token_epsilon == "none" else settings.max_token_epsilon
+    return replace(settings, seed=None, average_words=average, max_token_epsilon=cap)
+
+
+def guarantee_of(
+    measurement: Measurement,
+    settings: Settings,
+    mechanism: Kernel,
+    structure: StructureFigures | None,
+    n_columns: int = 1,
+) -> Guarantee:
+    """The statement of a record; of an experiment, with that of a release with the same settings."""
+    stated = measurement.guarantee(structure)
+    if settings.mode != "experiment":
+        return stated
+    release = measurement_of(in_release(settings), mechanism, n_columns=n_columns)
+    return stated.model_copy(update={"in_release": release.guarantee(structure)})

@@ -15,11 +15,8 @@ import numpy as np
 
 from lexveil.accounting.budgets import Action, Codes
 from lexveil.detectors.detection import Detection
-from lexveil.detectors.given import GivenSpans
-from lexveil.privatization.engine.batch import FlatTexts
 from lexveil.privatization.engine.plan import Plan
 from lexveil.text.encode import Encoded, TokenClass
-from lexveil.text.spans import Span
 from lexveil.types import Ids
 
 FoundCounts = Counter[tuple[str, str]]  # tokens by type and action
@@ -28,17 +25,6 @@ Written = Mapping[int, str]  # by token, what stands in its place
 DIGIT, UPPER, LOWER = "9", "A", "a"  # how a form shows what is drawn anew
 _ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string.ascii_lowercase}
 _ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)  # what --consistent makes equal where found tokens are
-
-
-def given_in(flat: FlatTexts, given: Sequence[GivenSpans]) -> list[tuple[int, Span]]:
-    """Spans that came with the documents, each with the number of its text in ``flat``."""
-    number = {place: i for i, place in enumerate(zip(flat.document.tolist(), flat.column.tolist(), strict=True))}
-    return [
-        (number[document, column], span)
-        for document, spans in enumerate(given)
-        for column, span in spans
-        if (document, column) in number
-    ]
 
 
 def plan_found(encoded: Encoded, plan: Plan, detection: Detection, document_of: Ids, *, consistent: bool) -> Plan:
@@ -90,7 +76,7 @@ def _form_of_character(character: str) -> str:
 def redrawn(form: str, rng: np.random.Generator) -> str:
     """A text of a form, each digit and letter of it drawn uniformly."""
     drawn = (_ALPHABETS.get(character, character) for character in form)
-    return "".join(one if len(one) == 1 else one[int(rng.integers(len(one)))] for one in drawn)
+    return "".join(choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))] for choices in drawn)
 
 
 def source_of(encoded: Encoded, texts: Sequence[str], token: int) -> str:
@@ -106,12 +92,12 @@ def write_found(
     texts: Sequence[str],
     detection: Detection,
     document_of: Ids,
-    generator: Callable[[int], np.random.Generator],
+    generator: np.random.Generator | Callable[[int], np.random.Generator],
 ) -> Written:
     """What is written in the place of found tokens, by the number of the token.
 
     Args:
-        generator: gives that of a text, for what is drawn here alone.
+        generator: of all texts, in release mode; or gives that of a text, for what is drawn here alone.
     """
     found, written = encoded.found, dict[int, str]()
     if found is None:
@@ -128,7 +114,7 @@ def write_found(
             written[token] = f"[{found.types[kind]}]"
             continue
         if text not in generators:
-            generators[text] = generator(text)
+            generators[text] = generator if isinstance(generator, np.random.Generator) else generator(text)
         if action == Action.DIGITS.value:
             written[token] = redrawn(form_of(source_of(encoded, texts, token)), generators[text])
             continue

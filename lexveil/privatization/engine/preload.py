@@ -12,21 +12,20 @@ from lexveil.compiled import expect_much
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
 from lexveil.privatization.engine import engine  # noqa: F401
-from lexveil.privatization.engine.batch import FlatTexts
-from lexveil.privatization.engine.keys import keys_of
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.row_keys import keys_of
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render
 
 
-def load_kernels() -> None:
+def preload_kernels() -> None:
     """Do a little of all that is done with any text."""
     expect_much()
-    rows = ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())])
-    flat = FlatTexts.of(rows)
-    encoded = encode(flat.texts, Lexicon.build("word", ["words"], None))
-    keys_of(rows, flat, encoded)
+    batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])
+    encoded = encode(batch.texts, Lexicon.build("word", ["words"], None))
+    keys_of(batch, encoded)
     render(Pieces.of([*encoded.forms]), encoded.word, encoded.text_of, 1)
 
 
-load_kernels()
+preload_kernels()

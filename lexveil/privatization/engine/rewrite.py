@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import Action, Codes, Policy
+from lexveil.accounting.budgets import Action, Codes
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.registry import Mechanism
-from lexveil.privatization.engine.plan import Plan, plan_tokens
+from lexveil.privatization.engine.plan import Plan
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.pieces import Pieces, escaped
 from lexveil.text.render import NOTHING, render, render_in_layout
@@ -69,39 +69,35 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What texts are rewritten with.
-
-    Attributes:
-        keep_layout: copy the writer's white space and capitals, which nothing protects.
-    """
+    """What texts are rewritten with. It holds no generator, so no two processes can share one."""
 
     lexicon: Lexicon
     vocabulary: Vocabulary
     mechanism: Mechanism
-    policy: Policy
-    keep_layout: bool = field(default=False, kw_only=True)
 
 
 def rewrite(
     texts: Sequence[str],
+    planned: tuple[Encoded, Plan],
     epsilon: Floats,
     components: Components,
     generator: np.random.Generator | Callable[[int], np.random.Generator],
-    planned: tuple[Encoded, Plan] | None = None,
     written: Mapping[int, str] = NOTHING,
+    *,
+    keep_layout: bool = False,
 ) -> Rewritten:
     """Rewrite a batch of texts.
 
     Args:
-        epsilon: (n_texts,) for each part of the budget that a token of the text pays, from its plan.
+        planned: the texts' tokens and what is to happen to each.
+        epsilon: (n_texts,) for each part of the budget that a token of the text pays.
         generator: of all texts, in release mode; or gives that of text i of the batch. In an experiment it belongs to
             that text alone, so that batches change no result.
-        planned: the texts' tokens and what is to happen to each, where that was worked out before.
         written: as of ``Rewritten``.
+        keep_layout: copy the writer's white space and capitals, which nothing protects.
     """
     lexicon, vocabulary, mechanism = components.lexicon, components.vocabulary, components.mechanism
-    encoded = planned[0] if planned else encode(texts, lexicon)
-    plan = planned[1] if planned else plan_tokens(encoded, vocabulary.number, components.policy)
+    encoded, plan = planned
     known, action, pays = plan.known, plan.action, plan.pays
     own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
     spent = np.where(pays, epsilon[encoded.text_of], 0.0)
@@ -146,7 +142,7 @@ def rewrite(
     out_words[kept] = 1  # only single words are kept: every collocation has a vector
     for token, text in written.items():
         out_words[token] = min(len(text.split()), MOST_WORDS)
-    if components.keep_layout:
+    if keep_layout:
         tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
         for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
             tokens[token] = encoded.words[first]
@@ -190,6 +186,22 @@ def _in_plain_layout(
     if not stays.all():
         token, text_of = token[stays], text_of[stays]
     return render(pieces, token, text_of, encoded.n_texts)
+
+
+def unchanged(texts: Sequence[str]) -> Rewritten:
+    """Every token kept, every text as it is."""
+    encoded = encode(texts, Lexicon.build("word", [], None))
+    n = len(encoded.rows)
+    # No vocabulary is involved, so no word is out of it.
+    encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
+    return Rewritten(
+        encoded,
+        texts,
+        action=np.full(n, Action.KEPT, dtype=np.int8),
+        epsilon=np.zeros(n),
+        rows=np.full(n, -1, dtype=np.int64),
+        out_words=np.ones(n, dtype=np.int8),
+    )
 
 
 def count_actions(kind: npt.NDArray[np.int8], action: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,17 @@ import pyarrow as pa
 from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.measurements import check_spent
 from lexveil.accounting.shares import CLASSES, ShareClasses
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.detectors.given import GivenSpans
-from lexveil.privatization.engine.batch import Batch, FlatTexts
-from lexveil.privatization.engine.found import FoundCounts, count_found, given_in, plan_found
-from lexveil.privatization.engine.keys import keys_of
+from lexveil.mechanisms.noise.streams import release_generator, stream
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk
+from lexveil.privatization.engine.counts import Tally
+from lexveil.privatization.engine.found import FoundCounts, count_found, plan_found, write_found
 from lexveil.privatization.engine.plan import Plan, count_planned, plan_tokens
-from lexveil.privatization.engine.rewrite import Rewritten, count_actions
-from lexveil.privatization.engine.rewriter import Rewriter, TextBatch
-from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
-from lexveil.privatization.engine.tally import Tally
+from lexveil.privatization.engine.rewrite import Components, Rewritten, count_actions, rewrite, unchanged
+from lexveil.privatization.engine.row_keys import keys_of
 from lexveil.privatization.settings import Settings
-from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.encode import Encoded, TokenClass, encode
 from lexveil.text.languages.scripts import first_without_spaces
+from lexveil.text.render import NOTHING
 from lexveil.types import Floats, Ids
 
 # What the engine says of every token; an adapter chooses the columns of its token log.
@@ -45,7 +43,7 @@ TOKEN_LOG = pa.schema(
 )
 
 
-def token_log_columns(n_columns: int, settings: Settings) -> tuple[str, ...]:
+def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
     """The columns of the token log of a user's rows: without output words, with the text column if there are several.
 
     Where classes of tokens have shares of their own, the log says which class each token is of, and where there are
@@ -55,11 +53,12 @@ def token_log_columns(n_columns: int, settings: Settings) -> tuple[str, ...]:
         n_columns: text columns.
     """
     has = {"column": n_columns > 1, "share": settings.shares is not None, "type": settings.detection is not None}
-    return ("row", "position", "class", "epsilon", "action", *(name for name, is_there in has.items() if is_there))
+    names = ("row", "position", "class", "epsilon", "action", *(name for name, is_there in has.items() if is_there))
+    return pa.schema([TOKEN_LOG.field(name) for name in names])
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkCounts:
+class BatchCounts:
     """What a batch holds, before any noise is drawn.
 
     Attributes:
@@ -81,108 +80,130 @@ class ChunkCounts:
     without_spaces: tuple[int, int, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkCounter:
-    """Counts a batch, in any process."""
-
-    lexicon: Lexicon
-    vocabulary: Vocabulary
-    settings: Settings
-    shares: ShareClasses | None = None
-
-    def __call__(self, batch: Batch) -> ChunkCounts:
-        """Count the tokens of a batch."""
-        flat = FlatTexts.of(batch.rows)
-        encoded, plan = plan_texts(flat, self.lexicon, self.vocabulary, self.settings, self.shares, batch.given)
-        counts = count_planned(encoded, plan, flat.document, flat.n_documents)
-        keys = keys_of(batch.rows, flat, encoded) if batch.for_ledger else None
-        refused = None
-        if (foreign := first_without_spaces(flat.texts, encoded.forms)) is not None:
-            refused = (int(flat.document[foreign[0]]), int(flat.column[foreign[0]]), foreign[1])
-        return ChunkCounts(
-            counts,
-            count_actions(encoded.classes, plan.action),
-            len(np.unique(flat.document)),
-            len(flat.texts),
-            count_found(encoded, plan.action),
-            keys,
-            refused,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkRewriter:
-    """Rewrites a batch and accounts for it, in any process.
+@dataclass(frozen=True)
+class BatchWorker:
+    """Counts batches and rewrites them, in any process. It holds no generator, so no two processes can share one.
 
     Attributes:
-        rewriter: None leaves all texts as they are.
+        components: None leaves all texts as they are.
         columns: the names of the text columns.
         column_keys: (n_columns,) what each column adds to a document's key.
-        budget: of each document; None if batches bring the epsilon of their tokens.
         shares: the class of each word that decides its share of the budget; None if all have the same.
         log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way between processes.
+        budget_name: what names the noise of a seeded run beside mechanism, strategy and keys; None is the budget.
     """
 
     settings: Settings
-    rewriter: Rewriter | None
-    columns: tuple[str, ...]
-    column_keys: tuple[tuple[str, ...], ...]
-    budget: DocumentBudget | None = None
+    components: Components | None
+    columns: tuple[str, ...] = ("text",)
+    column_keys: tuple[tuple[str, ...], ...] = ((),)
     shares: ShareClasses | None = None
     log: tuple[str, ...] = tuple(TOKEN_LOG.names)
+    budget_name: str | None = None
 
-    def __call__(self, batch: Batch) -> RewrittenChunk:
-        """Rewrite the texts of a batch."""
-        flat, tally = FlatTexts.of(batch.rows), Tally()
-        rewritten = self.rewrite(flat, batch)
-        vocabulary = self.rewriter.vocabulary if self.rewriter else None
-        tally.add(rewritten, len(np.unique(flat.document)), vocabulary)
-        per_text = rewritten.per_text(rewritten.epsilon)
-        spent = np.bincount(flat.document, weights=per_text, minlength=flat.n_documents).astype(np.float64)
-        per_token = np.zeros(flat.n_documents)
-        np.maximum.at(per_token, flat.document[rewritten.encoded.text_of], rewritten.epsilon)
-        if self.budget is not None:
+    def __call__(self, work: tuple[Batch, DocumentBudget | None]) -> Any:
+        """The ``BatchCounts`` of a batch, or with a budget of each document its ``RewrittenChunk``."""
+        batch, budget = work
+        return self.count(batch) if budget is None else self.rewrite(batch, budget)
+
+    def plan(self, batch: Batch) -> tuple[Encoded, Plan]:
+        """The tokens of a batch, and what is to happen to each."""
+        settings, components = self.settings, self.components
+        assert components is not None
+        detection = settings.detection
+        claim = None if detection is None else detection.claim(batch.texts, batch.given_spans)
+        encoded = encode(batch.texts, components.lexicon, claim)
+        document_of = batch.document if settings.consistent else None
+        plan = plan_tokens(encoded, components.vocabulary.number, settings.policy, document_of, self.shares)
+        if detection is not None:
+            plan = plan_found(encoded, plan, detection, batch.document, consistent=settings.consistent)
+        return encoded, plan
+
+    def count(self, batch: Batch) -> BatchCounts:
+        """Count the tokens of a batch."""
+        encoded, plan = self.plan(batch)
+        refused = None
+        if (foreign := first_without_spaces(batch.texts, encoded.forms)) is not None:
+            refused = (int(batch.document[foreign[0]]), int(batch.column[foreign[0]]), foreign[1])
+        return BatchCounts(
+            count_planned(encoded, plan, batch.document, len(batch)),
+            count_actions(encoded.classes, plan.action),
+            len(np.unique(batch.document)),
+            len(batch.texts),
+            count_found(encoded, plan.action),
+            keys_of(batch, encoded) if batch.for_ledger else None,
+            refused,
+        )
+
+    def rewrite(self, batch: Batch, budget: DocumentBudget | None = None) -> RewrittenChunk:
+        """Rewrite the texts of a batch and account for it.
+
+        Args:
+            budget: of each document; None if the batch brings the epsilon of its tokens.
+        """
+        rewritten, tally = self.draw(batch, budget), Tally()
+        vocabulary = None if self.components is None else self.components.vocabulary
+        tally.add(rewritten, len(np.unique(batch.document)), vocabulary)
+        document, n = batch.document, len(batch)
+        spent = np.bincount(document, weights=rewritten.per_text(rewritten.epsilon), minlength=n).astype(np.float64)
+        per_token = np.zeros(n)
+        np.maximum.at(per_token, document[rewritten.encoded.text_of], rewritten.epsilon)
+        if budget is not None:
             parts = np.ones(len(rewritten.action)) if rewritten.parts is None else rewritten.parts.astype(np.float64)
-            per_part = np.zeros(flat.n_documents)
-            np.maximum.at(per_part, flat.document[rewritten.encoded.text_of], rewritten.epsilon / parts)
+            per_part = np.zeros(n)
+            np.maximum.at(per_part, document[rewritten.encoded.text_of], rewritten.epsilon / parts)
             paid = rewritten.per_text(np.where(rewritten.epsilon > 0, parts, 0.0))
-            n_paid = np.bincount(flat.document, weights=paid, minlength=flat.n_documents)
-            check_spent(spent, per_token, per_part, n_paid.astype(np.float64), self.budget)
-        texts = flat.rows(rewritten.texts, len(self.columns))
-        return RewrittenChunk(texts, self._token_log(rewritten, flat, batch.first_row), tally, spent, per_token)
+            n_paid = np.bincount(document, weights=paid, minlength=n)
+            check_spent(spent, per_token, per_part, n_paid.astype(np.float64), budget)
+        texts = batch.with_texts(rewritten.texts, len(self.columns))
+        return RewrittenChunk(texts, self._token_log(rewritten, batch), tally, spent, per_token)
 
-    def at(self, budget: DocumentBudget) -> ChunkRewriter:
-        """The same at another budget of each document, which with the texts' keys names the noise of a seeded run."""
-        rewriter = self.rewriter and self.rewriter.named(repr(budget.total))
-        return replace(self, rewriter=rewriter, budget=budget)
-
-    def rewrite(self, flat: FlatTexts, batch: Batch) -> Rewritten:
-        """Rewrite the texts of a batch, laid out. What comes back holds source text."""
-        rewriter = self.rewriter
-        if rewriter is None:
-            return unchanged(flat.texts)
-        planned = plan_texts(flat, rewriter.lexicon, rewriter.vocabulary, self.settings, self.shares, batch.given)
+    def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
+        """Rewrite the texts of a batch, without accounting. What comes back holds source text."""
+        if self.components is None:
+            return unchanged(batch.texts)
+        settings = self.settings
+        encoded, plan = self.plan(batch)
         epsilon = batch.epsilon
         if epsilon is None:
-            assert self.budget is not None
-            counts = count_planned(*planned, flat.document, flat.n_documents)
-            epsilon = allocate(self.settings.strategy, self.budget, counts, self.shares)[flat.document]
-        keys = [
-            (*batch.keys[document], *self.column_keys[column])
-            for document, column in zip(flat.document.tolist(), flat.column.tolist(), strict=True)
-        ]
-        return rewriter(TextBatch(flat.texts, epsilon, keys, flat.document), planned)
+            assert budget is not None
+            counts = count_planned(encoded, plan, batch.document, len(batch))
+            epsilon = allocate(settings.strategy, budget, counts, self.shares)[batch.document]
+        budget_name = self.budget_name or repr(None if budget is None else budget.total)
+        written = NOTHING
+        if settings.detection is not None:
+            generator = self._generator(batch, budget_name, "found")
+            written = write_found(encoded, plan, batch.texts, settings.detection, batch.document, generator)
+        generator = self._generator(batch, budget_name)
+        keep_layout = settings.keep_layout
+        return rewrite(
+            batch.texts, (encoded, plan), epsilon, self.components, generator, written, keep_layout=keep_layout
+        )
 
-    def _token_log(self, rewritten: Rewritten, flat: FlatTexts, first_row: int) -> pa.Table:
+    def _generator(
+        self, batch: Batch, budget_name: str, *purpose: str
+    ) -> np.random.Generator | Callable[[int], np.random.Generator]:
+        """In release mode one of this batch alone, keyed here and now by the system; of an experiment, each text's."""
+        settings, seed = self.settings, self.settings.seed
+        if seed is None:
+            return release_generator()
+
+        def generator_of(text: int) -> np.random.Generator:
+            keys = (*batch.keys[int(batch.document[text])], *self.column_keys[int(batch.column[text])])
+            return stream(seed, settings.mechanism, settings.strategy, budget_name, *keys, *purpose)
+
+        return generator_of
+
+    def _token_log(self, rewritten: Rewritten, batch: Batch) -> pa.Table:
         text_of, found = rewritten.encoded.text_of, rewritten.encoded.found
         with_found = found is not None
         columns: dict[str, Callable[[], pa.Array]] = {
-            "row": lambda: pa.array((flat.document + first_row)[text_of]),
+            "row": lambda: pa.array((batch.document + batch.first_row)[text_of]),
             "position": lambda: pa.array(rewritten.position),
             "class": lambda: _labelled(rewritten.encoded.classes, TokenClass.labels(with_found=with_found)),
             "epsilon": lambda: pa.array(rewritten.epsilon),
             "action": lambda: _labelled(rewritten.action, Action.labels(with_found=with_found)),
-            "column": lambda: _labelled(flat.column[text_of], self.columns),
+            "column": lambda: _labelled(batch.column[text_of], self.columns),
             "n_words": lambda: pa.array(rewritten.out_words),
             "word_id": lambda: pa.array(rewritten.rows.astype(np.int32)),
             "share": lambda: _labelled(
@@ -201,61 +222,9 @@ def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.Dictionary
     return pa.DictionaryArray.from_arrays(numbers, pa.array(labels, pa.string()))
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkWorker:
-    """Counts batches and then rewrites them at a budget, in processes that do both.
-
-    Attributes:
-        rewriter: at any budget.
-    """
-
-    counter: ChunkCounter
-    rewriter: ChunkRewriter
-
-    def __call__(self, work: tuple[Batch, DocumentBudget | None]) -> Any:
-        """The ``ChunkCounts`` of a batch, or with a budget its ``RewrittenChunk``."""
-        batch, budget = work
-        return self.counter(batch) if budget is None else self.rewriter.at(budget)(batch)
-
-
-def plan_texts(
-    flat: FlatTexts,
-    lexicon: Lexicon,
-    vocabulary: Vocabulary,
-    settings: Settings,
-    shares: ShareClasses | None = None,
-    given: Sequence[GivenSpans] | None = None,
-) -> tuple[Encoded, Plan]:
-    """The tokens of a batch, and what is to happen to each; ``given`` as of ``Batch``."""
-    detection = settings.detection
-    claim = None if detection is None else detection.claim(flat.texts, given_in(flat, given or ()))
-    encoded = encode(flat.texts, lexicon, claim)
-    document_of = flat.document if settings.consistent else None
-    plan = plan_tokens(encoded, vocabulary.number, settings.policy, document_of, shares)
-    if detection is not None:
-        plan = plan_found(encoded, plan, detection, flat.document, consistent=settings.consistent)
-    return encoded, plan
-
-
 def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None) -> Floats:
-    """(n_documents,) epsilon of each part of the budget, from the counts of ``ChunkCounts``."""
+    """(n_documents,) epsilon of each part of the budget, from the counts of ``BatchCounts``."""
     return epsilon_per_part(strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most)
-
-
-def unchanged(texts: Sequence[str]) -> Rewritten:
-    """Every token kept, every text as it is."""
-    encoded = encode(texts, Lexicon.build("word", [], None))
-    n = len(encoded.rows)
-    # No vocabulary is involved, so no word is out of it.
-    encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
-    return Rewritten(
-        encoded,
-        texts,
-        action=np.full(n, Action.KEPT, dtype=np.int8),
-        epsilon=np.zeros(n),
-        rows=np.full(n, -1, dtype=np.int64),
-        out_words=np.ones(n, dtype=np.int8),
-    )
 
 
 @dataclass(slots=True)
@@ -282,7 +251,7 @@ class InputTotals:
         by_class = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
         return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class, FoundCounts())
 
-    def add(self, counted: ChunkCounts) -> None:
+    def add(self, counted: BatchCounts) -> None:
         """Add what a batch holds."""
         self.rows += counted.counts.shape[1]
         self.documents += counted.documents

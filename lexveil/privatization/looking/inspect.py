@@ -7,6 +7,7 @@ import resource
 import time
 from collections import Counter as Frequencies
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,22 +25,23 @@ from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import MUCH_UNCHANGED, PRIVATE
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
+from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.adapters.files import FileOptions
 from lexveil.privatization.adapters.memory import whole_chunks
-from lexveil.privatization.engine.batch import FlatTexts
+from lexveil.privatization.engine.batch import batch_of
+from lexveil.privatization.engine.counts import Tally, class_counts, coverage, found_counts, unprotected_share
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.selected_chunk import SelectedChunk, batches_of
-from lexveil.privatization.engine.tally import Tally, class_counts, coverage, found_counts, unprotected_share
-from lexveil.privatization.engine.worker import ChunkCounts, InputTotals, plan_texts
+from lexveil.privatization.engine.worker import BatchCounts, InputTotals
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.release.outputs import find_readers
 from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.checkpoints import size
+from lexveil.runtime.pool import Workers
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
@@ -186,7 +188,7 @@ def inspect(
         measurement = _measurement(engine, budget, len(chosen.columns))
         preview = _budget_preview(engine, survey, budget, measurement)
         tried = _try(engine, survey.first, budget)
-        examples = _examples(engine, [selected for selected, _ in survey.first]) if show_examples else None
+        examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
     tokens = int(totals.by_class.sum())
     return Inspection(
         secrecy=SECRECY,  # what is not set is not in the JSON form
@@ -278,7 +280,7 @@ class _Survey:
     """
 
     totals: InputTotals = field(default_factory=InputTotals.empty)
-    first: list[tuple[SelectedChunk, ChunkCounts]] = field(default_factory=list)
+    first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
     parts: Frequencies[int] = field(default_factory=Frequencies)
     seconds: float = 0.0
 
@@ -298,39 +300,39 @@ class _Survey:
         return spread, int(documents[budget.cap * parts < budget.total * most].sum())
 
 
-def _chunks(readers: Sequence[Reader]) -> Iterator[SelectedChunk]:
+def _chunks(readers: Sequence[Reader]) -> Iterator[Chunk]:
     for reader in readers:
-        for chunk in reader.chunks(for_writing=False):
-            yield SelectedChunk.whole(chunk)
+        yield from reader.chunks(for_writing=False)
 
 
-def _survey(engine: Engine, chunks: Iterable[SelectedChunk], workers: int, language: LanguageCheck) -> _Survey:
+def _survey(engine: Engine, chunks: Iterable[Chunk], workers: int, language: LanguageCheck) -> _Survey:
     survey, n_first = _Survey(), 0
     progress = progress_on_stderr("inspect", 0, "rows")
     start = time.monotonic()
-    for selected, counted in engine.count(batches_of(chunks), workers, progress):
-        language.add(selected, counted)
-        survey.totals.add(counted)
-        if n_first < TRIED:
-            survey.first.append((selected, counted))
-            n_first += int(counted.counts[1].sum())
-        survey.add_parts(counted.counts[3 if engine.settings.strategy == "S2" else 2])
+    with Workers(engine.worker(), workers) if workers > 1 else nullcontext() as processes:
+        for chunk, counted in engine.count(((chunk, batch_of(chunk)) for chunk in chunks), processes, progress):
+            language.add(chunk, counted)
+            survey.totals.add(counted)
+            if n_first < TRIED:
+                survey.first.append((chunk, counted))
+                n_first += int(counted.counts[1].sum())
+            survey.add_parts(counted.counts[3 if engine.settings.strategy == "S2" else 2])
     survey.seconds = time.monotonic() - start
     return survey
 
 
-def _try(engine: Engine, chunks: Sequence[tuple[SelectedChunk, ChunkCounts]], budget: DocumentBudget) -> Trial:
+def _try(engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: DocumentBudget) -> Trial:
     """Rewrite some rows and discard them: how much would change, and how fast it goes."""
     tally, n_before = Tally(), 0
-    some = []
-    for selected, counted in chunks:
+    some: list[Chunk] = []
+    for chunk, counted in chunks:
         n_tokens = counted.counts[1]
-        some.append(replace(selected, keep=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
+        some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
         n_before += int(n_tokens.sum())
-    columns = [str(number) for number in range(len(some[0].chunk.texts[0]))]
-    progress = progress_on_stderr("try", sum(int(selected.keep.sum()) for selected in some), "rows")
+    columns = [str(number) for number in range(len(some[0].texts[0]))]
+    progress = progress_on_stderr("try", sum(int(chunk.is_selected.sum()) for chunk in some), "rows")
     start = time.monotonic()
-    for _, rewritten in engine.rewrite(batches_of(some), columns, budget, 1, progress):
+    for _, rewritten in engine.rewrite(((chunk, batch_of(chunk)) for chunk in some), columns, budget, None, progress):
         tally.merge(rewritten.tally)
     seconds = time.monotonic() - start
     counts = tally.counts()
@@ -343,14 +345,11 @@ def _try(engine: Engine, chunks: Sequence[tuple[SelectedChunk, ChunkCounts]], bu
     )
 
 
-def _examples(engine: Engine, chunks: Sequence[SelectedChunk]) -> dict[str, list[tuple[str, int]]]:
+def _examples(engine: Engine, chunks: Sequence[Chunk]) -> dict[str, list[tuple[str, int]]]:
     """The most frequent words that would stay unprotected, and those that are unknown, of the first rows."""
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
-    for selected in chunks:
-        batch = selected.batch
-        encoded, plan = plan_texts(
-            FlatTexts.of(batch.rows), engine.lexicon, engine.vocabulary, engine.settings, given=batch.given
-        )
+    for chunk in chunks:
+        encoded, plan = engine.worker().plan(batch_of(chunk))
         is_kept = plan.action == Action.KEPT.value
         is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
         for name, chosen in (("unprotected", is_kept), ("unknown", is_unknown)):

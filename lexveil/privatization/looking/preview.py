@@ -7,23 +7,24 @@ asked for; no log may have it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
 from lexveil.databases.address import is_address
 from lexveil.errors import RequestError
+from lexveil.formats.chunks import Chunk
 from lexveil.formats.readers import Reader
 from lexveil.privatization.adapters.files import FileOptions
-from lexveil.privatization.engine.batch import FlatTexts
+from lexveil.privatization.engine.batch import batch_of
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.selected_chunk import SelectedChunk
-from lexveil.privatization.engine.worker import ChunkRewriter
+from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.looking.token_changes import Fate, TextChanges, changes_of
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.release.outputs import STDIN, find_readers, name_in
@@ -143,32 +144,32 @@ def preview(
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
         budget = engine.budget()
-        worker = engine.chunk_rewriter(chosen.columns, budget)
+        worker = engine.worker(chosen.columns)
         rows: list[PreviewRow] = []
-        for selected in _first(source, readers, n_rows):
-            rows += _rewritten(worker, engine.lexicon, selected)
+        for chunk in _first(source, readers, n_rows):
+            rows += _rewritten(worker, budget, engine.lexicon, chunk)
     return Preview(settings.mechanism, settings.strategy, settings.seed, budget.total, rows)
 
 
-def _first(source: Path | str, readers: Sequence[Reader], n_rows: int) -> Iterator[SelectedChunk]:
+def _first(source: Path | str, readers: Sequence[Reader], n_rows: int) -> Iterator[Chunk]:
     """The chunks with the first rows; no others are read."""
     is_folder = source != STDIN and not is_address(source) and Path(source).is_dir()
     for reader in readers:
         for chunk in reader.chunks(for_writing=False):
             name = name_in(source, reader.source.path) if is_folder else ""
-            yield SelectedChunk(name, chunk, np.arange(len(chunk)) < n_rows)
+            yield replace(chunk, file=name, selection=np.arange(len(chunk)) < n_rows)
             n_rows -= len(chunk)
             if n_rows <= 0:
                 return
 
 
-def _rewritten(worker: ChunkRewriter, lexicon: Lexicon, selected: SelectedChunk) -> Iterator[PreviewRow]:
+def _rewritten(worker: BatchWorker, budget: DocumentBudget, lexicon: Lexicon, chunk: Chunk) -> Iterator[PreviewRow]:
     """The selected rows of a chunk and what becomes of their texts."""
-    flat = FlatTexts.of(selected.texts)
-    done = worker.rewrite(flat, selected.batch)
-    changes = changes_of(done.encoded, flat.texts, done.texts, done.action, done.rows, lexicon, done.written)
-    texts: dict[int, dict[str, TextChanges]] = {row: {} for row in np.flatnonzero(selected.keep).tolist()}
-    for row, column, of_text in zip(flat.document.tolist(), flat.column.tolist(), changes, strict=True):
+    batch = batch_of(chunk)
+    done = worker.draw(batch, budget)
+    changes = changes_of(done.encoded, batch.texts, done.texts, done.action, done.rows, lexicon, done.written)
+    texts: dict[int, dict[str, TextChanges]] = {row: {} for row in np.flatnonzero(chunk.is_selected).tolist()}
+    for row, column, of_text in zip(batch.document.tolist(), batch.column.tolist(), changes, strict=True):
         texts[row][worker.columns[column]] = of_text
     for row, of_row in texts.items():
-        yield PreviewRow(selected.file or None, selected.chunk.first + row, of_row)
+        yield PreviewRow(chunk.file or None, chunk.first + row, of_row)

@@ -13,9 +13,10 @@ import numpy as np
 from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
+from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import name
-from lexveil.privatization.engine.selected_chunk import SelectedChunk
-from lexveil.privatization.engine.worker import ChunkCounts
+from lexveil.privatization.engine.batch import selected_texts
+from lexveil.privatization.engine.worker import BatchCounts
 from lexveil.text.encode import Lexicon, tokenize
 from lexveil.text.languages.detection import other_language
 from lexveil.text.tokenize import is_punctuation
@@ -60,7 +61,7 @@ class LanguageCheck:
         self.counts: Counter[str] = Counter()
         self.n_words = 0
 
-    def add(self, selected: SelectedChunk, counted: ChunkCounts) -> None:
+    def add(self, chunk: Chunk, counted: BatchCounts) -> None:
         """Look at the next chunk.
 
         Raises:
@@ -68,8 +69,8 @@ class LanguageCheck:
         """
         if counted.without_spaces is not None:
             row, column, script = counted.without_spaces
-            number = selected.chunk.first + row
-            place = f"{selected.file + ', ' if selected.file else ''}row {number:,}"
+            number = chunk.first + row
+            place = f"{chunk.file + ', ' if chunk.file else ''}row {number:,}"
             raise NoSpaces(
                 f"{place}: {name(self.columns[column])} is in {script} script without spaces between words, so that a "
                 "clause would be one unknown word; leave the row out, or put spaces between its words",
@@ -77,11 +78,11 @@ class LanguageCheck:
                 script,
             )
         if self.n_words < WORDS:
-            self._count(selected)
+            self._count(chunk)
 
-    def _count(self, selected: SelectedChunk) -> None:
+    def _count(self, chunk: Chunk) -> None:
         texts, left = list[str](), CHARACTERS
-        for text in (text for row in selected.texts for text in row if text is not None):
+        for text in (text for row in selected_texts(chunk) for text in row if text is not None):
             texts.append(text[:left])
             left -= len(text)
             if left <= 0:

@@ -22,18 +22,16 @@ from lexveil.artifacts.model import Model
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.formats.chunks import Texts
+from lexveil.formats.chunks import Chunk, Texts
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk, batch_of
+from lexveil.privatization.engine.counts import SpendHistogram, Tally, coverage
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.rewritten_chunk import RewrittenChunk
-from lexveil.privatization.engine.selected_chunk import SelectedChunk, batches_of
-from lexveil.privatization.engine.tally import Tally, coverage
 from lexveil.privatization.engine.worker import InputTotals
 from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
 from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
 from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.language_check import LanguageCheck
-from lexveil.privatization.release.spend_histogram import SpendHistogram
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
@@ -58,7 +56,7 @@ class TwoPassRun:
         self,
         settings: Settings,
         model: Model,
-        chunks: Callable[[bool], Iterator[SelectedChunk]],
+        chunks: Callable[[bool], Iterator[Chunk]],
         columns: Sequence[str],
         workers: int,
     ) -> None:
@@ -92,14 +90,14 @@ class TwoPassRun:
             self._processes = stack if self.workers > 1 else None
             yield
 
-    def _workers(self) -> int | Workers[Any, Any]:
+    def _workers(self) -> Workers[Any, Any] | None:
         """The processes of this block; others where lists of near words were made since they began."""
         if self._processes is None:
-            return self.workers
+            return None
         lists = self.engine.prepared.lists
         if self._started is None or self._started[1] is not lists:
             self._processes.close()
-            started = Workers(self.engine.chunk_worker(self.columns), self.workers)
+            started = Workers(self.engine.worker(self.columns), self.workers)
             self._started = self._processes.enter_context(started), lists
         return self._started[0]
 
@@ -121,14 +119,15 @@ class TwoPassRun:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
         progress = progress_on_stderr("count", 0, "rows")
-        batches = batches_of(self.chunks(False), self.settings.mode == "release")
-        for selected, counted in self.engine.count(batches, self._workers(), progress):
-            self.language.add(selected, counted)
+        is_charged = self.settings.mode == "release"
+        batches = ((chunk, batch_of(chunk, for_ledger=is_charged)) for chunk in self.chunks(False))
+        for chunk, counted in self.engine.count(batches, self._workers(), progress):
+            self.language.add(chunk, counted)
             self.survey.add(counted)
-            self.seen.add(selected)
+            self.seen.add(chunk)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
             epsilon = self.engine.spends(counted, self.budget)
-            payment.request(selected.chunk, epsilon, counted.keys)
+            payment.request(chunk, epsilon, counted.keys)
             if self.settings.detection is not None and self.engine.is_budget_public:
                 self.charged.append(epsilon)
         self.language.tell()
@@ -138,7 +137,7 @@ class TwoPassRun:
             judge(self.survey)
         payment.reserve(self.budget.total)
 
-    def rewrite(self, payment: Charge) -> Iterator[tuple[SelectedChunk, RewrittenChunk]]:
+    def rewrite(self, payment: Charge) -> Iterator[tuple[Chunk, RewrittenChunk]]:
         """Second pass: spend what was reserved, then rewrite the rows that were charged.
 
         Raises:
@@ -149,28 +148,29 @@ class TwoPassRun:
         self.engine.prepared.keep_lists(n_paid, self.budget.total * self.survey.documents / max(n_paid, 1))
         again = _Fingerprint()
 
-        def chosen() -> Iterator[SelectedChunk]:
+        def charged_rows() -> Iterator[tuple[Chunk, Batch]]:
             done = 0
-            for selected in self.chunks(True):
-                again.add(selected)
+            for chunk in self.chunks(True):
+                again.add(chunk)
                 if not again.follows(self.seen):
                     raise _changed()  # before any noise is drawn for what nobody has paid for
-                stop = done + len(selected.chunk)
-                yield replace(selected, keep=~payment.withheld(done, stop))
+                stop = done + len(chunk)
+                selected = replace(chunk, selection=~payment.withheld(done, stop))
+                yield selected, batch_of(selected)
                 done = stop
 
         progress = progress_on_stderr("privatize", self.survey.rows, "rows")
         charged = iter(self.charged)
-        for selected, rewritten in self.engine.rewrite(
-            batches_of(chosen()), self.columns, self.budget, self._workers(), progress
+        for chunk, rewritten in self.engine.rewrite(
+            charged_rows(), self.columns, self.budget, self._workers(), progress
         ):
             # A detector that does not find the same twice, for whatever reason, would spend what nobody has paid for.
-            expected = next(charged, rewritten.spent)
-            if not np.array_equal(rewritten.spent[selected.keep], expected[selected.keep]):
-                raise _found_otherwise()
-            self.spent.add(rewritten.spent[selected.keep], rewritten.per_token[selected.keep])
+            expected, is_selected = next(charged, rewritten.spent), chunk.is_selected
+            if not np.array_equal(rewritten.spent[is_selected], expected[is_selected]):
+                raise detector_not_deterministic()
+            self.spent.add(rewritten.spent[is_selected], rewritten.per_token[is_selected])
             self.tally.merge(rewritten.tally)
-            yield selected, rewritten
+            yield chunk, rewritten
         if self._processes is not None:
             self._processes.close()
         if again.chunks != self.seen.chunks:
@@ -229,7 +229,8 @@ def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
     return Progress(task, total, unit, stream=sys.stderr)
 
 
-def _found_otherwise() -> LexveilError:
+def detector_not_deterministic() -> LexveilError:
+    """The error of a detector that does not find the same in the same text."""
     return LexveilError(
         "a detector found something else when texts were read again; nothing was released. Use one that finds the same "
         "in the same text"
@@ -256,14 +257,14 @@ class _Fingerprint:
         self.hash = hashlib.blake2b(key=self.KEY, digest_size=16)
         self.chunks: list[bytes] = []  # after each
 
-    def add(self, selected: SelectedChunk) -> None:
-        name = selected.file.encode("utf-8", "surrogateescape")
+    def add(self, chunk: Chunk) -> None:
+        name = chunk.file.encode("utf-8", "surrogateescape")
         self._number(len(name))
         self.hash.update(name)
-        self._add(selected.chunk.texts)
-        self._add([[subject] for subject in selected.chunk.subjects or ()])
-        if selected.chunk.spans is not None:
-            spans = repr(selected.chunk.spans).encode()
+        self._add(chunk.texts)
+        self._add([[subject] for subject in chunk.subjects or ()])
+        if chunk.spans is not None:
+            spans = repr(chunk.spans).encode()
             self._number(len(spans))
             self.hash.update(spans)
         self.chunks.append(self.hash.digest())

@@ -1,7 +1,8 @@
-"""The numbers of a run, added up batch by batch."""
+"""The numbers of a run, added up batch by batch: actions, distances, and epsilon spent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -9,12 +10,15 @@ import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action
 from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCounts
+from lexveil.accounting.record import SpendBins, SpendSummary
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
 from lexveil.privatization.engine.found import FoundCounts, count_found
 from lexveil.privatization.engine.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
+
+BINS = 20
 
 
 class ExactSum:
@@ -58,6 +62,14 @@ class Tally:
         self.has_detector = False
         self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
         self.epsilon, self.cosine = ExactSum(), ExactSum()
+
+    @classmethod
+    def of(cls, tallies: Iterable[Tally]) -> Tally:
+        """All of several."""
+        total = cls()
+        for tally in tallies:
+            total.merge(tally)
+        return total
 
     def add(self, done: Rewritten, n_documents: int, vocabulary: Vocabulary | None) -> None:
         """Count one batch; ``vocabulary`` is what its perturbed tokens were taken from, None if there are none."""
@@ -146,3 +158,39 @@ def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
     for (kind, action), n in sorted(found.items()):
         counts.setdefault(kind, {})[action] = n
     return counts
+
+
+class SpendHistogram:
+    """Epsilon spent per document: least, most, mean, and how many documents spent which part of the budget."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self.n = 0
+        self.least, self.most = np.inf, 0.0
+        self.least_of_token, self.most_of_token = np.inf, 0.0  # of those that spend anything
+        self.total = ExactSum()
+        self.bins = np.zeros(BINS, dtype=np.int64)
+
+    def add(self, spent: npt.NDArray[np.float64], per_token: npt.NDArray[np.float64]) -> None:
+        """Count documents by what they spent, and on each of their tokens."""
+        if not len(spent):
+            return
+        self.n += len(spent)
+        self.least, self.most = min(self.least, float(spent.min())), max(self.most, float(spent.max()))
+        self.most_of_token = max(self.most_of_token, float(per_token.max()))
+        self.least_of_token = min(self.least_of_token, float(per_token.min(initial=np.inf, where=per_token > 0)))
+        self.total.add(spent)
+        part = spent / self.budget if self.budget > 0 else np.zeros(len(spent))
+        # All of the budget falls into the last bin, whatever the rounding of a sum of equal parts.
+        self.bins += np.bincount(np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS)
+
+    def summary(self) -> SpendSummary:
+        """The distribution as a record has it."""
+        return SpendSummary(
+            documents=self.n,
+            least=self.least if self.n else None,
+            most=self.most if self.n else None,
+            mean=float(self.total) / self.n if self.n else None,
+            max_token_epsilon=self.most_of_token if self.n else None,
+            histogram=SpendBins(parts_of_budget=BINS, documents=self.bins.tolist()),
+        )
