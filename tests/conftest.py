@@ -168,7 +168,7 @@ def _quick_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
     """What an epsilon means is estimated from few words, and once for all tests that are about something else."""
     monkeypatch.setattr("lexveil.privatization.recovery_terms.FEW", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.QUICK_DRAWS", 256)
-    monkeypatch.setattr("lexveil.artifacts.project.Workplace.recovery", tmp_path_factory.getbasetemp() / "figures")
+    monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures")
 
 
 @pytest.fixture

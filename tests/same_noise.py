@@ -18,7 +18,7 @@ import pytest
 
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.recovery.stored_curve import StoredCurve
@@ -112,7 +112,7 @@ class SameAnswers:
             return found
 
         patch.setattr(StoredCurve, "meaning", aside)
-        patch.setattr(Workplace, "recovery", cast(Path, Workplace.recovery) / "same answers")
+        patch.setattr(Project, "recovery", cast(Path, Project.recovery) / "same answers")
         patch.setattr("lexveil.formats.chunks.CHARACTERS", 60)  # chunks end within the first rows, and differ
 
     def restart(self) -> None:

@@ -29,7 +29,7 @@ from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.parameters import Section, fields_of, section_of
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.privatization.looking.inspect import inspect
-from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.release.archive import RECORD, read_record
 
@@ -249,4 +249,4 @@ def _other_records(draws: Draws) -> None:
 
 def _audit(file: Path) -> object:
     settings = make_settings(RewriteOptions(mechanism="tem", strategy="S1", epsilon=1.0), model().params)
-    return audit_relied_on(Sought(settings, {}, model().reference("S1"), {}, 1.0, 30), file.parent)
+    return find_valid_audit(AuditCriteria(settings, {}, model().reference("S1"), {}, 1.0, 30), file.parent)

@@ -19,7 +19,7 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import Prepared, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE, Params
 from lexveil.embeddings.word_space import WordSpace
@@ -41,10 +41,15 @@ class Model:
     Attributes:
         place: a project, or the user's data folder.
         packaged: the model; None is that of the project's own run.
+        cache_only: compute nothing of what readers are expected to get back: it takes seconds, which a service does not
+            have while it answers.
+        suppress_language_warning: say nothing of a language on standard error: it is a statistic of the texts.
     """
 
-    place: Workplace
+    place: Project
     packaged: PackagedModel | None = None
+    cache_only: bool = False
+    suppress_language_warning: bool = False
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -64,7 +69,7 @@ class Model:
             if name not in (None, project.name):
                 raise RequestError(f"model {name}: a Model was given, {project.name}; name one of them")
             return project
-        place = Workplace.find(project)
+        place = Project.find(project)
         if name is None:
             has_run = place.is_project and place.path(paths.ARTIFACTS / "embeddings").is_dir()
             return cls(place) if has_run else cls._default(place)
@@ -78,7 +83,7 @@ class Model:
         return cls(place)
 
     @classmethod
-    def _default(cls, place: Workplace) -> Model:
+    def _default(cls, place: Project) -> Model:
         model = cls(place, find(DEFAULT))
         why = "no run of this project has made its own" if place.is_project else f"{Path.cwd()} is in no project"
         print(

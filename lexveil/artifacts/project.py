@@ -16,7 +16,7 @@ LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = "ledger", "ledger-anchor.json", "work",
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class Project:
     """A folder with its parameters, ledger, temporary files and audits.
 
     Attributes:

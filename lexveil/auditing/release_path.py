@@ -29,7 +29,7 @@ from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, Fate, Tokens,
 from lexveil.errors import LexveilError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
-from lexveil.privatization.adapters.files import Archiving, Gate, privatize_file
+from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.types import Ids
 
@@ -156,7 +156,7 @@ class Releasing:
             watch = _Watch(self.toy)
             if run == "refused":
                 with contextlib.suppress(LexveilError):
-                    privatize_file(source, folder / f"{run}.out.jsonl", archiving=Archiving(gate=_Refusal()), **how)
+                    privatize_file(source, folder / f"{run}.out.jsonl", hooks=_Refusal(), **how)
             else:
                 with contextlib.redirect_stdout(watch):  # type: ignore[type-var]
                     record = privatize_file(source, "-", **how).record
@@ -177,7 +177,7 @@ class Releasing:
 PAID = ("spent", "written", "committed")
 
 
-class _Refusal(Gate):
+class _Refusal(ReleaseHooks):
     """Refuses whatever was written."""
 
     def written(self, *_: Any) -> Any:

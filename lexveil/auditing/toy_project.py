@@ -16,7 +16,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.model import CHECKED_BY, Model
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distances import ON_LISTS
 from lexveil.auditing.laws import Space
@@ -164,7 +164,7 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     )
     space = Space(vectors[: len(tokens)].astype(np.float64), orders)
     return ToyProject(
-        Model(Workplace(folder, params, is_project=True)),
+        Model(Project(folder, params, is_project=True)),
         strategy,
         policy,
         tokens,

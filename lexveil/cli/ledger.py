@@ -161,10 +161,10 @@ def cap(
 def _terms() -> ReleaseParams:
     """The terms of the project around the current folder, else of the user, whose ledger standard error then names."""
     anywhere()
-    from lexveil.artifacts.project import Workplace
+    from lexveil.artifacts.project import Project
     from lexveil.privatization.release.charge import terms_at
 
-    place = Workplace.find()
+    place = Project.find()
     terms = terms_at(place)
     if not place.is_project:
         print(f"in no project: your own ledger, {terms.ledger}", file=sys.stderr)

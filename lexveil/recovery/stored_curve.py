@@ -9,8 +9,7 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,27 +33,11 @@ from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
 ROUNDING = 1e-9  # by which a share may lie outside of its interval, where it is 0 or 1
-_only_kept = ContextVar("_only_kept", default=False)
 NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
 
 
 class NotComputed(RequestError):
     """What readers are expected to get back was not computed here yet, and is not to be computed now."""
-
-
-@contextlib.contextmanager
-def only_kept() -> Iterator[None]:
-    """Compute nothing in this block: a figure takes seconds, which a service does not have while it answers."""
-    token = _only_kept.set(True)
-    try:
-        yield
-    finally:
-        _only_kept.reset(token)
-
-
-def _check_time() -> None:
-    if _only_kept.get():
-        raise NotComputed("what a reader is expected to get back at this epsilon was not computed here yet")
 
 
 class StoredCurve(Curve):
@@ -82,21 +65,25 @@ class StoredCurve(Curve):
     ) -> None:
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
-        self._n_words = n_words or public_recovery.WORDS
+        self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only
         self._key = _key(model, self._prepared, strategy, policy, self._n_words)
         self.file = model.place.recovery / f"{self._key}.json"
         kept = _kept(self.file, self._key) or _Kept(self.words.blind(), {}, None)
         self._distances = kept.distances
         super().__init__(self._computed, kept.blind, kept.points)
 
+    def _require_computing(self) -> None:
+        if self._cache_only:
+            raise NotComputed("what a reader is expected to get back at this epsilon was not computed here yet")
+
     @cached_property
     def words(self) -> PublicWords:
         """The words whose recovery is expected: who asks for them computes.
 
         Raises:
-            NotComputed: within ``only_kept``.
+            NotComputed: of a model with ``cache_only``.
         """
-        _check_time()
+        self._require_computing()
         return self._words_of()
 
     def meaning(self, least: float, most: float) -> Meaning:
@@ -112,7 +99,7 @@ class StoredCurve(Curve):
         if -LAST <= above <= LAST and self.epsilon(above) < most:
             found.insert(0, self.point(above))
         if self._distances is None and mechanism.is_proven:
-            _check_time()
+            self._require_computing()
             self._distances = word_distances(mechanism)
             self._keep()
         return meaning_of(mechanism, found, self._distances)
@@ -126,7 +113,7 @@ class StoredCurve(Curve):
         return epsilon_for(self, target, band, measure, near)
 
     def _computed(self, epsilon: float) -> Expected:
-        _check_time()
+        self._require_computing()
         if self._told is not None:
             self._told(epsilon)
         # Each point by a reader of its own: what is found must not depend on what was asked before.

@@ -13,7 +13,7 @@ from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, Rele
 from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
-from lexveil.privatization.adapters.files import Gate
+from lexveil.privatization.adapters.files import ReleaseHooks
 from lexveil.privatization.engine.counts import coverage, unprotected_share
 from lexveil.privatization.engine.worker import InputTotals
 from lexveil.privatization.release.outputs import Outputs
@@ -47,8 +47,8 @@ class DataDocsCapture:
         return str(self.docs.root)
 
 
-@dataclass(slots=True)
-class ReleaseGate(Gate):
+@dataclass(slots=True, kw_only=True)
+class ReleaseGate(ReleaseHooks):
     """The gate of `lexveil release`.
 
     Attributes:

@@ -21,7 +21,7 @@ from lexveil.accounting.record import Publication
 from lexveil.artifacts.data_docs import DataDocs
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.config import Params, ReleaseParams
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
@@ -32,11 +32,11 @@ from lexveil.ledger.database import text
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
-from lexveil.privatization.adapters.files import Archiving, privatize_file
+from lexveil.privatization.adapters.files import privatize_file
 from lexveil.privatization.engine.counts import ExactSum
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.charge import NoCharge
+from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
 from lexveil.release.archive import (
@@ -139,7 +139,7 @@ def release_name(now: datetime) -> str:
 def _release(params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs) -> None:
     """Release what was selected, and fill in the report."""
     report, terms, name = selection.report, params.release, release_name(datetime.now(UTC))
-    model = Model(Workplace(Path(), params, is_project=True))
+    model = Model(Project(Path(), params, is_project=True))
     if is_without_guarantee(_settings(model), model):
         name = f"{name}-{STAMP}"
     release, memory = archive.folder / name, archive.memory / name
@@ -155,6 +155,10 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
         source_docs=DataDocs(archive.memory / "checks"),
         publication=Publication(name=name, id_column=columns.id),
         events=ReleaseEvents(name=name, salt=archive.salt, new=report.new, changed=report.changed),
+        more=[release / CHECKS, release / PAGE, *(memory / file for file in (IDS, SOURCE_CHECKS, SOURCE_PAGE))],
+        operator_folder=memory,
+        about={"archive": terms.archive, "publication": name},
+        subjects=selection.subjects,
     )
     archive.make_memory(name)
     mask = os.umask(0o022)  # the private folder's mask is not for what is archived
@@ -164,13 +168,7 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
             selection.source,
             release / DOCUMENTS,
             text_column=columns.texts,
-            archiving=Archiving(
-                gate=gate,
-                more=[release / CHECKS, release / PAGE, *(memory / file for file in (IDS, SOURCE_CHECKS, SOURCE_PAGE))],
-                operator=memory,
-                about={"archive": terms.archive, "publication": name},
-                subjects=selection.subjects,
-            ),
+            hooks=gate,
             **_rewriting(terms),
         )
     except NothingToRelease:
@@ -199,7 +197,7 @@ def _settings(model: Model) -> Settings:
     return settled(RewriteOptions(**_rewriting(model.params.release)), model)
 
 
-class _CostEstimate(NoCharge):
+class _CostEstimate(Charge):
     """Adds up what all rows would cost."""
 
     def __init__(self) -> None:

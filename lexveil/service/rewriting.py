@@ -23,11 +23,10 @@ from lexveil.ledger.reservation import Exhausted
 from lexveil.privatization.adapters.memory import privatize_texts
 from lexveil.privatization.looking.inspect import Preview, inspect_texts
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.charge import Payer, terms_of
-from lexveil.privatization.release.language_check import NoSpaces, untold
+from lexveil.privatization.release.charge import ChargeOptions, terms_of
+from lexveil.privatization.release.language_check import NoSpaces
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
-from lexveil.recovery.stored_curve import only_kept
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.service.refusals import Refusal
@@ -64,6 +63,11 @@ class Rewriter:
     _usable: OrderedDict[Settings, None] = field(default_factory=OrderedDict, repr=False)
     _said: OrderedDict[str, None] = field(default_factory=OrderedDict, repr=False)
 
+    @property
+    def _answering(self) -> Model:
+        """The model while a request is answered, which has no time for figures and is not told of its texts."""
+        return replace(self.model, cache_only=True, suppress_language_warning=True)
+
     def warm_up(self) -> None:
         """Make what requests will need, if their settings are known by now.
 
@@ -96,7 +100,7 @@ class Rewriter:
         """
         charged: list[str] = []
         about = {} if client is None else {"client": client}
-        payer = Payer(about, self.terms.ledger_seconds, at_once=True, on_spent=charged.append)
+        charge = ChargeOptions(about, self.terms.ledger_seconds, single_commit=True, on_spent=charged.append)
         if subjects is not None and client is not None and self.terms.subjects == "by-key":
             # No key's name has a slash, so that no two keys' subjects can meet.
             subjects = [f"{client}/{subject_key(subject)}" for subject in subjects]
@@ -105,11 +109,11 @@ class Rewriter:
             done = privatize_texts(
                 texts,
                 settings=settings,
-                model=self.model,
+                model=self._answering,
                 workers=1,
                 subjects=subjects,
                 on_exhausted=on_exhausted,
-                payer=payer,
+                charge_options=charge,
             )
             # Without a transaction of the ledger nothing goes out, whatever has happened to the settings.
             costs = done.operator.ledger
@@ -124,7 +128,7 @@ class Rewriter:
             Refusal: whatever goes wrong.
         """
         with self._refusing([]):
-            return inspect_texts(texts, settings=self._settings(asked), model=self.model)
+            return inspect_texts(texts, settings=self._settings(asked), model=self._answering)
 
     def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
         """Whether the ledger can be read; one that others hold for a moment can."""
@@ -141,10 +145,10 @@ class Rewriter:
     def _settings(self, asked: Mapping[str, Any]) -> Settings:
         options = RewriteOptions(**self._allowed(asked))
         try:
-            settings = settled(options, self.model)
+            settings = settled(options, self._answering)
             if settings not in self._usable:
                 # No text has been read by now: what is refused here follows from the settings alone.
-                TwoPassRun(settings, self.model, lambda _: iter(()), ("text",), 1)
+                TwoPassRun(settings, self._answering, lambda _: iter(()), ("text",), 1)
                 self._usable[settings] = None
                 _forget(self._usable)
         except RequestError as error:
@@ -177,7 +181,7 @@ class Rewriter:
     def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
         """Turn whatever goes wrong into a refusal; only errors of ours are logged with their message."""
         try:
-            with _captured(self._say), only_kept(), untold():
+            with _captured(self._say):
                 yield
         except Refusal:
             raise

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.cli.main import main
 from lexveil.databases import postgresql as engine
 from lexveil.databases.address import read_address
@@ -102,7 +102,7 @@ def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
 
 def charged() -> tuple[list[str], int]:
     """The states of the releases of the user's ledger, and the nano-epsilon that is spent in all."""
-    params = terms_at(Workplace.find())
+    params = terms_at(Project.find())
     with Ledger.open(params.ledger, anchor=params.anchor) as ledger:
         states = [state for (state,) in ledger.database.rows("select state from releases order by number")]
         ((spent,),) = ledger.database.rows("select coalesce(sum(nano), 0) from balances")

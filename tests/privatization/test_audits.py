@@ -15,7 +15,7 @@ from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.runtime.hashes import code_hash, sha256, version
 
@@ -40,7 +40,7 @@ def write(name: str, **changed: Any) -> Path:
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = RewriteOptions(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
     settings = make_settings(options, load_params())
-    return audit_relied_on(Sought(settings, {"t": 0.75}, MODEL, SPACE, epsilon, 30), paths.AUDITS)
+    return find_valid_audit(AuditCriteria(settings, {"t": 0.75}, MODEL, SPACE, epsilon, 30), paths.AUDITS)
 
 
 def test_the_nearest_epsilon_counts(built: Path) -> None:

@@ -18,14 +18,14 @@ from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts import model as models
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.auditing.audit import read_space
 from lexveil.auditing.request import AuditRequest
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError
 from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.runtime.hashes import code_hash, version
 
@@ -43,7 +43,7 @@ def home(outside: Path) -> Path:
 
 def test_the_defaults_are_those_of_the_params_yaml_that_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    user, shipped = Workplace.find().params, Workplace.find(ROOT).params
+    user, shipped = Project.find().params, Project.find(ROOT).params
     release = {"ledger": user.release.ledger, "anchor": user.release.anchor}
     machine = {"temp_directory": user.machine.temp_directory}
     moved = {
@@ -193,7 +193,7 @@ def test_an_audit_sees_the_space_that_a_run_uses(strategy: str, name: str) -> No
 def test_an_audit_of_another_model_is_not_relied_on(packaged: PackagedModel, tmp_path: Path) -> None:
     using = Model.load(name="toy")
     settings = make_settings(RewriteOptions(**HOW), using.params)
-    sought = Sought(settings, {}, using.reference("S3"), {}, 10.0, 30)
+    sought = AuditCriteria(settings, {}, using.reference("S3"), {}, 10.0, 30)
     result: dict[str, Any] = {
         "violation": False,
         "parameters": {},
@@ -213,7 +213,7 @@ def test_an_audit_of_another_model_is_not_relied_on(packaged: PackagedModel, tmp
     result["policy"] = {name: getattr(settings.policy, name) for name in ("stopwords", "punctuation", "oov")}
     for model, why in ((result["model"], ""), (result["model"] | {"version": "2.0"}, "it is of another model")):
         (tmp_path / "tem-S3-10.json").write_text(json.dumps(result | {"model": model}))
-        found, said = audit_relied_on(sought, tmp_path)
+        found, said = find_valid_audit(sought, tmp_path)
         assert (found is None) == bool(why) and why in said
 
 
@@ -230,4 +230,4 @@ def test_a_home_that_cannot_be_made_costs_nothing(monkeypatch: pytest.MonkeyPatc
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "file" / "home"))
     with pytest.raises(LexveilError, match="LEXVEIL_HOME"):
-        lexveil.privatize([TEXT], **HOW, project=Model(Workplace.of_user(), using.packaged))
+        lexveil.privatize([TEXT], **HOW, project=Model(Project.of_user(), using.packaged))

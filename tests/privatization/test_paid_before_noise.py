@@ -19,7 +19,7 @@ from lexveil.formats.chunks import Chunk
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.adapters.files import Archiving, Gate, privatize_file
+from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.privatization.release.outputs import Outputs, writing
 from lexveil.privatization.release.run import TwoPassRun, _Fingerprint
@@ -111,13 +111,13 @@ def test_no_text_poses_as_two() -> None:
 
 
 def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) -> None:
-    class Refuses(Gate):
+    class Refuses(ReleaseHooks):
         def written(self, *_: Any) -> Any:
             raise LexveilError("refused")
 
     for number in (1, 2):
         with pytest.raises(LexveilError, match=r"refused; noise had been drawn, so the epsilon stays spent"):
-            privatize_file(source, "out.jsonl", archiving=Archiving(gate=Refuses()), **RELEASE)
+            privatize_file(source, "out.jsonl", hooks=Refuses(), **RELEASE)
         assert [state for state, paid in releases() if paid > 0] == ["failed"] * number
     assert not list(source.parent.glob("*out.jsonl*"))
     assert verify(".lexveil/ledger").holds
@@ -132,14 +132,14 @@ def _moved(hidden: Path, name: Path) -> None:
 def test_what_has_another_name_is_not_published(source: Path, link: Any) -> None:
     """Who may write into the folder could keep what is refused, or change what is published."""
 
-    class Links(Gate):
+    class Links(ReleaseHooks):
         def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
             (hidden,) = (hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl")
             link(hidden, source.with_name("kept"))
             return record, operator
 
     with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
-        privatize_file(source, "out.jsonl", archiving=Archiving(gate=Links()), **RELEASE)
+        privatize_file(source, "out.jsonl", hooks=Links(), **RELEASE)
     assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
     if link is os.link:
         assert source.with_name("kept").read_bytes() == b""
@@ -148,7 +148,7 @@ def test_what_has_another_name_is_not_published(source: Path, link: Any) -> None
 def test_what_another_run_writes_under_the_same_name_is_not_published(source: Path) -> None:
     """An experiment keeps no ledger that would refuse it, and its seed is known."""
 
-    class Runs(Gate):
+    class Runs(ReleaseHooks):
         def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
             with writing(Path("out.jsonl")) as others:
                 others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
@@ -156,7 +156,7 @@ def test_what_another_run_writes_under_the_same_name_is_not_published(source: Pa
             return record, operator
 
     with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
-        privatize_file(source, source.with_name("out.jsonl"), archiving=Archiving(gate=Runs()), **RELEASE)
+        privatize_file(source, source.with_name("out.jsonl"), hooks=Runs(), **RELEASE)
     assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
 
 

@@ -24,7 +24,7 @@ from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, Oper
 from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFacts, record
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.compiled import expect_much
 from lexveil.config import ReleaseParams
 from lexveil.databases.address import is_address, read_address
@@ -34,7 +34,7 @@ from lexveil.formats.writers import Formulas, Writer, open_writer
 from lexveil.privatization.engine.worker import InputTotals, token_log_schema
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.charge import paying, terms_of
+from lexveil.privatization.release.charge import open_charge, terms_of
 from lexveil.privatization.release.outputs import Job, Outputs, check_companions, find_jobs, writing
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
@@ -49,12 +49,24 @@ OPERATOR_FILES = (("tokens", "tokens.parquet"), ("withheld", "withheld.csv"))
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
 
 
-class Gate:
-    """Judges a release at three moments, by raising; this one lets everything pass.
+@dataclass(slots=True, kw_only=True)
+class ReleaseHooks:
+    """What `lexveil release` adds to a request: it judges the release at three moments, by raising; this lets all pass.
 
     Before the noise it may look at anything, and a refusal spends nothing. After it only at what an observer could
     compute: choosing among outputs by anything private is another mechanism, and their epsilon is spent.
+
+    Attributes:
+        more: further files that it may write, by ``Outputs.begin``; they appear with the output.
+        operator_folder: of the operator's files; None: beside the output.
+        about: further facts for the ledger's chain; no text and no key.
+        subjects: whom each row is about, where no column that is published says so.
     """
+
+    more: Sequence[Path] = ()
+    operator_folder: Path | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    subjects: Sequence[str] | None = None
 
     def counted(self, totals: InputTotals) -> None:
         """Judge the source by its counts, before anything is reserved."""
@@ -133,25 +145,6 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archiving:
-    """What `lexveil release` adds to a request.
-
-    Attributes:
-        gate: judges the release.
-        more: further files that the gate may write, by ``Outputs.begin``; they appear with the output.
-        operator: the folder of the operator's files; None: beside the output.
-        about: further facts for the ledger's chain; no text and no key.
-        subjects: whom each row is about, where no column that is published says so.
-    """
-
-    gate: Gate = field(default_factory=Gate)
-    more: Sequence[Path] = ()
-    operator: Path | None = None
-    about: Mapping[str, str] = field(default_factory=dict)
-    subjects: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FileOptions(RewriteOptions):
     """What a caller asks for when texts are columns of files.
 
@@ -203,7 +196,7 @@ def privatize_file(
     *,
     project: Path | Model | None = None,
     model: str | None = None,
-    archiving: Archiving | None = None,
+    hooks: ReleaseHooks | None = None,
     **options: Any,
 ) -> PrivatizedFiles:
     """Rewrite columns of a file or of all files in a folder; write a record and the operator's files beside the output.
@@ -216,7 +209,7 @@ def privatize_file(
             current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
-        archiving: what `lexveil release` adds.
+        hooks: what `lexveil release` hooks.
         options: as ``FileOptions``.
 
     Raises:
@@ -226,7 +219,7 @@ def privatize_file(
     chosen = FileOptions(**options)
     chosen.check()
     if chosen.mechanism == "none":  # takes the place's parameters, and no model
-        using = Model(project.place if isinstance(project, Model) else Workplace.find(project))
+        using = Model(project.place if isinstance(project, Model) else Project.find(project))
     else:
         using = Model.load(project, model)
     settings = settled(chosen, using)
@@ -251,15 +244,15 @@ def privatize_file(
             if workers > 1 and settings.mechanism != "none":
                 stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
             expect_much()
-        adds = archiving or Archiving()
-        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, adds.subjects, table)
-        with writing(base, adds.more, adds.operator) as outputs:
+        hooks = hooks or ReleaseHooks()
+        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, hooks.subjects, table)
+        with writing(base, hooks.more, hooks.operator_folder) as outputs:
             if settings.mechanism == "none":
                 return _copy(request, settings, outputs)
             terms = terms_of(using, chosen.on_exhausted)
             # Missing artifacts are reported before the input is read.
             run = TwoPassRun(settings, using, request.chunks, request.columns, request.workers)
-            return _rewrite(request, run, terms, outputs, adds)
+            return _rewrite(request, run, terms, outputs, hooks)
 
 
 def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedFiles:
@@ -291,19 +284,19 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedF
 
 
 def _rewrite(
-    request: Request, run: TwoPassRun, terms: ReleaseParams, outputs: Outputs, adds: Archiving
+    request: Request, run: TwoPassRun, terms: ReleaseParams, outputs: Outputs, hooks: ReleaseHooks
 ) -> PrivatizedFiles:
-    about = {**adds.about, **run.about(), **({"table": request.table_name} if request.table_name else {})}
+    about = {**hooks.about, **run.about(), **({"table": request.table_name} if request.table_name else {})}
     for job in request.jobs:
         job.reader.check()  # a wrong column is no request that the ledger keeps
         if request.table is not None:
             request.table.check(job.reader.table.columns)
     with (
-        paying(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment,
+        open_charge(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment,
         run.working(),
     ):
-        run.count(payment, adds.gate.counted)
-        adds.gate.reserved(payment.costs())
+        run.count(payment, hooks.counted)
+        hooks.reserved(payment.costs())
         with ExitStack() as stack:
             sinks = _Sinks(request, outputs, stack)
             token_log = _TokenLogWriter(request, outputs, stack, run.settings)
@@ -318,7 +311,7 @@ def _rewrite(
         if outputs.target is not None:
             privacy_record = privacy_record.model_copy(update={"output": _hashes(request, outputs)})
             operator = operator.model_copy(update={"output": _operator_hashes(outputs)})
-            privacy_record, operator = adds.gate.written(outputs, privacy_record, operator)
+            privacy_record, operator = hooks.written(outputs, privacy_record, operator)
             _write(privacy_record, outputs, "record.json")
             _write(operator, outputs, "operator.json")
         _deliver(request, outputs, privacy_record, lambda: payment.publish(outputs))

@@ -29,7 +29,7 @@ from lexveil.keywords import speaks_in_keywords
 from lexveil.privatization.adapters.frames import column_like, column_list, frame_of
 from lexveil.privatization.engine.worker import token_log_schema
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.charge import Payer, paying, terms_of
+from lexveil.privatization.release.charge import ChargeOptions, open_charge, terms_of
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import RewriteOptions, Settings
@@ -143,9 +143,9 @@ def privatize_texts(
     subjects: Sequence[Any] | None = None,
     spans: Sequence[Any] | None = None,
     on_exhausted: Literal["withhold", "refuse"] | None = None,
-    payer: Payer | None = None,
+    charge_options: ChargeOptions | None = None,
 ) -> Privatized:
-    """Rewrite a list of texts; see ``privatize``, and ``paying`` for the payer."""
+    """Rewrite a list of texts; see ``privatize``, and ``open_charge`` for the options of the charge."""
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
     chunks = list(whole_chunks(texts, subjects, spans))
@@ -159,7 +159,7 @@ def privatize_texts(
     token_logs = [schema.empty_table()]
     outputs = Outputs(None)
     with (
-        paying(terms, settings.mode, subjects is not None, run.about(), outputs, (), payer) as payment,
+        open_charge(terms, settings.mode, subjects is not None, run.about(), outputs, (), charge_options) as payment,
         run.working(),
     ):
         run.count(payment)

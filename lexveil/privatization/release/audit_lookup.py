@@ -16,7 +16,7 @@ from lexveil.runtime.hashes import code_hash, sha256, version
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class AuditCriteria:
     """What an audit must be of.
 
     Attributes:
@@ -65,7 +65,7 @@ class Sought:
         return None
 
 
-def audit_relied_on(sought: Sought, folder: Path) -> tuple[AuditReference | None, str]:
+def find_valid_audit(sought: AuditCriteria, folder: Path) -> tuple[AuditReference | None, str]:
     """The result of an audit that matches, of the nearest epsilon; or None, and why.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from lexveil.accounting.operator_report import LedgerCosts
 from lexveil.accounting.record import LedgerEntry
 from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.project import Workplace
+from lexveil.artifacts.project import Project
 from lexveil.config import ReleaseParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
@@ -32,28 +32,28 @@ from lexveil.types import Flags
 
 
 @dataclass(frozen=True, slots=True)
-class Payer:
-    """On whose behalf a charge is made, where one process serves many.
+class ChargeOptions:
+    """On whose behalf and how a charge is made, where one process serves many.
 
     Attributes:
         about: further facts for the ledger's chain; no text.
-        patience: seconds to wait for other processes that use the ledger.
-        at_once: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
+        lock_timeout: seconds to wait for other processes that use the ledger.
+        single_commit: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
             noise at once, and has nothing in between that could still give the epsilon back.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
     """
 
     about: Mapping[str, str] = field(default_factory=dict)
-    patience: float = PATIENCE
-    at_once: bool = False
+    lock_timeout: float = PATIENCE
+    single_commit: bool = False
     on_spent: Callable[[str], None] | None = None
 
 
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
-class Charge(Protocol):
-    """The steps of charging an output, in this order.
+class Charge:
+    """The steps of charging an output, in this order; this one charges nothing, as of an experiment or a copy.
 
     Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent it for nothing.
     """
@@ -71,58 +71,33 @@ class Charge(Protocol):
 
     def withheld(self, start: int, stop: int) -> Flags:
         """Which rows, counted from 0 in the order requested, are withheld."""
+        return np.zeros(stop - start, dtype=bool)
 
     def entry(self) -> LedgerEntry | None:
         """What the record says of it."""
+        return None
 
     def costs(self) -> LedgerCosts | None:
         """What only the operator may see of it."""
+        return None
 
     def spend(self) -> None:
         """Spend what was reserved, once and before any noise is drawn: from here on nothing is given back."""
 
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear; of a stream, say that all of it has left."""
-
-
-class NoCharge:
-    """An experiment or a copy: nothing is released, so nothing is charged."""
-
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
-        """Nothing is requested."""
-
-    def reserve(self, budget: float) -> None:
-        """Nothing is reserved."""
-
-    def withheld(self, start: int, stop: int) -> Flags:
-        """No row is."""
-        return np.zeros(stop - start, dtype=bool)
-
-    def entry(self) -> None:
-        """The record says nothing."""
-        return
-
-    def costs(self) -> None:
-        """There is nothing to see."""
-        return
-
-    def spend(self) -> None:
-        """Nothing is spent."""
-
-    def publish(self, outputs: Outputs) -> None:
-        """Let the outputs appear."""
         outputs.publish()
 
 
 @dataclass(slots=True)
-class LedgerCharge:
+class LedgerCharge(Charge):
     """A release, charged to the ledger."""
 
     release: Transaction
     params: ReleaseParams
     outputs: Outputs
     finals: Sequence[Path]
-    payer: Payer = field(default_factory=Payer)
+    options: ChargeOptions = field(default_factory=ChargeOptions)
     reserved: Reservation | None = None
     near: NearCollisions = field(default_factory=NearCollisions)
 
@@ -144,9 +119,9 @@ class LedgerCharge:
             cap,
             self.params.on_exhausted,
             [Path(partial).absolute() for partial in partials],
-            spends=self.payer.at_once,
+            spends=self.options.single_commit,
         )
-        if self.payer.at_once:
+        if self.options.single_commit:
             self._tell()
         if self.reserved.is_new_cap and self.reserved.cap is not None:
             print(
@@ -194,13 +169,13 @@ class LedgerCharge:
 
     def spend(self) -> None:
         """Spend it, durably."""
-        if not self.payer.at_once:
+        if not self.options.single_commit:
             self.release.spend()
             self._tell()
 
     def _tell(self) -> None:
-        if self.payer.on_spent is not None:
-            self.payer.on_spent(self.release.id)
+        if self.options.on_spent is not None:
+            self.options.on_spent(self.release.id)
 
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear. After ``written``, recovery rolls the transaction forward."""
@@ -231,45 +206,45 @@ def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -
     return terms.model_copy(update={"on_exhausted": on_exhausted or terms.on_exhausted})
 
 
-def terms_at(place: Workplace) -> ReleaseParams:
+def terms_at(place: Project) -> ReleaseParams:
     """The terms of params.yaml, with the ledger and its anchor where they lie."""
     terms = place.params.release
     return terms.model_copy(update={"ledger": str(place.path(terms.ledger)), "anchor": str(place.path(terms.anchor))})
 
 
 @contextmanager
-def paying(
+def open_charge(
     params: ReleaseParams,
     mode: str,
     has_subjects: bool,
     about: Mapping[str, str],
     outputs: Outputs,
     finals: Sequence[Path],
-    payer: Payer | None = None,
+    options: ChargeOptions | None = None,
 ) -> Iterator[Charge]:
     """Open the ledger if anything is released.
 
     Args:
         about: of the run, for the ledger's chain; no source text.
         finals: the output files.
-        payer: None is whoever runs this process.
+        options: None is of whoever runs this process.
 
     Raises:
         RequestError: if the ledger cannot be used.
     """
     if mode != "release":
-        yield NoCharge()
+        yield Charge()
         return
     require_named_subjects(params, has_subjects)
     if is_of_user(params.ledger):
         make_user_data()
         print(f"the ledger is your own outside of projects, {params.ledger}", file=sys.stderr)
-    payer = payer or Payer()
-    with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor, patience=payer.patience) as ledger:
+    options = options or ChargeOptions()
+    with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor, patience=options.lock_timeout) as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
-        with ledger.begin({**about, **payer.about, "lexveil": version()}) as release:
-            charge = LedgerCharge(release, params, outputs, finals, payer)
+        with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
+            charge = LedgerCharge(release, params, outputs, finals, options)
             try:
                 yield charge
             except BaseException as error:

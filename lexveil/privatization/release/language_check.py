@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,7 +21,6 @@ from lexveil.text.tokenize import is_punctuation
 
 WORDS = 10_000  # the first ones, which are enough to tell languages apart
 CHARACTERS = 8 * WORDS
-_untold = ContextVar("_untold", default=False)
 
 
 class NoSpaces(RequestError):
@@ -37,16 +34,6 @@ class NoSpaces(RequestError):
     def __init__(self, message: str, row: int, script: str) -> None:
         super().__init__(message)
         self.row, self.script = row, script
-
-
-@contextlib.contextmanager
-def untold() -> Iterator[None]:
-    """Say nothing of a language on standard error in this block: what would be said are statistics of the texts."""
-    token = _untold.set(True)
-    try:
-        yield
-    finally:
-        _untold.reset(token)
 
 
 class LanguageCheck:
@@ -94,8 +81,8 @@ class LanguageCheck:
                 self.n_words += count
 
     def tell(self) -> None:
-        """Tell the operator on standard error, if there is something to tell and not ``untold``."""
-        if not _untold.get() and (finding := self.finding()) is not None:
+        """Tell the operator on standard error, if there is something to tell."""
+        if not self.model.suppress_language_warning and (finding := self.finding()) is not None:
             print(f"the input {finding.sentence}", file=sys.stderr)
 
     def finding(self) -> LanguageFinding | None:

@@ -29,7 +29,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import InputTotals
 from lexveil.privatization.no_guarantee import require_guarantee
 from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
-from lexveil.privatization.release.audit_lookup import Sought, audit_relied_on
+from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
 from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
@@ -72,16 +72,16 @@ class TwoPassRun:
         self._processes: ExitStack | None = None
         self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
         self.made_with, self.model = self.engine.made_with(), model.reference(settings.strategy)
-        self.audit, self.why_no_audit = audit_relied_on(self._sought(model), model.place.audits)
+        self.audit, self.why_no_audit = find_valid_audit(self._audit_criteria(model), model.place.audits)
 
-    def _sought(self, model: Model) -> Sought:
+    def _audit_criteria(self, model: Model) -> AuditCriteria:
         """What an audit must be of, for the record to rely on it."""
         settings, average = self.settings, self.budget.average_words
         if settings.epsilon is None and average is None:
             average = model.average_words()
         epsilon = settings.epsilon or (self.budget.total / average if average else 0.0)
-        parameters = self.engine.prepared.parameters
-        return Sought(settings, parameters, self.model, self.made_with, epsilon, model.params.operation.audit_days)
+        parameters, days = self.engine.prepared.parameters, model.params.operation.audit_days
+        return AuditCriteria(settings, parameters, self.model, self.made_with, epsilon, days)
 
     @contextmanager
     def working(self) -> Iterator[None]:
