@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.models import SEED, TEST_SHARE, markdown, of_spec
+from benchmarks.table import markdown
 from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.classifier import Linear
@@ -36,6 +36,8 @@ from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 
+SEED = 1
+TEST_SHARE = 0.3  # of the texts of a class are predicted
 STEPS = 7  # of a bisection on ln ε
 TRIED = 3_000  # words by which ε is found
 RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
@@ -207,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.equal_recovery", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--model", default="en", metavar="NAME|LABEL=FOLDER")
+    parser.add_argument("--model", default="en", metavar="NAME|FOLDER", help="a packaged model, or a project")
     names = ("tem", "madlib", "mahalanobis", "vickrey", "diffractor_geometric", "diffractor_tem")
     parser.add_argument("--mechanism", nargs="+", default=names)
     parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
@@ -218,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--words", type=int, default=60, help="of each text, its first ones")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(arguments)
-    _, model = of_spec(options.model)
+    model = Model.load(options.model, name="own") if Path(options.model).is_dir() else Model.load(name=options.model)
     sizes = options.train, options.test, options.words
     problems = [known.drawn(options.data, *sizes) for known in PROBLEMS if known.file in options.only]
     rows: dict[str, list[dict[str, Any]]] = {

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import limits, material
-from benchmarks.models import markdown
-from benchmarks.table import print_table
+from benchmarks.table import markdown, print_table
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.base import Kernel

@@ -1,4 +1,4 @@
-"""A table for the terminal."""
+"""Tables for the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def print_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     widths = [max(len(line[place]) for line in table) for place in range(len(columns))]
     for line in table:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+
+
+def markdown(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table in Markdown; columns that no row has are left out."""
+    used = [key for key in columns if any(row.get(key) is not None for row in rows)]
+    lines = [" | ".join(columns[key] for key in used), " | ".join("---" for _ in used)]
+    lines += [" | ".join(show(row.get(key)) for key in used) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)

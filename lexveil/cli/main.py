@@ -47,7 +47,6 @@ VERBS = (
     "embeddings",
     "audit",
     "calibrate",
-    "tune",
     "recommend",
     "collocations",
     "model",

@@ -35,7 +35,7 @@ def recommend(
       lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
     """
     in_project()
-    from lexveil.tuning import recommend as recommendation
+    from lexveil.report import recommend as recommendation
 
     result = recommendation.recommend(
         min_utility=min_utility,

@@ -9,7 +9,7 @@ from lexveil.artifacts.packaged_model import ModelCard
 
 
 def card_page(card: ModelCard, coverage: Mapping[str, Any] | None) -> str:
-    """The page, in Markdown; ``coverage`` is what benchmarks/coverage.py printed of it."""
+    """The page, in Markdown; ``coverage`` is which of the words of public texts it knows, by set."""
     quality = card.quality
     blocks = [
         f"# The model {card.name}",
@@ -52,7 +52,7 @@ def card_page(card: ModelCard, coverage: Mapping[str, Any] | None) -> str:
         blocks += [
             "Share of the words that it knows as single words, of texts evenly spaced in public sets: of all, numbers, "
             "handles and hyphenated words among them, and of those of letters and apostrophes alone "
-            "(`python -m benchmarks.coverage`, measured once; the sets are not part of the project):",
+            "(measured once; the sets are not part of the project):",
             _table(
                 ("set", "texts", "words", "known", "of letters alone"),
                 (

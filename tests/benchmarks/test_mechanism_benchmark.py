@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from benchmarks import limits, material, mechanisms, near_lists, per_word
+from benchmarks import limits, material, mechanisms, per_word
 from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
 from tests.mechanisms.toys import FALSE_ALARM, draw, fits, vectors
 
@@ -84,11 +84,3 @@ def test_epsilons_differ_by_document_and_keep_their_size() -> None:
     assert len(budgets) == 20_000 and len(np.unique(budgets)) > 50
     lengths = np.diff(np.flatnonzero(np.diff(budgets, prepend=0, append=0)))
     assert budgets.min() > 0 and lengths.max() <= 4_000
-
-
-def test_lists_of_near_words_are_measured(tmp_path, capsys, monkeypatch, instant) -> None:
-    monkeypatch.setattr(near_lists, "TOKENS", 200)
-    near_lists.main(["--sizes", "200", "300", "--json", str(tmp_path / "figures.json")])
-    figures = json.loads((tmp_path / "figures.json").read_text())
-    assert [row["n_words"] for row in figures["lists"]] == [200, 300]
-    assert len(figures["rates"]) == 2 * len(near_lists.DRAWS) and "grow as V^" in capsys.readouterr().out

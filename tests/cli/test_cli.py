@@ -151,7 +151,7 @@ def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None
 def test_the_help_names_every_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
     from lexveil.mechanisms.registry import MECHANISMS
 
-    for verb in ("privatize", "inspect", "audit", "tune"):
+    for verb in ("privatize", "inspect", "audit"):
         assert call(verb, "--help") == 0
         shown = capsys.readouterr().out
         assert all(name in shown for name in MECHANISMS), verb

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks import tokenizing
-from lexveil.data.default import articles, polarity, write_default_corpus
+from lexveil.data.default import articles, polarity
 from lexveil.errors import RequestError
 from lexveil.text import fast_tokenize, tokenize
 from lexveil.text.fast_tokenize import spans_of_texts, tokenize_texts
@@ -372,26 +371,3 @@ def test_real_texts() -> None:
     decomposed = [unicodedata.normalize("NFD", text) for text in texts if not text.isascii()]
     assert assert_same(decomposed[:500]) > 10_000
     assert normal_form("e\u0301") == "é"
-
-
-def test_the_benchmark_compares_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tokenizing.main(["--documents", "200", "--json", str(tmp_path / "made.json")])
-    made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))
-    assert made["texts"] == 200
-    assert made["tokens"] > 30_000
-    assert made["differences"] == 0
-    assert 0 < made["texts_beyond_ascii"] < 200
-    write_default_corpus(tmp_path / "corpus")
-    tokenizing.main(["--corpus", str(tmp_path / "corpus"), "--json", str(tmp_path / "default.json")])
-    default = json.loads((tmp_path / "default.json").read_text(encoding="utf-8"))
-    assert default["texts"] == 350
-    assert default["differences"] == 0
-    assert "350 texts" in capsys.readouterr().out
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(SystemExit):
-        tokenizing.main(["--corpus", str(tmp_path / "empty")])
-
-
-def test_the_benchmark_notices_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizing, "sentences", lambda text: [[*form, "?"] for form in sentences(text)])
-    assert tokenizing.measure(["One. Two."])["differences"] > 0

@@ -16,8 +16,8 @@ from lexveil.cli.main import main
 from lexveil.errors import MissingArtifact, RequestError
 from lexveil.levels import Level
 from lexveil.recovery.shares import Share
+from lexveil.report.recommend import as_text, commands, recommend
 from lexveil.runtime.tables import write_json
-from lexveil.tuning.recommend import as_text, commands, recommend
 
 N_TEST = 10_000  # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
 

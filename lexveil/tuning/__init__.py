@@ -1,1 +1,0 @@
-"""Choice of parameters: tuning on labelled words, recommendation among evaluated runs."""
