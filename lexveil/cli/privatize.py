@@ -62,11 +62,11 @@ def privatize(
 ) -> int:
     r"""Rewrite a file or a folder of texts.
 
-    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL, MySQL, MariaDB or
-    SQLite, rewrites the text columns, and leaves the rest as it is. A record of what was protected, what was not
-    and what was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each subject has spent in
-    all releases. Works anywhere: outside of projects with a model that is installed, and a ledger in your data
-    folder. `lexveil inspect IN` says beforehand what would happen.
+    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or SQLite, rewrites the
+    text columns, and leaves the rest as it is. A record of what was protected, what was not and what was spent goes
+    with the output, and the ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Works
+    anywhere: outside of projects with a model that is installed, and a ledger in your data folder. `lexveil inspect
+    IN` says beforehand what would happen.
 
       lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
       lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \

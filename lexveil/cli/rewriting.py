@@ -229,7 +229,7 @@ class Rewriting(Settings):
     sql: Annotated[
         str | None,
         option(
-            "of the database that IN is (postgresql://host/database, mysql://host/database, sqlite:///path): what is "
+            "of the database that IN is (postgresql://host/database, sqlite:///path): what is "
             "read; the address has no password in it, which is read from where the database's own clients have it",
             "SELECT",
             group="input",

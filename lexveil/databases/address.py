@@ -10,14 +10,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 
-ENGINES = {"postgresql": "postgresql", "postgres": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
-ENGINES |= {"sqlite": "sqlite"}
-FORMS = "postgresql://host/database, mysql://host/database or sqlite:///path"
+ENGINES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
+FORMS = "postgresql://host/database or sqlite:///path"
 SECRETS = ("password", "passwd", "pwd", "sslpassword", "oauth_client_secret")
-WHERE_PASSWORDS_ARE = {
-    "postgresql": "~/.pgpass, PGPASSFILE, PGPASSWORD or a service of PGSERVICEFILE",
-    "mysql": "the section [client] of ~/.my.cnf, or MYSQL_PWD",
-}
+WHERE_PASSWORDS_ARE = "~/.pgpass, PGPASSFILE, PGPASSWORD or a service of PGSERVICEFILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +22,13 @@ class Address:
 
     Attributes:
         text: the address as it is given to the driver, with no password in it.
-        engine: postgresql, mysql or sqlite.
+        engine: postgresql or sqlite.
         path: the file of SQLite.
-        host, port, user, database: those of MySQL that are given; libpq reads ``text`` itself.
     """
 
     text: str
     engine: str
     path: Path | None = None
-    host: str | None = None
-    port: int | None = None
-    user: str | None = None
-    database: str | None = None
 
     @property
     def shown(self) -> str:
@@ -63,10 +54,8 @@ def read_address(text: str) -> Address:
     if engine == "sqlite":
         return _sqlite(rest)
     try:
-        parts = urlsplit(text, allow_fragments=False)  # PostgreSQL's have none
-        port = parts.port if engine == "mysql" else None  # PostgreSQL's may name several hosts, with a port each
-        user = parts.username
-        options = [key.lower() for key, _ in parse_qsl(parts.query, keep_blank_values=True)]
+        query = urlsplit(text, allow_fragments=False).query  # PostgreSQL's addresses have no fragments
+        options = [key.lower() for key, _ in parse_qsl(query, keep_blank_values=True)]
     except ValueError:
         raise RequestError(f"the address of the database cannot be read; write {FORMS}") from None
     # Between a : and an @, wherever they stand: clients cut an address in other ways than the standard library.
@@ -74,14 +63,9 @@ def read_address(text: str) -> Address:
         raise RequestError(
             "the address of the database has a password in it, or what looks like one (an @ elsewhere is written %40); "
             "it would end in the shell's history, in params.yaml or in lineage. Leave it out: it is read from "
-            f"{WHERE_PASSWORDS_ARE[engine]}"
+            f"{WHERE_PASSWORDS_ARE}"
         )
-    if engine == "postgresql":
-        return Address(text, engine)
-    if options:
-        raise RequestError(f"{shown(text)}: options are read from ~/.my.cnf, not from the address; leave them out")
-    database = unquote(parts.path.removeprefix("/"))
-    return Address(text, engine, None, parts.hostname, port, unquote(user) if user else None, database or None)
+    return Address(text, engine)
 
 
 def _sqlite(rest: str) -> Address:

@@ -184,7 +184,7 @@ def _no_connection(said: str) -> str:
     line = re.sub(r"^.*?Failed to connect: ", "", " ".join(lines))[:300]
     hint = ""
     if "password" in line:
-        hint = f". Passwords are read from {WHERE_PASSWORDS_ARE['postgresql']}"
+        hint = f". Passwords are read from {WHERE_PASSWORDS_ARE}"
     return f"no connection: {line.rstrip('.')}{hint}"
 
 

@@ -37,13 +37,8 @@ class Table:
         """A table by its name.
 
         Raises:
-            RequestError: if the name is none, or the engine takes no tables.
+            RequestError: if the name is none.
         """
-        if address.engine == "mysql":
-            raise RequestError(
-                f"{address.shown}: MySQL ends a transaction where a table is made, so nothing is written there; give "
-                "-o FILE.parquet and load that"
-            )
         path = tuple(table.split("."))
         most = 2 if address.engine == "postgresql" else 1
         if len(path) > most or not all(re.fullmatch(r"[^\W\d]\w{0,62}", part) for part in path):

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,9 @@ USER, PASSWORD = "lexveil", "a-password-of-the-tests"
 class Server:
     folder: Path
     port: int
-    scheme: str
 
     def address(self, database: str = "crm", user: str = USER, more: str = "") -> str:
-        return f"{self.scheme}://{user}@127.0.0.1:{self.port}/{database}{more}"
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}{more}"
 
 
 def free_port() -> int:
@@ -69,55 +67,6 @@ def postgresql() -> Iterator[Server]:
         control = [programs[-1] / "pg_ctl", "-D", folder / "data", "-w"]
         run(*control, "-l", folder / "data" / "log", "-o", settings, "start")
         try:
-            yield Server(folder, port, "postgresql")
+            yield Server(folder, port)
         finally:
             run(*control, "-m", "immediate", "stop")
-
-
-@pytest.fixture(scope="session")
-def mariadb() -> Iterator[Server]:
-    """MariaDB on a port of its own, with one user that has a password."""
-    pymysql = pytest.importorskip("pymysql")
-    server, install = shutil.which("mariadbd", path="/usr/sbin:/usr/bin"), shutil.which("mariadb-install-db")
-    if server is None or install is None:
-        pytest.skip("MariaDB is not installed (Debian's packages are mariadb-server-core and mariadb-client-core)")
-    with tempfile.TemporaryDirectory(prefix="lexveil-mariadb-", ignore_cleanup_errors=True) as name:
-        folder, port = Path(name), free_port()
-        (folder / "data").mkdir(mode=0o700)
-        before = unprivileged(folder)
-        unprivileged(folder / "data")
-        data = ["--no-defaults", f"--datadir={folder / 'data'}", "--innodb-buffer-pool-size=8M"]
-        start = folder / "start.sql"
-        start.write_text(  # a statement a line
-            f"create user '{USER}'@'127.0.0.1' identified by '{PASSWORD}';\n"
-            f"grant all on *.* to '{USER}'@'127.0.0.1' with grant option;\n"
-        )
-        start.chmod(0o644)
-        made = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
-        quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run([*before, install, *data, *made], check=True, **quiet)
-        running = subprocess.Popen(
-            [
-                *[*before, server, *data, f"--init-file={start}", f"--socket={folder / 'socket'}"],
-                *[
-                    "--bind-address=127.0.0.1",
-                    f"--port={port}",
-                    "--skip-name-resolve",
-                    "--innodb-flush-log-at-trx-commit=0",
-                ],
-            ],
-            **quiet,
-        )
-        try:
-            while True:
-                assert running.poll() is None, "the server ended"
-                try:
-                    pymysql.connect(host="127.0.0.1", port=port, user=USER, password=PASSWORD).close()
-                    break
-                except pymysql.OperationalError as error:
-                    assert error.args[0] == pymysql.constants.CR.CR_CONN_HOST_ERROR, error
-                    time.sleep(0.1)
-            yield Server(folder, port, "mysql")
-        finally:
-            running.terminate()
-            running.wait(60)
