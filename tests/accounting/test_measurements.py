@@ -16,7 +16,16 @@ from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.privatization.engine.engine import guarantee_of
-from tests.accounting.toy_measurements import PLACES, POLICY, WORDS, measured, settings_of, toy, toy_engine
+from tests.accounting.toy_measurements import (
+    PLACES,
+    POLICY,
+    WORDS,
+    measured,
+    settings_of,
+    structures_of,
+    toy,
+    toy_engine,
+)
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
 CLOSED = [name for name in MECHANISMS if hasattr(toy(name), "log_pmf")]
@@ -56,7 +65,7 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
     changed = [other if word in WORDS else word for word, other in zip(words, others, strict=False)]
     texts = (" ".join(words), " ".join(changed))
     budget = engine.budget()
-    first, second = engine.structures([[text] for text in texts], budget)
+    first, second = structures_of(engine, [[text] for text in texts], budget)
     measurement = engine.measurement(budget)
     if differences := first.differences(second):
         assert strategy != "S1" or consistent or "fate" in " ".join(differences)
@@ -74,16 +83,16 @@ def test_another_number_fate_epsilon_or_repetition_is_no_neighbour() -> None:
     engine = toy_engine("tem", "S3", consistent=True)
     budget = engine.budget()
     rows = [["fire water the"], ["fire water"], ["fire water zorblax"], ["fire the fire"], ["fire, water"], ["the new"]]
-    text, shorter, unknown, repeated, comma, other = engine.structures(rows, budget)
+    text, shorter, unknown, repeated, comma, other = structures_of(engine, rows, budget)
     assert text.differences(shorter) == ["the number of tokens"]
     assert text.differences(unknown) == ["the fate of a token", "the ε_i"]
     assert text.differences(repeated) == ["the ε_i", "which tokens are repeated"]
     assert "the fate of a token" in text.differences(comma) and shorter.differences(other) == []
     layout = toy_engine("tem", "S3", keep_layout=True)
-    first, second, third = layout.structures([["Fire  water"], ["Police  the"], ["fire water"]], budget)
+    first, second, third = structures_of(layout, [["Fire  water"], ["Police  the"], ["fire water"]], budget)
     assert first.differences(second) == [] and first.differences(third) == ["the layout"]
     kept = toy_engine("tem", "S1", policy=Policy("keep", "keep", "sample"))
-    one, two = kept.structures([["fire the"], ["fire this"]], budget)
+    one, two = structures_of(kept, [["fire the"], ["fire this"]], budget)
     assert "a kept word" in one.differences(two)
 
 

@@ -14,6 +14,7 @@ from lexveil.accounting.measurements import NoBound
 from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, Shares, parts_of
 from lexveil.errors import ParameterError
 from lexveil.privatization.engine.batch import Batch
+from tests.accounting.toy_measurements import structures_of
 
 LIST = frozenset({"police", "south"})
 SHARES = Shares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)
@@ -41,7 +42,7 @@ def test_a_share_is_a_number_of_hundredths(share: float) -> None:
 
 def spent(engine: Any, rows: Any = ROWS, budget: DocumentBudget = BUDGET) -> list[list[float]]:
     """ε of the tokens of each row that the engine plans."""
-    return [structure.epsilon.tolist() for structure in engine.structures(rows, budget)]
+    return [structure.epsilon.tolist() for structure in structures_of(engine, rows, budget)]
 
 
 def test_shares_by_hand() -> None:
@@ -105,14 +106,14 @@ def test_counts_before_the_noise_are_what_is_spent_after_it(strategy: str, consi
 def test_the_bound_is_that_of_the_shares() -> None:
     engine = toy_engine("madlib", "S1", shares=SHARES)
     claim = measured("madlib", "S1", shares=SHARES)
-    fire, new, the = engine.structures([["the fire"], ["the new"], ["fire the"]], BUDGET)
+    fire, new, the = structures_of(engine, [["the fire"], ["the new"], ["fire the"]], BUDGET)
     assert claim.between(fire, new, np.array([1.0, 2.0])).nats == pytest.approx(0.6 * 1.0 + 3.0 * 2.0)
     with pytest.raises(NoBound, match="they differ in the ε_i"):
         claim.between(fire, the, np.zeros(2))
     with pytest.raises(NoBound, match="not equal"):
         measured("madlib", "S1").between(fire, new, np.zeros(2))
-    other = toy_engine("madlib", "S1", shares=Shares(stopwords=30, listed=30, words=LIST)).structures(
-        [["the fire"]], BUDGET
+    other = structures_of(
+        toy_engine("madlib", "S1", shares=Shares(stopwords=30, listed=30, words=LIST)), [["the fire"]], BUDGET
     )[0]
     with pytest.raises(NoBound, match="not those of the shares"):
         claim.between(other, other, np.zeros(2))

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.measurements import Measurement
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, Policy
+from lexveil.accounting.measurements import Measurement, Structure
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.detectors.given import GivenSpans
+from lexveil.formats.chunks import Texts
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
+from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine, measurement_of
+from lexveil.privatization.engine.found import form_of, source_of
+from lexveil.privatization.engine.plan import count_planned
+from lexveil.privatization.engine.worker import allocate
 from lexveil.privatization.settings import Settings
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
+from lexveil.text.render import copied_layout
 
 POLICY = Policy("perturb", "keep", "sample")
 WORDS = ("fire", "new", "south", "wales", "police", "the", "water")
@@ -64,3 +72,35 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
         average_words=lambda: 3.0,
     )
     return Engine(settings, model)  # type: ignore[arg-type]
+
+
+def structures_of(
+    engine: Engine, rows: Texts, budget: DocumentBudget, given: Sequence[GivenSpans] | None = None
+) -> list[Structure]:
+    """The disclosed structure of each document; ``given`` as of ``Batch``."""
+    batch = Batch(rows, [()] * len(rows), given=given)
+    encoded, plan = engine.worker().plan(batch)
+    counts = count_planned(encoded, plan, batch.document, len(batch))
+    document = batch.document[encoded.text_of]
+    epsilon = np.where(plan.pays, allocate(engine.settings.strategy, budget, counts, engine.shares)[document], 0.0)
+    epsilon *= 1 if plan.parts is None else plan.parts
+    leader = np.arange(len(document)) if plan.leader is None else plan.leader
+    layout = copied_layout(encoded, batch.texts) if engine.settings.keep_layout else [()] * len(batch.texts)
+    structures = []
+    for number in range(len(batch)):
+        own = np.flatnonzero(document == number)
+        kept = own[plan.action[own] == Action.KEPT.value]
+        redrawn = own[plan.action[own] == Action.DIGITS.value].tolist()
+        structures.append(
+            Structure(
+                plan.action[own],
+                epsilon[own],
+                leader[own] - (own[0] if len(own) else 0),
+                batch.column[encoded.text_of[own]].astype(np.int64),
+                tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
+                tuple(part for text in np.flatnonzero(batch.document == number) for part in layout[text]),
+                () if encoded.found is None else tuple(encoded.found.names()[token] for token in own.tolist()),
+                tuple(form_of(source_of(encoded, batch.texts, token)) for token in redrawn),
+            )
+        )
+    return structures

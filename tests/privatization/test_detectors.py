@@ -28,6 +28,7 @@ from lexveil.privatization.looking.inspect import as_text, inspect
 from lexveil.privatization.looking.preview import preview
 from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.text.spans import Span
+from tests.accounting.toy_measurements import structures_of
 
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
 TEXT = "The police said that Zora Quix and Bo Ylem met Zora Quix at 17-B Elm."
@@ -140,7 +141,7 @@ def params() -> Any:
 def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, Engine]:
     engine = Engine(make_settings(options(**more), params()), Model.load())
     rows = [[GivenSpan(0, Span(one["start"], one["end"], one["type"])) for one in spans]]
-    (structure,) = engine.structures([[text]], DocumentBudget(30.0, 5.0), rows)
+    (structure,) = structures_of(engine, [[text]], DocumentBudget(30.0, 5.0), rows)
     return structure, engine
 
 

@@ -5,12 +5,12 @@ The noise comes from the seed in params.yaml, so that the run can be repeated: a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.levels import Level, stage_name
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks
 from lexveil.privatization.engine.counts import Tally
 from lexveil.privatization.engine.engine import Engine, paired
 from lexveil.privatization.engine.worker import BatchWorker
@@ -38,7 +38,7 @@ from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, require, write_json
 
-BATCH = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
+GROUP = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
 SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
 SMALL = 200_000  # tokens to be perturbed below which worker processes cost more than they save; more never hurt
 
@@ -119,7 +119,7 @@ class StageRun:
         if self.plan.n_perturbed < SMALL:
             self.machine = self.machine.alone()
 
-    def batch(self, documents: pa.Table) -> Batch:
+    def batch(self, documents: pa.Table, first_row: int = 0) -> Batch:
         """Documents for a worker: their texts and budgets.
 
         Raises:
@@ -128,7 +128,7 @@ class StageRun:
         keys = list(zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True))
         rows = [list(row) for row in zip(*(documents.column(name).to_pylist() for name in FIELDS), strict=True)]
         if self.engine is None:
-            return Batch(rows, keys)
+            return Batch(rows, keys, first_row)
         texts = (
             (*key, field)
             for key, row in zip(keys, rows, strict=True)
@@ -141,16 +141,21 @@ class StageRun:
             raise LexveilError(
                 f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
             ) from None
-        return Batch(rows, keys, epsilon=epsilon)
+        return Batch(rows, keys, first_row, epsilon)
 
-    def parts(self, documents: pa.Table) -> Generator[Part, None, None]:
-        """Rewrite documents, in order."""
+    def rewrite(self, documents: pa.Table) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
+        """Rewrite documents, in order: GROUP of them and what came of them, so that no other cuts show in the files."""
         alone = self.machine == self.machine.alone()
-        size = BATCH if alone else max(1, min(BATCH, documents.num_rows // (SHARE * self.machine.workers)))
-        work = ((batch, self.batch(batch)) for batch in batches(documents, size))
-        with closing(paired(partial(ordered_map, self.worker.rewrite, where=self.machine), work)) as results:
-            for source, rewritten in results:
-                yield Part(private_documents(source, rewritten), token_log(source, rewritten), rewritten.tally)
+        size = GROUP if alone else max(1, min(GROUP, documents.num_rows // (SHARE * self.machine.workers)))
+
+        def work() -> Iterator[tuple[pa.Table | None, Batch]]:
+            for start in range(0, documents.num_rows, GROUP):
+                group = documents.slice(start, GROUP)
+                for first in range(0, group.num_rows, size):
+                    is_last = first + size >= group.num_rows
+                    yield group if is_last else None, self.batch(group.slice(first, size), first)
+
+        yield from merge_chunks(paired(partial(ordered_map, self.worker.rewrite, where=self.machine), work()))
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
         """The privacy record of the run."""
@@ -167,14 +172,6 @@ class StageRun:
             parameters=prepared.parameters if prepared else {},
         )
         return record(facts)
-
-
-class Part(NamedTuple):
-    """Rewritten documents, their token log and their counts."""
-
-    documents: pa.Table
-    tokens: pa.Table
-    tally: Tally
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -211,34 +208,6 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
     )
 
 
-def batches(documents: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Cut the documents into batches of ``size``, and again where BATCH of them end."""
-    for start in range(0, documents.num_rows, BATCH):
-        group = documents.slice(start, BATCH)
-        for first in range(0, group.num_rows, size):
-            yield group.slice(first, size)
-
-
-def row_groups(parts: Iterable[Part]) -> Iterator[Part]:
-    """Join parts to BATCH documents, or what is left at the end, so that the cuts do not show in the files."""
-    waiting: list[Part] = []
-    for part in parts:
-        waiting.append(part)
-        if sum(some.documents.num_rows for some in waiting) == BATCH:
-            yield _joined(waiting)
-            waiting = []
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(parts: list[Part]) -> Part:
-    return Part(
-        pa.concat_tables([part.documents for part in parts]).combine_chunks(),
-        pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
-        Tally.of(part.tally for part in parts),
-    )
-
-
 def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> RunCounts:
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the counts."""
     run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
@@ -248,17 +217,20 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
     with (
         atomic_directory(out) as folder,
         ExitStack() as files,
-        closing(run.parts(documents)) as parts,
+        closing(run.rewrite(documents)) as groups,
     ):
         writers: dict[str, pq.ParquetWriter] = {}
-        for part in row_groups(parts):
-            for name, table in (("documents", part.documents), ("tokens", part.tokens)):
+        for group, rewritten in groups:
+            for name, table in (
+                ("documents", private_documents(group, rewritten)),
+                ("tokens", token_log(group, rewritten)),
+            ):
                 if name not in writers:
                     writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)
                     writers[name] = files.enter_context(writer)
                 writers[name].write_table(table)
-            tally.merge(part.tally)
-            progress.advance(part.documents.num_rows, part.tokens.num_rows)
+            tally.merge(rewritten.tally)
+            progress.advance(group.num_rows, len(rewritten.tokens))
         progress.finish()
         files.close()
         counts = tally.counts()

@@ -14,27 +14,20 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-import numpy as np
-
 from lexveil.accounting import measurements
-from lexveil.accounting.budgets import DEFAULT_FOUND, SEGMENTATION_OF, Action, DocumentBudget
+from lexveil.accounting.budgets import DEFAULT_FOUND, SEGMENTATION_OF, DocumentBudget
 from lexveil.accounting.guarantee import Guarantee, StructureFigures
-from lexveil.accounting.measurements import Measurement, Structure
+from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.shares import ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
-from lexveil.detectors.given import GivenSpans
-from lexveil.formats.chunks import Texts
 from lexveil.mechanisms.registry import Kernel
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks, split_batches
-from lexveil.privatization.engine.found import forms_of
-from lexveil.privatization.engine.plan import count_planned
 from lexveil.privatization.engine.rewrite import Components
 from lexveil.privatization.engine.worker import BatchCounts, BatchWorker, InputTotals, allocate, token_log_schema
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.pool import Workers, process_map
 from lexveil.runtime.stage import Progress
-from lexveil.text.render import copied_layout
 from lexveil.types import Floats, Ids
 
 A = TypeVar("A")
@@ -115,36 +108,6 @@ class Engine:
         """The statement of a record."""
         structure = self.model.structure(self.settings.strategy, self.settings.policy)
         return guarantee_of(measurement, self.settings, self.prepared.mechanism, structure, n_columns)
-
-    def structures(
-        self, rows: Texts, budget: DocumentBudget, given: Sequence[GivenSpans] | None = None
-    ) -> list[Structure]:
-        """The disclosed structure of each document; ``given`` as of ``Batch``."""
-        batch = Batch(rows, [()] * len(rows), given=given)
-        encoded, plan = self.worker().plan(batch)
-        counts = count_planned(encoded, plan, batch.document, len(batch))
-        document = batch.document[encoded.text_of]
-        epsilon = np.where(plan.pays, allocate(self.settings.strategy, budget, counts, self.shares)[document], 0.0)
-        epsilon *= 1 if plan.parts is None else plan.parts
-        leader = np.arange(len(document)) if plan.leader is None else plan.leader
-        layout = copied_layout(encoded, batch.texts) if self.settings.keep_layout else [()] * len(batch.texts)
-        structures = []
-        for number in range(len(batch)):
-            own = np.flatnonzero(document == number)
-            kept = own[plan.action[own] == Action.KEPT.value]
-            structures.append(
-                Structure(
-                    plan.action[own],
-                    epsilon[own],
-                    leader[own] - (own[0] if len(own) else 0),
-                    batch.column[encoded.text_of[own]].astype(np.int64),
-                    tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
-                    tuple(part for text in np.flatnonzero(batch.document == number) for part in layout[text]),
-                    () if encoded.found is None else tuple(encoded.found.names()[token] for token in own.tolist()),
-                    forms_of(encoded, plan, batch.texts, own),
-                )
-            )
-        return structures
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """What counts and rewrites batches of documents with these text columns."""

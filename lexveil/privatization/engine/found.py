@@ -126,12 +126,6 @@ def write_found(
     return written
 
 
-def forms_of(encoded: Encoded, plan: Plan, texts: Sequence[str], tokens: Ids) -> tuple[str, ...]:
-    """The forms of those tokens that are redrawn in theirs: disclosed structure."""
-    redraws = tokens[plan.action[tokens] == Action.DIGITS.value].tolist()
-    return tuple(form_of(source_of(encoded, texts, token)) for token in redraws)
-
-
 def count_found(encoded: Encoded, action: Codes) -> FoundCounts:
     """How many found tokens of each type met each action."""
     found = encoded.found
