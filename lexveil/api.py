@@ -159,7 +159,7 @@ def inspect(
         mechanism, strategy, epsilon, document_budget, project, model: as of ``privatize``.
         text_column: the columns that hold text. A row is a document.
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
-        options: further ones of ``lexveil.privatization.adapters.files.FileOptions``.
+        options: further ones of ``lexveil.privatization.adapters.inputs.FileOptions``.
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.

@@ -13,7 +13,7 @@ import pytest
 import lexveil
 from lexveil.cli.main import main
 from lexveil.keywords import in_keywords
-from lexveil.privatization.adapters.files import FileOptions
+from lexveil.privatization.adapters.inputs import FileOptions
 
 TEXTS = ["The bank of the river was quiet."]
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}

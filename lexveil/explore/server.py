@@ -16,7 +16,7 @@ from lexveil.explore.background import Background, Failed, Question
 from lexveil.explore.drawing import Desk, load_kernels
 from lexveil.explore.form import MOST, Form
 from lexveil.explore.samples import SAMPLES
-from lexveil.privatization.release.outputs import STDIN, find_readers, name_in
+from lexveil.privatization.adapters.inputs import STDIN, FileOptions, find_readers, name_in
 from lexveil.service.logs import log_config
 from lexveil.service.server import bound
 
@@ -70,7 +70,8 @@ def read_rows(source: Path | str, column: str, form: str | None, n_rows: int, sp
         RequestError: if it cannot be read.
     """
     rows: list[Row] = []
-    with find_readers(source, (column,), None, form, spool) as readers:
+    options = FileOptions(mechanism="none", strategy="none", text_column=column, form=form)
+    with find_readers(source, options, spool) as readers:
         is_folder = source != STDIN and Path(source).is_dir()
         for reader in readers:
             file = name_in(source, reader.source.path) if is_folder else ""

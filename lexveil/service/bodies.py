@@ -13,7 +13,7 @@ from lexveil.accounting.subject_keys import subject_key
 from lexveil.errors import RequestError
 from lexveil.formats.values import plain_value, text_value
 from lexveil.mechanisms import mechanism_names
-from lexveil.privatization.looking.inspect import Preview
+from lexveil.privatization.looking.inspect import TextsInspection
 
 FIELDS = 10  # that an answer names at most
 UNKNOWN = "(unknown)"  # a field by a name that the client made up, which may be a text
@@ -134,7 +134,7 @@ class PrivatizeAnswer(BaseModel):
 class InspectAnswer(BaseModel):
     """What rewriting would do."""
 
-    inspection: Preview = Field(description="counts of the texts: as secret as they are")
+    inspection: TextsInspection = Field(description="counts of the texts: as secret as they are")
 
 
 class HealthAnswer(BaseModel):

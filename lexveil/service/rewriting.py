@@ -21,7 +21,7 @@ from lexveil.ledger.database import Database
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.reservation import Exhausted
 from lexveil.privatization.adapters.memory import privatize_texts
-from lexveil.privatization.looking.inspect import Preview, inspect_texts
+from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.release.charge import ChargeOptions, terms_of
 from lexveil.privatization.release.language_check import NoSpaces
@@ -121,7 +121,7 @@ class Rewriter:
                 raise LexveilError("texts were rewritten without a charge; they were not handed out")
             return Answered(done.values, done.record, costs.documents_withheld, costs.epsilon_charged)
 
-    def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> Preview:
+    def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
         """Say what rewriting would do; nothing is charged.
 
         Raises:

@@ -50,7 +50,7 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
     """The run adds up, says what it was made with, and is the same whatever the batches."""
     metrics = privatize(mechanism, strategy, 20.0, tmp_path / "one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage_adapter, "BATCH", 7)
+        patch.setattr(stage_adapter, "GROUP", 7)
         privatize(mechanism, strategy, 20.0, tmp_path / "other")
     for name in ("documents", "tokens"):
         assert (tmp_path / "one" / f"{name}.parquet").exists()

@@ -166,7 +166,7 @@ def configured(root: Path, machine: MachineParams) -> None:
 def test_private_documents(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was killed."""
     used.kill = True
-    monkeypatch.setattr(stage_adapter, "BATCH", 100)
+    monkeypatch.setattr(stage_adapter, "GROUP", 100)
     monkeypatch.setattr(stage_adapter, "SMALL", 1)
     found = []
     for who, machine in machines(tmp_path, used.workers).items():

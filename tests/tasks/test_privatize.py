@@ -67,7 +67,7 @@ def test_output_tokens_stand_in_the_text(built: Path, tmp_path: Path) -> None:
     assert checked > 500
 
 
-@pytest.mark.parametrize("setting", [("BATCH", 1), ("BATCH", 7), ("BATCH", 4096)])
+@pytest.mark.parametrize("setting", [("GROUP", 1), ("GROUP", 7), ("GROUP", 4096)])
 def test_batches_change_no_byte(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: tuple[str, int]
 ) -> None:

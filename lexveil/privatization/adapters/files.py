@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,22 +31,22 @@ from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.writers import Formulas, Writer, open_writer
+from lexveil.privatization.adapters.inputs import SMALL, FileOptions, Job, find_jobs
 from lexveil.privatization.engine.worker import InputTotals, token_log_schema
 from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.release.charge import open_charge, terms_of
-from lexveil.privatization.release.outputs import Job, Outputs, check_companions, find_jobs, writing
+from lexveil.privatization.release.outputs import Outputs, check_companions, writing
 from lexveil.privatization.release.run import TwoPassRun
-from lexveil.privatization.settings import RewriteOptions, Settings
+from lexveil.privatization.settings import Settings
 from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
 
 if TYPE_CHECKING:
-    from lexveil.databases.table import IfExists, Table
+    from lexveil.databases.table import Table
 
 OPERATOR_FILES = (("tokens", "tokens.parquet"), ("withheld", "withheld.csv"))
-SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,52 +144,6 @@ class Request:
         return replace(chunk, subjects=list(self.subjects[chunk.first - 1 : chunk.first - 1 + len(chunk)]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions(RewriteOptions):
-    """What a caller asks for when texts are columns of files.
-
-    Attributes:
-        text_column: the columns to rewrite. A row is a document: its texts share one budget.
-        subject_column: whom a row is about: whose budget the ledger keeps. None: each text has its own.
-        form: of standard input, as the ending of a name; None is jsonl.
-        formulas: what happens to a rewritten CSV or TSV field that a spreadsheet would compute.
-        on_exhausted: what happens to rows whose subject's budget is exhausted; None as in params.yaml.
-        sql: the query of a database.
-        table: of the database that is the output.
-        if_exists: what becomes of a table that is there: fail, append or replace.
-        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
-    """
-
-    text_column: str | Sequence[str] = "text"
-    subject_column: str | None = None
-    form: str | None = None
-    formulas: Formulas = "keep"
-    on_exhausted: Literal["withhold", "refuse"] | None = None
-    sql: str | None = None
-    table: str | None = None
-    if_exists: IfExists = "fail"
-    workers: int | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The text columns."""
-        return (self.text_column,) if isinstance(self.text_column, str) else tuple(self.text_column)
-
-    def check(self) -> None:
-        """See that the request is one that can be served.
-
-        Raises:
-            RequestError: as ``RewriteOptions.check``, or if the column of spans is another one, too.
-        """
-        RewriteOptions.check(self)
-        if self.spans_column is not None and self.spans_column in (*self.columns, self.subject_column):
-            raise RequestError("--spans: is a text column or the subject column, too; give the column of spans its own")
-
-    def workers_for(self, n_bytes: int, model: Model) -> int:
-        """How many processes work on an input of ``n_bytes``."""
-        return self.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
-
-
 def privatize_file(
     source: Path | str,
     target: Path | str,
@@ -209,7 +163,7 @@ def privatize_file(
             current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
-        hooks: what `lexveil release` hooks.
+        hooks: what `lexveil release` adds.
         options: as ``FileOptions``.
 
     Raises:
@@ -233,11 +187,8 @@ def privatize_file(
         table.check()
         out, base = None, Path.cwd() / table.name
         check_companions(base, is_table=True)
-    found = find_jobs(
-        source, out, chosen.columns, chosen.subject_column, chosen.form, chosen.sql, spool, chosen.spans_column
-    )
     with ExitStack() as stack:
-        jobs = stack.enter_context(found)
+        jobs = stack.enter_context(find_jobs(source, out, chosen, spool))
         size = sum(job.reader.size for job in jobs)
         workers = chosen.workers_for(size, using)
         if size >= SMALL:

@@ -29,7 +29,7 @@ from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
-from lexveil.privatization.adapters.files import FileOptions
+from lexveil.privatization.adapters.inputs import FileOptions, find_readers
 from lexveil.privatization.adapters.memory import whole_chunks
 from lexveil.privatization.engine.batch import batch_of
 from lexveil.privatization.engine.counts import Tally, class_counts, coverage, found_counts, unprotected_share
@@ -37,7 +37,6 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import BatchCounts, InputTotals
 from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.release.language_check import LanguageCheck
-from lexveil.privatization.release.outputs import find_readers
 from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.checkpoints import size
@@ -93,8 +92,8 @@ class Estimate(Result):
     memory_bytes: int
 
 
-class Preview(Result):
-    """What rewriting texts in memory would do. A text that is not null is a document."""
+class TextsInspection(Result):
+    """What rewriting texts would do. A row with any text is a document; of texts in memory each is a row."""
 
     secrecy: str = SECRECY
     rows: int
@@ -111,29 +110,16 @@ class Preview(Result):
     """What the record would state."""
 
 
-class Inspection(Result):
-    """What `lexveil privatize` would do with an input. A row with any text is a document."""
+class Inspection(TextsInspection):
+    """What `lexveil privatize` would do with an input."""
 
-    secrecy: str = SECRECY
     files: int
     bytes: int
-    rows: int
     documents: int
-    texts: int
-    tokens: int
-    coverage: float | None
-    """Share of the words that the vocabulary knows."""
-    unprotected_share: float | None
-    """Share of the tokens that would stay unprotected."""
-    by_class: ClassCounts
-    """How many tokens of each class would meet which action."""
     language: LanguageFinding | None
     """Null where nothing speaks against the model's language."""
     found: dict[str, dict[str, int]] | None = None
     """Tokens that detectors find, by type and action; they are in no class. Null without a detector."""
-    budget: BudgetPreview
-    guarantee: Guarantee
-    """What the record would state."""
     meaning: Meaning | None
     """What its epsilons would mean."""
     tried: Trial
@@ -172,9 +158,7 @@ def inspect(
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = using.path(params.machine.temp_directory)
-    with find_readers(
-        source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql, chosen.spans_column
-    ) as readers:
+    with find_readers(source, chosen, spool) as readers:
         n_bytes = sum(reader.size for reader in readers)
         workers = chosen.workers_for(n_bytes, using)
         using.require_checks(settings.strategy)
@@ -184,37 +168,25 @@ def inspect(
             survey = _survey(engine, _chunks(readers), workers, language)
         except NoColumn as error:
             raise (RequestError(f"{error}: {names(error.columns)}") if show_examples else error) from None
-        totals, budget = survey.totals, engine.budget(survey.totals)
-        measurement = _measurement(engine, budget, len(chosen.columns))
-        preview = _budget_preview(engine, survey, budget, measurement)
-        tried = _try(engine, survey.first, budget)
         examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-    tokens = int(totals.by_class.sum())
+        preview = _preview(engine, survey, len(chosen.columns))
+        tried = _try(engine, survey.first, engine.budget(survey.totals))
+    spread = preview.budget.epsilon_per_token
     return Inspection(
-        secrecy=SECRECY,  # what is not set is not in the JSON form
+        **dict(preview),  # what is not set is not in the JSON form
         files=len(readers),
         bytes=n_bytes,
-        rows=totals.rows,
-        documents=totals.documents,
-        texts=totals.texts,
-        tokens=tokens,
-        coverage=coverage(totals.by_class),
-        unprotected_share=unprotected_share(totals.by_class),
-        by_class=class_counts(totals.by_class),
+        documents=survey.totals.documents,
         language=language.finding(),
-        **({} if settings.detection is None else {"found": found_counts(totals.found)}),
-        budget=preview,
-        guarantee=engine.guarantee(measurement, len(chosen.columns)),
-        meaning=meaning_of_run(
-            settings, engine, preview.epsilon_per_token.least or 0.0, preview.epsilon_per_token.most or 0.0
-        ),
+        **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
+        meaning=meaning_of_run(settings, engine, spread.least or 0.0, spread.most or 0.0),
         tried=tried,
-        estimate=_estimate(tokens, workers, survey.seconds, tried),
+        estimate=_estimate(preview.tokens, workers, survey.seconds, tried),
         examples=examples,
     )
 
 
-def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Model) -> Preview:
+def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Model) -> TextsInspection:
     """Say what rewriting texts in memory would do: no noise is drawn, and nothing is written or charged.
 
     Raises:
@@ -225,24 +197,25 @@ def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Mod
     language = LanguageCheck(model, engine.lexicon, ("text",))
     survey = _survey(engine, whole_chunks(texts, None), 1, language)
     language.tell()
-    budget = engine.budget(survey.totals)
-    measurement = _measurement(engine, budget, 1)
-    return Preview(
-        secrecy=SECRECY,
-        rows=survey.totals.rows,
-        texts=survey.totals.texts,
-        tokens=int(survey.totals.by_class.sum()),
-        coverage=coverage(survey.totals.by_class),
-        unprotected_share=unprotected_share(survey.totals.by_class),
-        by_class=class_counts(survey.totals.by_class),
-        budget=_budget_preview(engine, survey, budget, measurement),
-        guarantee=engine.guarantee(measurement, 1),
-    )
+    return _preview(engine, survey, 1)
 
 
-def _measurement(engine: Engine, budget: DocumentBudget, n_columns: int) -> Measurement:
+def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:
+    """What follows from the counts alone."""
+    totals, budget = survey.totals, engine.budget(survey.totals)
     withholds = engine.settings.mode == "release" and engine.model.params.release.cap != "unlimited"
-    return engine.measurement(budget, n_columns, withholds=withholds)
+    measurement = engine.measurement(budget, n_columns, withholds=withholds)
+    return TextsInspection(
+        secrecy=SECRECY,
+        rows=totals.rows,
+        texts=totals.texts,
+        tokens=int(totals.by_class.sum()),
+        coverage=coverage(totals.by_class),
+        unprotected_share=unprotected_share(totals.by_class),
+        by_class=class_counts(totals.by_class),
+        budget=_budget_preview(engine, survey, budget, measurement),
+        guarantee=engine.guarantee(measurement, n_columns),
+    )
 
 
 def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, measurement: Measurement) -> BudgetPreview:

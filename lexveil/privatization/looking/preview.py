@@ -21,13 +21,12 @@ from lexveil.databases.address import is_address
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.readers import Reader
-from lexveil.privatization.adapters.files import FileOptions
+from lexveil.privatization.adapters.inputs import STDIN, FileOptions, find_readers, name_in
 from lexveil.privatization.engine.batch import batch_of
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.looking.token_changes import Fate, TextChanges, changes_of
 from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.outputs import STDIN, find_readers, name_in
 from lexveil.text.encode import Lexicon
 
 
@@ -138,9 +137,7 @@ def preview(
         raise RequestError("--average-words data takes all rows, and a preview reads the first; give a number of words")
     assert settings.seed is not None
     spool = using.path(using.params.machine.temp_directory)
-    with find_readers(
-        source, chosen.columns, chosen.subject_column, chosen.form, spool, chosen.sql, chosen.spans_column
-    ) as readers:
+    with find_readers(source, chosen, spool) as readers:
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
         budget = engine.budget()

@@ -1,0 +1,241 @@
+"""What is read: files, folders, standard input, the rows of a query; and where each of them is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO, Literal
+
+from lexveil.artifacts.model import Model
+from lexveil.databases.address import Address, is_address, read_address
+from lexveil.errors import RequestError
+from lexveil.formats.base import Source
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import shown
+from lexveil.formats.readers import Reader
+from lexveil.formats.registry import as_source, format_named, known_names
+from lexveil.formats.writers import Formulas, check_output
+from lexveil.privatization.release.outputs import check_companions, write_errors
+from lexveil.privatization.settings import RewriteOptions
+from lexveil.runtime.user_data import is_of_user, make_user_data
+
+if TYPE_CHECKING:
+    from lexveil.databases.table import IfExists
+
+STDIN = "-"
+SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions(RewriteOptions):
+    """What a caller asks for when texts are columns of files.
+
+    Attributes:
+        text_column: the columns to rewrite. A row is a document: its texts share one budget.
+        subject_column: whom a row is about: whose budget the ledger keeps. None: each text has its own.
+        form: of standard input, as the ending of a name; None is jsonl.
+        formulas: what happens to a rewritten CSV or TSV field that a spreadsheet would compute.
+        on_exhausted: what happens to rows whose subject's budget is exhausted; None as in params.yaml.
+        sql: the query of a database.
+        table: of the database that is the output.
+        if_exists: what becomes of a table that is there: fail, append or replace.
+        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
+    """
+
+    text_column: str | Sequence[str] = "text"
+    subject_column: str | None = None
+    form: str | None = None
+    formulas: Formulas = "keep"
+    on_exhausted: Literal["withhold", "refuse"] | None = None
+    sql: str | None = None
+    table: str | None = None
+    if_exists: IfExists = "fail"
+    workers: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The text columns."""
+        return (self.text_column,) if isinstance(self.text_column, str) else tuple(self.text_column)
+
+    def check(self) -> None:
+        """See that the request is one that can be served.
+
+        Raises:
+            RequestError: as ``RewriteOptions.check``, or if the column of spans is another one, too.
+        """
+        RewriteOptions.check(self)
+        if self.spans_column is not None and self.spans_column in (*self.columns, self.subject_column):
+            raise RequestError("--spans: is a text column or the subject column, too; give the column of spans its own")
+
+    def workers_for(self, n_bytes: int, model: Model) -> int:
+        """How many processes work on an input of ``n_bytes``."""
+        return self.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One table to rewrite.
+
+    Attributes:
+        out: None for a stream.
+        name: tells the files of a folder apart.
+        stream: where it is written if that is no file: standard output, or what waits for a table of a database.
+    """
+
+    reader: Reader
+    out: Path | None
+    name: str = ""
+    stream: IO[bytes] | None = None
+
+
+@contextmanager
+def find_jobs(source: Path | str, target: Path | str | None, options: FileOptions, spool: Path) -> Iterator[list[Job]]:
+    """Find what is to be read and written, and see that it can be.
+
+    Args:
+        source: a file, a folder, the address of a database, or "-" for standard input.
+        target: the file or folder to write, "-" for standard output, or None for a table of a database.
+        spool: the folder where standard input and rows of a database are kept meanwhile.
+
+    Raises:
+        RequestError: if it cannot; nothing is touched then.
+    """
+    is_stream = source == STDIN or is_address(source)
+    is_folder = not is_stream and os.path.isdir(source)  # noqa: PTH112  # no error for a name too long
+    if target == STDIN and is_folder:
+        raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
+    with find_readers(source, options, spool) as readers:
+        reader = readers[0]
+        if target is None:
+            if is_folder or reader.source.format.name != "parquet":
+                raise RequestError("only the rows of a query or of a Parquet file, which have types, go into a table")
+            with write_errors(spool), _temporary(spool) as waiting:
+                yield [Job(reader, None, stream=waiting)]
+            return
+        if not is_folder:
+            yield [Job(reader, _target(target, None if is_stream else Path(source), reader.source))]
+            return
+        out = Path(target)
+        with _names(out):
+            _check_folder(out, Path(source))
+        names = [name_in(source, reader.source.path) for reader in readers]
+        yield [Job(reader, out / name, name) for reader, name in zip(readers, names, strict=True)]
+
+
+def name_in(folder: Path | str, file: Path) -> str:
+    """The name of a file of a folder."""
+    # Links are followed, so a file may lie elsewhere; where it was found is what names it.
+    return os.path.relpath(file, folder)
+
+
+@contextmanager
+def find_readers(source: Path | str, options: FileOptions, spool: Path) -> Iterator[list[Reader]]:
+    """Find what is to be read; arguments as of ``find_jobs``.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
+    text_columns, subject_column, spans_column = options.columns, options.subject_column, options.spans_column
+    form, sql = options.form, options.sql
+    if sql is not None and not is_address(source):
+        raise RequestError("--sql: only for a database; IN is its address, such as postgresql://host/database")
+    if source != STDIN and form is not None:
+        raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
+    if source == STDIN:
+        with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
+            yield [Reader(source_of_stdin, text_columns, subject_column, reopen, descriptor, spans_column=spans_column)]
+        return
+    if is_address(source):
+        with _query(str(source), sql, spool) as (place, rows, reopen, descriptor, kinds):
+            database = place.engine, kinds
+            yield [Reader(rows, text_columns, subject_column, reopen, descriptor, *database, spans_column)]
+        return
+    files = find_sources([Path(source)])
+    yield [Reader(file, text_columns, subject_column, spans_column=spans_column) for file in files]
+
+
+def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
+    if target == STDIN:
+        if not form.format.is_streamable:
+            raise RequestError(f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}")
+        return None
+    out = Path(target)
+    with _names(out):
+        check_output(out, source, form, as_source(out))
+        check_companions(out)
+    return out
+
+
+@contextmanager
+def _names(out: Path) -> Iterator[None]:
+    """Names that the system does not take, or does not let us look up, are a wrong request."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RequestError(f"{shown(out)}: no output can have this name ({why}); choose another") from None
+
+
+def _check_folder(out: Path, source: Path) -> None:
+    if out.is_symlink() and not out.exists():
+        raise RequestError(f"{shown(out)}: the link leads nowhere; remove it or choose another name")
+    real, inside = out.resolve(), source.resolve()
+    if real == inside or inside in real.parents or real in inside.parents:
+        raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
+    if not out.parent.is_dir():
+        raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
+    check_companions(out)
+
+
+@contextmanager
+def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[[], IO[bytes]], int]]:
+    """Standard input in a file without a name, which ends with this process: it is read twice."""
+    named = as_source(Path(f"stdin.{form}"))
+    if named is None:
+        raise RequestError(f"--format {form}: not known; give {known_names()}")
+    source = Source(Path("standard input"), named.format, named.compression, "stdin")
+    with write_errors(folder), _temporary(folder) as spool:
+        while block := sys.stdin.buffer.read(2**20):
+            spool.write(block)
+        spool.flush()
+        yield source, lambda: _again(spool), spool.fileno()
+
+
+@contextmanager
+def _query(
+    address: str, sql: str | None, folder: Path
+) -> Iterator[tuple[Address, Source, Callable[[], IO[bytes]], int, Mapping[str, str]]]:
+    """The rows of a query in a file without a name, which ends with this process."""
+    from lexveil.databases.base import QUERY
+    from lexveil.databases.query import spool_query
+
+    place = read_address(address)
+    if sql is None:
+        raise RequestError(f"{place.shown}: a database takes --sql 'SELECT ...', which says what is read of it")
+    with write_errors(folder), _temporary(folder) as spool:
+        kinds = spool_query(place, sql, spool)
+        spool.flush()
+        rows = Source(Path(QUERY), format_named("parquet"), "", "query")
+        yield place, rows, lambda: _again(spool), spool.fileno(), kinds
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[BinaryIO]:
+    """A file without a name, which nobody else can open."""
+    if is_of_user(folder):
+        make_user_data()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        yield file
+
+
+def _again(spool: BinaryIO) -> IO[bytes]:
+    spool.seek(0)
+    return os.fdopen(os.dup(spool.fileno()), "rb")
