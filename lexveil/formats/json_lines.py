@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import IO, Any
 
-from lexveil.compiled import worth_kernels
 from lexveil.errors import RequestError
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
@@ -24,6 +23,7 @@ _KEY = re.compile(r'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', 
 _PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
 _END = re.compile(r"[ \t\n\r]*([,}])")
 _DECODER = json.JSONDecoder()
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 @register
@@ -41,29 +41,7 @@ class JsonLines(LineFormat):
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        return Table(source, list(first.values), itertools.chain([first], rows), lines)
-
-    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
-        if request.spans is not None or not worth_kernels(0.0):
-            yield from super().chunks(table, request, for_writing)
-            return
-        from lexveil.formats.json_tables import ByteReader
-
-        def slow(number: int, raw: bytes) -> tuple[list[str | None], str | None, list[tuple[int, int]]] | None:
-            line = decoded(raw, number, table.source.shown)
-            if not line.strip():
-                return None
-            where = table.source.location(number)
-            texts, subject, _ = request.parse(_object(line, where, False), where)
-            spans = [(0, 0)] * len(texts)
-            for start, end, column in _find(line, request.texts, table.source, number) if for_writing else ():
-                begin = len(line[:start].encode())
-                spans[column] = begin, begin + len(line[start:end].encode())
-            return texts, subject, spans
-
-        first = next(table.rows)
-        lines = itertools.chain([first.raw.encode()], table.layout)
-        yield from ByteReader(request, slow, table.source.location, for_writing).chunks(lines, first.line)
+        return Table(source, list(first.values), itertools.chain([first], rows))
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
         return _cut(row.raw, request.rewritten, table.source, row.line)
@@ -74,13 +52,9 @@ class JsonLines(LineFormat):
         texts: Texts,
         rows: Sequence[int],
         writer: LineWriter,  # noqa: ARG002
-    ) -> str | bytes:
-        if worth_kernels(0.0):
-            from lexveil.formats.json_tables import written
-
-            if (content := written(chunk.rest, texts, rows)) is not None:
-                return content
-        return "".join([_joined(chunk.rest[row], texts[row]) for row in rows])
+    ) -> str:
+        every = [*texts]
+        return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
 
 
 def _rows(lines: Iterable[bytes], where: str) -> Iterator[Row]:
@@ -153,5 +127,5 @@ def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> s
     pieces, order = rest
     parts = [pieces[0]]
     for number, piece in zip(order, pieces[1:], strict=True):
-        parts += (json.dumps(texts[number], ensure_ascii=False), piece)
+        parts += (_ENCODER.encode(texts[number]), piece)
     return "".join(parts) if parts[-1].endswith("\n") else "".join(parts) + "\n"

@@ -30,8 +30,8 @@ class LineFormat(Format):
         return ""
 
     @abstractmethod
-    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str | bytes:
-        """The chosen rows of a chunk, with other texts; of UTF-8 if they are bytes."""
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
+        """The chosen rows of a chunk, with other texts."""
 
     def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
         head = stream.read(probe)
@@ -60,7 +60,7 @@ class LineWriter(Writer):
         self.n_rows += int(keep.sum())
         if self.header:
             self.stream.write(self.header.encode("utf-8"))
-        self.stream.write(content if isinstance(content, bytes) else content.encode("utf-8"))
+        self.stream.write(content.encode("utf-8"))
         self.header = ""
 
 

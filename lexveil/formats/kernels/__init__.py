@@ -1,1 +1,0 @@
-"""Compiled kernels of file formats, loaded on first use: see ``lexveil.compiled``."""

@@ -1,0 +1,120 @@
+"""JSON lines: only the texts of a line change, every other byte stays, and the first fault is named by its line."""
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexveil.errors import RequestError
+from lexveil.formats.base import TableRequest
+from lexveil.formats.registry import as_source
+
+SOURCE = as_source(Path("a.jsonl"))
+ONE, TWO = TableRequest(["t"], keeps_blanks=True), TableRequest(["u", "t"], "s", keeps_blanks=True)
+ODD = 'a"\\/\b\f\n\r\té“😀\u2028\x7f\x01'
+GOOD = [
+    '{"t": "plain", "u": null, "s": "x"}',
+    ' {"s":7.0 , "n": -1.5e+3,"u" :"", "t":"\\ud83d\\ude00\\u00e9\\/"} \r',
+    json.dumps({"u": ODD, "s": True, "t": ODD}),
+    json.dumps({"u": ODD, "s": 12, "t": ODD}, ensure_ascii=False),
+    '{"t": "nested", "o": {"t": [1, "}"]}, "u": "u", "s": "x"}',
+    '{"\\u0074": "an escaped key", "u": "u", "s": "x", "x": "", "x": NaN}',
+    "",
+    "\u2003",
+]
+BAD = [
+    ('{"t": "a", "t": "b", "u": "c", "s": "x"}', "duplicate key `t`"),
+    ('{"t": "a", "\\u0074": "b", "u": "c", "s": "x"}', "duplicate key `t`"),
+    ('{"t": "a", "u": "c", "s": ""}', "`s` is empty"),
+    ('{"t": "a", "u": 7, "s": "x"}', "`u` holds a number, not text"),
+    ('{"u": "no text", "s": "x"}', "the object has no `t`"),
+    ('{"t": "\\ud83d alone", "u": "c", "s": "x"}', "`t` holds an unpaired surrogate"),
+    ('{"t": "a\\u0000", "u": "c", "s": "x"}', "`t` holds a NUL character"),
+    ('{"t": "a\tb", "u": "c", "s": "x"}', "not valid JSON at character 9"),
+    ('{"t": "a\\x", "u": "c", "s": "x"}', "not valid JSON at character 9"),
+    ('{"t": "a", "u": "c", "s": "x", "n": 01}', "not valid JSON at character 38"),
+    ('{"t": "a", "u": "c", "s": "x", "n": 1.}', "not valid JSON at character 38"),
+    ('{"t": "a", "u": "c", "s": "x", "n": nul}', "not valid JSON at character 37"),
+    ('{"t": "a", "u": "c", "s": "x",}', "not valid JSON at character"),
+    ('{"t": "a", "u": "c", "s": "x"} {}', "not valid JSON at character 32"),
+    ('{"t": "a", "u": "c", "s": "x"', "not valid JSON at character"),
+    (f'{{"n": 1{"0" * 5000}}}', "a number too long or nested too deep"),
+    (f'{{"n": {"[" * 100_000}', "a number too long or nested too deep"),
+    ('["t"]', "a list, not a JSON object"),
+    (b"\xff", "not UTF-8 (byte 1 of the line)"),
+    (b'{"t": "\xed\xa0\x80", "u": "", "s": "x"}', "not UTF-8 (byte 8 of the line)"),
+]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def rewrite(content: bytes, request: TableRequest, new: str, keep: int = 1) -> tuple[list[list[str | None]], bytes]:
+    """All rows, and what is written of every ``keep``-th of them with ``new`` after each text."""
+    assert SOURCE is not None
+    table, out, rows = SOURCE.format.table(io.BytesIO(content), SOURCE, request), io.BytesIO(), list[Any]()
+    with SOURCE.format.writer(table, request.texts, out, "keep") as writer:
+        for chunk in SOURCE.format.chunks(table, request, for_writing=True):
+            texts: Sequence[list[str | None]] = [
+                [text if text is None else text + new for text in row] for row in chunk.texts
+            ]
+            rows += chunk.texts
+            writer.write(chunk, texts, np.arange(len(rows) - len(texts), len(rows)) % keep == 0)
+    return rows, out.getvalue()
+
+
+@given(
+    st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
+    st.booleans(),
+    st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :\r ")]),
+)
+def test_only_the_text_changes(others: dict[str, Any], text: str, escapes: bool, separators: tuple[str, str]) -> None:
+    name, z = 'te"xt\\', [{"}": "]", 'te"xt\\': 1}]
+    lines = [
+        json.dumps({"a": 1} | others | {name: body, "z": z}, ensure_ascii=escapes, separators=separators)
+        for body in (text, "MARK")
+    ]
+    before, after = lines[1].split(f'"MARK"{separators[0]}{json.dumps("z")}')
+    try:
+        content = lines[0].encode() + b"\n"
+    except UnicodeEncodeError:  # a half of a surrogate pair
+        return
+    rows, written = rewrite(content, TableRequest([name], keeps_blanks=True), "\n")
+    assert rows == [[text]]
+    expected = json.dumps(text + "\n", ensure_ascii=False)
+    assert written.decode() == f"{before}{expected}{separators[0]}{json.dumps('z')}{after}\n"
+
+
+@pytest.mark.parametrize("request_", [ONE, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_chosen_rows_are_written_in_order_with_new_texts(
+    monkeypatch: pytest.MonkeyPatch, request_: TableRequest, end: str
+) -> None:
+    for name, value in (("ROWS", 5), ("CHARACTERS", 60)):
+        monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
+    lines = [*GOOD, *GOOD[::-1], *GOOD]
+    rows, written = rewrite(("\ufeff" + "\n".join(lines) + end).encode(), request_, ODD, keep=2)
+    objects = [json.loads(line) for line in lines if line.strip()]
+    assert rows == [[values[name] for name in request_.texts] for values in objects]
+    for values in objects:
+        values.update({name: values[name] + ODD for name in request_.texts if values[name] is not None})
+    got = [json.loads(line) for line in written.decode().split("\n")[:-1]]
+    assert [str(values) for values in got] == [str(values) for values in objects[::2]]
+
+
+@pytest.mark.parametrize(("line", "says"), BAD, ids=[says for _, says in BAD])
+def test_the_first_fault_is_named(line: str | bytes, says: str) -> None:
+    raw = line.encode() if isinstance(line, str) else line
+    with pytest.raises(RequestError) as caught:
+        rewrite(b"\n".join([*(good.encode() for good in GOOD), raw, b"[]"]), TWO, "")
+    assert str(caught.value).startswith(f"a.jsonl, line {len(GOOD) + 1}: {says}")
+    assert "\n" not in str(caught.value)
