@@ -50,17 +50,16 @@ def calibrate(
         raise RequestError("--strategy none leaves texts as they are; name S1, S2, S3 or S4")
     file = source if source in (None, "-") else Path(str(source)).absolute()
     anywhere()
+    from lexveil.artifacts.model import Model
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.looking import calibrate as calibration
+    from lexveil.recovery import calibrate as calibration
 
-    result = calibration.calibrate(
-        recovery,
-        tuple(MECHANISMS) if "all" in mechanism else mechanism,
-        strategies,
-        band=band,
-        source=file,
-        text_column=tuple(dict.fromkeys(text_column)),
-        model=model,
-    )
+    using = Model.load(None, model)
+    mechanisms = tuple(MECHANISMS) if "all" in mechanism else mechanism
+    result = calibration.calibrate(using, recovery, mechanisms, strategies, band)
+    if file is not None:
+        from lexveil.privatization.looking.inspect import with_texts
+
+        result = with_texts(result, file, tuple(dict.fromkeys(text_column)), using)
     show(result.to_dict() if json else result, json, calibration.as_text)
     return 0 if any(run.epsilon is not None for run in result.runs) else 1

@@ -10,9 +10,9 @@ from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.errors import RequestError
 from lexveil.privatization import recovery_terms
-from lexveil.privatization.looking.calibrate import calibrate
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery import stored_curve as recovery_store
+from lexveil.recovery.calibrate import calibrate
 from lexveil.recovery.calibration import Calibrated, Curve, Measure, recovered
 from lexveil.recovery.stored_curve import StoredCurve
 
@@ -105,4 +105,4 @@ def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, capsys: pyte
 def test_a_wrong_request_is_refused(project: Path, arguments: dict[str, object], message: str) -> None:
     asked = {"recovery": 0.3, "mechanisms": ["tem"], "strategies": ["S1"], **arguments}
     with pytest.raises(RequestError, match=message):
-        calibrate(**asked, project=project)  # type: ignore[arg-type]
+        calibrate(Model.load(project), **asked)  # type: ignore[arg-type]

@@ -8,11 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.privatization.adapters.files import privatize_file
 from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.looking.calibrate import calibrate
 from lexveil.privatization.looking.inspect import inspect
+from lexveil.recovery.calibrate import calibrate
 from lexveil.runtime.hashes import sha256
 
 TEXTS = ["The government said that the police have 2 reports of 300 fires .", "Police and government .", "the"]
@@ -96,6 +97,6 @@ def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:
     params["release"] |= {"max_recovery": 0.5, "shares": {"stopwords": 0.5}}
     (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.raises(RequestError, match="calibrate: what a reader gets back is not worked out"):
-        calibrate(0.2, ("tem",), ("S3",))
+        calibrate(Model.load(project), 0.2, ("tem",), ("S3",))
     with pytest.raises(RequestError, match=r"release\.max_recovery: what a reader gets back is not worked out"):
         privatize(TEXTS, **HOW)

@@ -25,9 +25,6 @@ from lexveil.cli.main import main
 from lexveil.errors import LexveilError
 from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
-from lexveil.privatization.settings import RewriteOptions, make_settings
-from lexveil.runtime.hashes import code_hash, version
 
 ROOT = Path(__file__).parents[2]
 TEXT = "The prime minister said in New South Wales that the fire was under control."
@@ -187,34 +184,6 @@ def test_an_audit_sees_the_space_that_a_run_uses(strategy: str, name: str) -> No
     assert np.array_equal(space.vectors.astype(np.float32), made.vocabulary.vectors)
     if name != "tem":
         assert space.orders is not None and np.array_equal(space.orders, made.mechanism.orders)
-
-
-@pytest.mark.usefixtures("outside")
-def test_an_audit_of_another_model_is_not_relied_on(packaged: PackagedModel, tmp_path: Path) -> None:
-    using = Model.load(name="toy")
-    settings = make_settings(RewriteOptions(**HOW), using.params)
-    sought = AuditCriteria(settings, {}, using.reference("S3"), {}, 10.0, 30)
-    result: dict[str, Any] = {
-        "violation": False,
-        "parameters": {},
-        "policy": {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"},
-        "model": {"name": "toy", "version": "1.0", "sha256": packaged.hash},
-        "shares": None,
-        "space": {},
-        "lexveil": version(),
-        "code": code_hash(),
-        "mode": "release",
-        "verdict": "no violation found",
-        "epsilon": 10.0,
-        "epsilons": [10.0],
-        "factor": 2.0,
-        "time": "2999-01-01T00:00:00+00:00",
-    }
-    result["policy"] = {name: getattr(settings.policy, name) for name in ("stopwords", "punctuation", "oov")}
-    for model, why in ((result["model"], ""), (result["model"] | {"version": "2.0"}, "it is of another model")):
-        (tmp_path / "tem-S3-10.json").write_text(json.dumps(result | {"model": model}))
-        found, said = find_valid_audit(sought, tmp_path)
-        assert (found is None) == bool(why) and why in said
 
 
 def test_records_of_schema_4_are_read(built: Path) -> None:

@@ -126,11 +126,6 @@ def test_batches_change_no_byte(source: Path, tmp_path: Path, monkeypatch: pytes
     assert found[0] == found[1] == found[2]
 
 
-def test_workers_change_no_byte(source: Path, tmp_path: Path) -> None:
-    """Text, ledger and record."""
-    assert made(source, tmp_path / "many", "madlib", 2) == made(source, tmp_path / "one", "madlib", 1)
-
-
 @pytest.mark.parametrize(("workers", "names"), [(2, list(MECHANISMS)), (3, ["mahalanobis", "tem", "diffractor_tem"])])
 def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: list[str]) -> None:
     """Texts, ledgers and counts from workers, in batches of 1, 64 and 4096 texts, are what this process makes."""

@@ -39,6 +39,7 @@ from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import Settings
+from lexveil.recovery.calibrate import CalibratedRun, Calibration, TextsAt
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.pool import Workers
 from lexveil.text.encode import TokenClass
@@ -198,6 +199,35 @@ def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Mod
     survey = _survey(engine, whole_chunks(texts, None), 1, language)
     language.tell()
     return _preview(engine, survey, 1)
+
+
+def with_texts(
+    calibration: Calibration, source: Path | str, text_column: str | Sequence[str], model: Model
+) -> Calibration:
+    """Say also what would become of the texts of a file at the epsilons that were found; it changes none of them."""
+
+    def at(run: CalibratedRun) -> CalibratedRun:
+        if run.epsilon is None:
+            return run
+        found = inspect(
+            source,
+            project=model,
+            mechanism=run.mechanism,
+            strategy=run.strategy,
+            epsilon=run.epsilon,
+            max_token_epsilon=run.epsilon,
+            text_column=text_column,
+        )
+        texts = TextsAt(
+            secrecy=SECRECY,
+            rows=found.rows,
+            document_budget=found.budget.document_budget,
+            capped_documents=found.budget.capped_documents,
+            mean_epsilon=found.budget.epsilon_per_token.mean,
+        )
+        return run.model_copy(update={"texts": texts})
+
+    return calibration.model_copy(update={"runs": [at(run) for run in calibration.runs]})
 
 
 def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:

@@ -1,7 +1,6 @@
 """Which epsilon lets a best-informed reader get back so much: what `lexveil calibrate` calls.
 
-It follows from the model, the policy and public word frequencies. A file, where one is given, is looked at afterwards,
-to say what would become of its texts; it changes no epsilon.
+It follows from the model, the policy and public word frequencies, and from no text.
 """
 
 from __future__ import annotations
@@ -9,18 +8,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from lexveil.accounting.budgets import STRATEGIES, Policy
 from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
+from lexveil.accounting.shares import CLASSES
 from lexveil.accounting.statement import PRIVATE
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.looking.inspect import inspect
-from lexveil.privatization.recovery_terms import require_even
-from lexveil.privatization.settings import RewriteOptions, make_settings
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
@@ -64,50 +61,41 @@ class Calibration(Result):
 
 
 def calibrate(
-    recovery: float,
-    mechanisms: Sequence[str],
-    strategies: Sequence[str],
-    *,
-    band: str = ALL,
-    source: Path | str | None = None,
-    text_column: str | Sequence[str] = "text",
-    project: Path | Model | None = None,
-    model: str | None = None,
+    model: Model, recovery: float, mechanisms: Sequence[str], strategies: Sequence[str], band: str = ALL
 ) -> Calibration:
     """Find the epsilon of each mechanism and strategy at which expected recovery is the target.
 
     Args:
         recovery: the share of perturbed words that a best-informed reader is to name, of ``band`` or of all.
-        source: what would become of its texts is said too; it has no part in any epsilon.
-        text_column, project, model: as of ``privatize_file``.
 
     Raises:
-        RequestError: if a name is unknown, the target is no share, or the file cannot be read.
+        RequestError: if a name is unknown, the target is no share, or classes of tokens have shares of the budget.
         MissingArtifact: if no run has made the embedding.
     """
-    if unknown := [name for name in mechanisms if name not in MECHANISMS]:
-        raise RequestError(
-            f"--mechanism {unknown[0]}: there is no such mechanism; there are all, {', '.join(MECHANISMS)}"
-        )
-    if band not in BANDS_OF:
-        raise RequestError(f"--band {band}: there is no such band; there are {', '.join(BANDS_OF)}")
+    for option, asked, known in (
+        ("mechanism", mechanisms, list(MECHANISMS)),
+        ("strategy", strategies, list(STRATEGIES)),
+        ("band", [band], list(BANDS_OF)),
+    ):
+        if unknown := [name for name in asked if name not in known]:
+            raise RequestError(f"--{option} {unknown[0]}: there is no such {option}; there are {', '.join(known)}")
     if not 0 < recovery < 1:
         raise RequestError(f"--recovery {recovery:g}: must lie between 0 and 1, both excluded")
-    using = Model.load(project, model)
-    runs = []
-    for mechanism in mechanisms:
-        for strategy in strategies:
-            run = _calibrated(using, mechanism, strategy, recovery, band)
-            if source is not None and run.epsilon is not None:
-                run = run.model_copy(update={"texts": _texts_at(source, run, text_column, using)})
-            runs.append(run)
-    return Calibration(recovery=recovery, band=band, model=using.name, runs=runs)
+    shares = model.params.release.shares
+    if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
+        raise RequestError(
+            "calibrate: what a reader gets back is not worked out where classes of tokens have shares of the budget; "
+            "leave params.yaml: release.shares out"
+        )
+    runs = [
+        _calibrated(model, mechanism, strategy, recovery, band) for mechanism in mechanisms for strategy in strategies
+    ]
+    return Calibration(recovery=recovery, band=band, model=model.name, runs=runs)
 
 
 def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band: str) -> CalibratedRun:
-    settings = make_settings(RewriteOptions(mechanism=mechanism, strategy=strategy, epsilon=1.0), model.params)
-    require_even(settings, "calibrate")
-    policy = settings.policy
+    chosen = model.params.policy
+    policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
     name, start = f"calibrate {mechanism} {strategy}", time.monotonic()
 
     def told(epsilon: float) -> None:
@@ -115,47 +103,22 @@ def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band
 
     unit = MECHANISMS[mechanism].unit
     curve = StoredCurve(model, mechanism, strategy, policy, told=told)
+    epsilon, why_not, achieved = None, None, None
     try:
-        found = curve.epsilon_for(target, band)
+        epsilon = curve.epsilon_for(target, band).epsilon
     except RequestError as error:
-        return CalibratedRun(
-            mechanism=mechanism,
-            strategy=strategy,
-            unit=unit,
-            epsilon=None,
-            why_not=str(error),
-            achieved=None,
-            texts=None,
-        )
-    told(found.epsilon)
-    achieved = recovery_at(curve.check(found.epsilon))
+        why_not = str(error)
+    else:
+        told(epsilon)
+        achieved = recovery_at(curve.check(epsilon))
     return CalibratedRun(
         mechanism=mechanism,
         strategy=strategy,
         unit=unit,
-        epsilon=found.epsilon,
-        why_not=None,
+        epsilon=epsilon,
+        why_not=why_not,
         achieved=achieved,
         texts=None,
-    )
-
-
-def _texts_at(source: Path | str, run: CalibratedRun, text_column: str | Sequence[str], model: Model) -> TextsAt:
-    seen = inspect(
-        source,
-        project=model,
-        mechanism=run.mechanism,
-        strategy=run.strategy,
-        epsilon=run.epsilon,
-        max_token_epsilon=run.epsilon,
-        text_column=text_column,
-    )
-    return TextsAt(
-        secrecy=SECRECY,
-        rows=seen.rows,
-        document_budget=seen.budget.document_budget,
-        capped_documents=seen.budget.capped_documents,
-        mean_epsilon=seen.budget.epsilon_per_token.mean,
     )
 
 
