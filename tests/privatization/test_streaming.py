@@ -309,13 +309,6 @@ def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formul
     assert (record.counts.n_formula_cells, record.counts.first_formula_row) == (4, 1)
 
 
-def test_a_rewritten_cell_may_be_refused(ready: Path) -> None:
-    (ready / "in.csv").write_text(FORMULAS)
-    with pytest.raises(RequestError, match=r"in\.csv, line 2: a rewritten text begins like a formula"):
-        privatize_file(ready / "in.csv", ready / "out.csv", formulas="refuse", punctuation="keep", **EXPERIMENT)
-    assert not (ready / "out.csv").exists()
-
-
 def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
     """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no row."""
     for ending in ("csv", "tsv", "txt", "jsonl"):
@@ -379,8 +372,6 @@ def test_the_python_call_on_a_relation(ready: Path) -> None:
     rows = done.values.fetchall()
     assert [(n, d) for n, _, d in rows] == [(1, decimal.Decimal("1.50")), (2, decimal.Decimal("2.00"))]
     assert rows[1][1] is None and rows[0][1] not in (None, SENTENCE)
-    with pytest.raises(RequestError, match="column: text is none of the columns `n`, `body`, `d`"):
-        privatize(relation, column="text", **EXPERIMENT)
 
 
 @pytest.mark.parametrize(
@@ -394,11 +385,7 @@ def test_the_python_call_on_a_relation(ready: Path) -> None:
         (["a"], {"subjects": [None]}, "text 1: its subject is empty"),
         ("Zanzibar", {}, "values: a str; give a list"),
         (np.array(["Zanzibar"]), {}, "values: a ndarray; give a list"),
-        (pd.DataFrame({"a": ["Zanzibar"]}), {}, "column: a table was given; name the column, one of `a`"),
         (pa.table({"a": [7]}), {"column": "a"}, "text 1: `values` holds a number, not text"),
-        (["a"], {"column": "b"}, "column: the name of a column is for tables"),
-        (["a"], {"epsilon": 0.0}, "finite and greater than 0"),
-        (["a"], {"epsilon": float("nan")}, "finite and greater than 0"),
         (
             ["a"],
             {"mechanism": "none", "strategy": "none", "epsilon": None, "mode": "experiment"},
