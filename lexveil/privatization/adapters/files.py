@@ -178,15 +178,8 @@ def privatize_file(
         using = Model.load(project, model)
     settings = settled(chosen, using)
     spool = using.path(using.params.machine.temp_directory)
-    table = _table(target, chosen)
     is_stamped = target != "-" and is_without_guarantee(settings, using)
-    out: Path | str | None = stamped(Path(target)) if is_stamped else target
-    base = None if out is None or out == "-" else Path(out)
-    if table is not None:
-        table = table.stamped(STAMP) if is_stamped else table
-        table.check()
-        out, base = None, Path.cwd() / table.name
-        check_companions(base, is_table=True)
+    out, base, table = _destination(target, chosen, is_stamped)
     with ExitStack() as stack:
         jobs = stack.enter_context(find_jobs(source, out, chosen, spool))
         size = sum(job.reader.size for job in jobs)
@@ -290,6 +283,25 @@ def _deliver(request: Request, outputs: Outputs, record: PrivacyRecord, publish:
         raise LexveilError(
             f"{error}; the table {request.table.name} is written, with its record in the database"
         ) from None
+
+
+def _destination(
+    target: Path | str, chosen: FileOptions, is_stamped: bool
+) -> tuple[Path | str | None, Path | None, Table | None]:
+    """The output, the name that those of record and operator's files begin with, and the table if the output is one.
+
+    Args:
+        is_stamped: whether the name says that there is no guarantee.
+    """
+    table = _table(target, chosen)
+    if table is None:
+        out = stamped(Path(target)) if is_stamped else target
+        return out, None if out == "-" else Path(out), None
+    table = table.stamped(STAMP) if is_stamped else table
+    table.check()
+    base = Path.cwd() / table.name
+    check_companions(base, is_table=True)
+    return None, base, table
 
 
 def _table(target: Path | str, chosen: FileOptions) -> Table | None:

@@ -85,7 +85,7 @@ class Trial(Result):
     tokens_per_second: float
 
 
-class Estimate(Result):
+class CostEstimate(Result):
     """What rewriting the whole input would take."""
 
     workers: int
@@ -124,7 +124,7 @@ class Inspection(TextsInspection):
     meaning: Meaning | None
     """What its epsilons would mean."""
     tried: Trial
-    estimate: Estimate
+    estimate: CostEstimate
     examples: dict[str, list[tuple[str, int]]] | None
     """Frequent words that would stay unprotected or are unknown; they are source text."""
 
@@ -265,11 +265,11 @@ def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, mea
     )
 
 
-def _estimate(tokens: int, workers: int, seconds_to_count: float, tried: Trial) -> Estimate:
+def _estimate(tokens: int, workers: int, seconds_to_count: float, tried: Trial) -> CostEstimate:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     seconds = 2 * seconds_to_count + tokens / tried.tokens_per_second / workers if tried.tokens else seconds_to_count
     # Each worker is a process like this one.
-    return Estimate(workers=workers, seconds=seconds, memory_bytes=memory * (1 if workers == 1 else 1 + workers))
+    return CostEstimate(workers=workers, seconds=seconds, memory_bytes=memory * (1 if workers == 1 else 1 + workers))
 
 
 @dataclass(slots=True)
