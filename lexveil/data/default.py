@@ -1,4 +1,7 @@
-"""The embedded default: real text that ships inside the gensim package, and reviews written from its words.
+"""The embedded default: real text that ships inside the gensim package, and invented reviews (reviews.jsonl).
+
+The reviews have four made-up authors, each with topics and favourite words that about half of their sentences follow:
+an attacker tells the authors apart far better than chance, and not perfectly. Their words are those of the corpus.
 
 The committed data.dvc holds the hash of what is written here, so every machine must write the same bytes.
 """
@@ -7,16 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import random
+import json
 import zlib
 from pathlib import Path
 
 from lexveil.data.documents import SetWriter, document, made_id
-from lexveil.data.reviews import write_reviews
 from lexveil.errors import RequestError
 from lexveil.formats.c4 import c4_line
 
-SEED = 20261  # of the reviews; params.yaml's seed may change, the default data may not
+REVIEWS = Path(__file__).with_name("reviews.jsonl")
 VALIDATION = 5  # every fifth sentence of each label is held out
 
 # The Lee news corpus and 200 sentences of Pang and Lee's film reviews, as gensim's wheel carries them for its tests.
@@ -53,9 +55,10 @@ def write_default_documents(folder: Path) -> None:
             split = "train" if seen[label] % VALIDATION else "validation"
             out.write(document(made_id("pang_lee", number), split, text, label=label))
     with SetWriter(folder / "reviews.parquet", compression="none") as out:
-        for number, review in enumerate(write_reviews(articles(), random.Random(SEED)), 1):
-            doc_id = made_id("reviews", number)
-            out.write(document(doc_id, review.split, review.text, label=review.label, attribute=review.author))
+        for number, line in enumerate(REVIEWS.read_text(encoding="utf-8").splitlines(), 1):
+            review = json.loads(line)
+            author = review.pop("author")
+            out.write(document(made_id("reviews", number), **review, attribute=author))
 
 
 def articles() -> list[str]:
