@@ -94,10 +94,10 @@ def add(
     each with the mean of its words' vectors, so that S2 to S4 work too. Orders for 1-Diffractor are computed,
     which takes a minute for 50,000 words. It goes into your data folder (LEXVEIL_HOME names another).
     """
-    from lexveil.data.model_collection import Given
+    from lexveil.data.model_collection import ImportOptions
     from lexveil.data.model_collection import add as add_model
 
-    given = Given(name, license, language, collocations, version, max_words)
+    given = ImportOptions(name, license, language, collocations, version, max_words)
     show(add_model(source, given, force), json)
     return 0
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.data.reading_progress import Meter
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.c4 import KEYS, C4Shard, c4_row
 from lexveil.formats.messages import name, shown
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import text_value
+from lexveil.runtime.stage import Progress
 
 SHARD_BYTES = 32 * 2**20  # of JSON, before compression: small enough to spread work over, large enough to be few
 
@@ -85,7 +86,7 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
     """
     folder.mkdir(parents=True)
-    meter = Meter("corpus")
+    progress = Progress("corpus", 0, "documents", stream=sys.stderr)
     shards = Shards(folder)
     documents = skipped = json_bytes = 0
     sources = list(sources)
@@ -104,7 +105,7 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
                     shards.write(line)
                     documents += 1
                     json_bytes += len(line)
-                    meter.show(documents, json_bytes)
+                    progress.advance(1)
             if documents == before:
                 raise RequestError(
                     f"{shown(source.path)}: every row of {name(text_column)} is empty; choose another --text-column"

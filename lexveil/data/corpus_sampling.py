@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import cast
 
 from lexveil.data.corpus import CorpusReport
-from lexveil.data.reading_progress import StreamMeter
-from lexveil.data.remote import Refused, Remote, RemoteFile, Shard
+from lexveil.data.remote import Refused, Remote, RemoteFile, RemoteShard
 from lexveil.errors import RequestError
 from lexveil.formats.base import Table
 from lexveil.formats.c4 import KEYS, C4Shard, c4_row
@@ -31,6 +30,7 @@ from lexveil.formats.messages import name
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import text_value
 from lexveil.runtime.checkpoints import size
+from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file, write_json
 
 STAGED = Path(".lexveil/stream")  # finished shards of a call that is under way or was interrupted
@@ -57,11 +57,11 @@ class SampleRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SamplingPlan:
     """What will be read and kept; ``n_expected`` documents, if they had to be estimated for the share."""
 
     remote: Remote
-    shards: tuple[Shard, ...]
+    shards: tuple[RemoteShard, ...]
     share: float
     seed: int
     text_column: str
@@ -124,7 +124,7 @@ def share_for(wanted: int, n_documents: float) -> float:
     return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
 
 
-def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str) -> Plan:
+def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str) -> SamplingPlan:
     """Decide which shards are read and which share of their documents is kept.
 
     Args:
@@ -145,13 +145,13 @@ def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: i
         )
     shards = remote.shards[first : last + 1]
     if wanted.share is not None:
-        return Plan(remote, shards, wanted.share, seed, text_column, None)
+        return SamplingPlan(remote, shards, wanted.share, seed, text_column, None)
     total = documents_per_byte(remote, shards[0]) * sum(shard.size for shard in shards)
     share = share_for(wanted.max_documents or max_documents, total)
-    return Plan(remote, shards, share, seed, text_column, round(total))
+    return SamplingPlan(remote, shards, share, seed, text_column, round(total))
 
 
-def documents_per_byte(remote: Remote, shard: Shard) -> float:
+def documents_per_byte(remote: Remote, shard: RemoteShard) -> float:
     """Documents for each byte of a shard as it lies there, estimated from its first ``PROBE`` bytes.
 
     Raises:
@@ -161,7 +161,7 @@ def documents_per_byte(remote: Remote, shard: Shard) -> float:
         return shard.source().format.rows_per_byte(file, shard.source(), shard.size, PROBE)
 
 
-def announce(plans: Sequence[Plan], root: Path) -> None:
+def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
     """Say on stderr what will be read and what it takes.
 
     Raises:
@@ -186,7 +186,7 @@ def announce(plans: Sequence[Plan], root: Path) -> None:
     print(f"caution: {disk}" if free < 2 * kept else disk, file=sys.stderr, flush=True)
 
 
-def stream_corpus(plan: Plan, folder: Path, root: Path) -> SampleReport:
+def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> SampleReport:
     """Write the documents that are kept into ``folder``, one shard for each that was read, and where they came from.
 
     A shard in which nothing is kept has no file. What an interrupted call finished is not read again, unless size or
@@ -199,10 +199,12 @@ def stream_corpus(plan: Plan, folder: Path, root: Path) -> SampleReport:
     staged = plan.folder(root)
     staged.mkdir(parents=True, exist_ok=True)
     pending = [shard for shard in plan.shards if finished(plan, shard, root) is None]
-    meter = StreamMeter("corpus", len(pending), sum(shard.size for shard in pending))
-    for shard in pending:
-        write_json(asdict(keep_from(plan, shard, _packed(staged, shard), meter)), _state(staged, shard))
-    meter.finish()
+    progress = Progress("corpus", sum(shard.size for shard in pending), "bytes", stream=sys.stderr)
+    for number, shard in enumerate(pending, 1):
+        progress.note = f"shard {number:,} of {len(pending):,}"
+        write_json(asdict(keep_from(plan, shard, _packed(staged, shard), progress)), _state(staged, shard))
+    if pending:
+        progress.finish()
     reports = [cast(ShardReport, finished(plan, shard, root)) for shard in plan.shards]
     n_read, n_blank = sum(report.read for report in reports), sum(report.skipped_blank for report in reports)
     if not any(report.documents for report in reports):
@@ -244,7 +246,7 @@ def stream_corpus(plan: Plan, folder: Path, root: Path) -> SampleReport:
     )
 
 
-def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> ShardReport:
+def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progress) -> ShardReport:
     """Read one shard and write what is kept of it to ``out``.
 
     Raises:
@@ -252,7 +254,7 @@ def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> ShardR
     """
     source = shard.source()
     report = ShardReport(shard.name, shard.size, shard.etag)
-    meter.begin(shard.size)
+    begin = progress.done
     file = plan.remote.open(shard)
     with (
         atomic_file(out) as partial,
@@ -265,14 +267,15 @@ def keep_from(plan: Plan, shard: Shard, out: Path, meter: StreamMeter) -> ShardR
         for line in lines_kept(plan, table, report):
             if line:
                 packed.write(line)
-            meter.show(report.read, report.documents, file.position)
+            if report.read % 256 == 0:
+                progress.advance(begin + min(file.position, shard.size) - progress.done)
     if not report.documents:
         out.unlink()
-    meter.end(report.read, report.documents)
+    progress.advance(begin + shard.size - progress.done)
     return report
 
 
-def lines_kept(plan: Plan, table: Table, report: ShardReport) -> Iterator[bytes]:
+def lines_kept(plan: SamplingPlan, table: Table, report: ShardReport) -> Iterator[bytes]:
     """The line of each row, empty if it is not kept; counts them in ``report``."""
     for row in table.rows:
         report.read += 1
@@ -305,7 +308,7 @@ def _is_usable(text: str) -> bool:
 
 
 @contextmanager
-def _faults_of(shard: Shard, file: RemoteFile) -> Iterator[None]:
+def _faults_of(shard: RemoteShard, file: RemoteFile) -> Iterator[None]:
     """Say of a fault in the content that it is not the connection's, whose faults are met where they arise."""
     try:
         yield
@@ -318,7 +321,7 @@ def _faults_of(shard: Shard, file: RemoteFile) -> Iterator[None]:
         ) from None
 
 
-def finished(plan: Plan, shard: Shard, root: Path) -> ShardReport | None:
+def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport | None:
     """The report of a shard that an earlier call finished; None if it did not, or the shard is another now."""
     folder = plan.folder(root)
     try:
@@ -339,11 +342,11 @@ def forget(root: Path, but: Collection[Path] = ()) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _packed(folder: Path, shard: Shard) -> Path:
+def _packed(folder: Path, shard: RemoteShard) -> Path:
     return folder / f"{shard.number:05d}.json.gz"
 
 
-def _state(folder: Path, shard: Shard) -> Path:
+def _state(folder: Path, shard: RemoteShard) -> Path:
     # Written last, so that it stands for the whole shard.
     return folder / f"{shard.number:05d}.json"
 

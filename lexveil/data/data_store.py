@@ -28,9 +28,9 @@ from lexveil.data.base import named, set_base
 from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
 from lexveil.data.corpus_sampling import (
     ORIGIN,
-    Plan,
     SampleReport,
     SampleRequest,
+    SamplingPlan,
     announce,
     forget,
     make_plan,
@@ -221,7 +221,9 @@ def use(
     return DataReport(written.get("", written) if sources else None, sets, notes)
 
 
-def _plans(addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path) -> dict[str, Plan]:
+def _plans(
+    addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
+) -> dict[str, SamplingPlan]:
     if not addresses:
         return {}
     params = load_params(root / paths.PARAMS)

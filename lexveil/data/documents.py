@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.data.reading_progress import Meter
 from lexveil.errors import RequestError
 from lexveil.formats.base import Row, Source, Table
 from lexveil.formats.input_files import dataset_names
 from lexveil.formats.messages import name
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value, text_value
+from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET
 
 # Labels are strings, whatever they were: one set counts classes, another names them, and one type lets all sets be
@@ -108,9 +109,9 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
     if text_column in OTHERS:
         raise RequestError(f"--text-column {text_column}: this column has a meaning of its own; rename it in the files")
     folder.mkdir(parents=True)
-    meter = Meter("documents")
+    progress = Progress("documents", 0, "documents", stream=sys.stderr)
     places: dict[str, tuple[Source, int]] = {}
-    done = characters = 0
+    done = 0
     reports: dict[str, DocumentSetReport] = {}
     for dataset, source in dataset_names(sources).items():
         with open_table(source, text_column, OTHERS) as table, SetWriter(folder / f"{dataset}.parquet") as out:
@@ -130,8 +131,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
                 places[doc_id] = (source, row.line)
                 out.write(taken)
                 done += 1
-                characters += len(taken["text"] or "")
-                meter.show(done, characters)
+                progress.advance(1)
         reports[dataset] = DocumentSetReport(
             rows=done - before,
             made_ids="doc_id" not in table.columns,

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from lexveil import paths
 from lexveil.artifacts.embeddings import write_embedding
@@ -21,7 +20,7 @@ from lexveil.runtime.tables import write_json
 RESERVED = ("own", "word", "gst", "mst", "none")
 
 
-def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict[str, Any]:
+def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict[str, object]:
     """`lexveil embeddings add`: check FILE, convert it, and track it; a model of the same name is replaced.
 
     Args:
@@ -77,14 +76,14 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
     return {"model": f"{name}@{facts['hash']}", "replaced": replaced, **describe(root / paths.model(name))}
 
 
-def listed(root: Path) -> dict[str, Any]:
+def listed(root: Path) -> dict[str, object]:
     """`lexveil embeddings list`: NAME@HASH of every model in data/embeddings, and what is known of it."""
     check_project(root)
     folders = sorted(path.parent for path in (root / paths.EMBEDDINGS).glob("*/meta.json"))
     return {f"{folder.name}@{content_hash(folder)}": describe(folder) for folder in folders}
 
 
-def describe(folder: Path) -> dict[str, Any]:
+def describe(folder: Path) -> dict[str, object]:
     """Words, dimensions, form, entries read, and how many were left out for what reason."""
     facts = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     return {

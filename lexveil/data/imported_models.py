@@ -21,7 +21,7 @@ from lexveil.artifacts.packaged_model import PackagedModel, Source, lexicons_of,
 from lexveil.artifacts.structure import MeasuredStructure, measured
 from lexveil.config import parse_params
 from lexveil.data.default import articles
-from lexveil.data.word_vectors import Model, read_model
+from lexveil.data.word_vectors import WordVectors, read_model
 from lexveil.embeddings.composition import composable, composed
 from lexveil.embeddings.word_orders import EXACT_BELOW, Search, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
@@ -151,7 +151,7 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
     }
 
 
-def _card(file: Path, wanted: Import, model: Model, digest: str, *, has_structure: bool) -> dict[str, Any]:
+def _card(file: Path, wanted: Import, model: WordVectors, digest: str, *, has_structure: bool) -> dict[str, object]:
     """All of the card but for what follows from the files."""
     source = wanted.collocations
     origin = f"{model.form}, sha256 {digest}"

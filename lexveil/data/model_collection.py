@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -50,12 +49,12 @@ def model_of(name: str) -> PackagedModel:
     return PackagedModel(folder)
 
 
-def listed() -> dict[str, Any]:
+def listed() -> dict[str, object]:
     """`lexveil model list`: NAME@HASH of every model, and what it is."""
     return {f"{name}@{model.hash[:DIGITS]}": _facts(model) for name, model in installed().items()}
 
 
-def _facts(model: PackagedModel) -> dict[str, Any]:
+def _facts(model: PackagedModel) -> dict[str, object]:
     card = model.card
     return {
         "version": card.version,
@@ -72,13 +71,13 @@ def _facts(model: PackagedModel) -> dict[str, Any]:
     }
 
 
-def card_of(name: str) -> dict[str, Any]:
+def card_of(name: str) -> dict[str, object]:
     """`lexveil model show`: the whole card, with the model's hash."""
     model = model_of(name)
     return {**model.card.to_dict(), "sha256": model.hash, "folder": str(model.folder)}
 
 
-def verify(what: str) -> dict[str, Any]:
+def verify(what: str) -> dict[str, object]:
     """`lexveil model verify`: check a model by name, a folder, or an archive.
 
     Raises:
@@ -97,14 +96,14 @@ def verify(what: str) -> dict[str, Any]:
     raise RequestError(f"{shown(what)}: there is no such model, folder or file")
 
 
-def _verified(folder: Path, shown_as: Path | None = None) -> dict[str, Any]:
+def _verified(folder: Path, shown_as: Path | None = None) -> dict[str, object]:
     card = verify_folder(folder, shown_as)
     named = f"{card.name}@{PackagedModel(folder).hash[:DIGITS]}"
     return {"model": named, "version": card.version, "sound": True, "tokens": card.n_tokens, "license": card.license}
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ImportOptions:
     """What is said beside FILE when plain word vectors are added; a packaged model says all of it itself."""
 
     name: str | None = None
@@ -115,7 +114,7 @@ class Given:
     max_words: int | None = None
 
 
-def add(source: Path, given: Given, force: bool) -> dict[str, Any]:
+def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
     """`lexveil model add`: take in a packaged model, or make one of plain word vectors.
 
     Nothing is found by its name before it is whole and checked. What a killed run left behind goes with the next one.
@@ -128,17 +127,17 @@ def add(source: Path, given: Given, force: bool) -> dict[str, Any]:
     """
     with _incoming() as folder:
         if source.is_dir():
-            _refuse_given(given, source)
+            _refuse_options(options, source)
             card = verify_folder(source)
             for name in (CARD, *card.files):
                 (folder / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(source / name, folder / name)
         elif _is_zip(source):
-            _refuse_given(given, source)
+            _refuse_options(options, source)
             unpack(source, folder)
             card = verify_folder(folder, source)
         else:
-            wanted = _wanted(given, force)
+            wanted = _wanted(options, force)
             import_vectors(source, wanted, folder, Progress("orders", 0, "tokens", stream=sys.stderr))
             card = verify_folder(folder, source)
         target = _target(card.name, force)
@@ -158,35 +157,35 @@ def _is_zip(source: Path) -> bool:
         raise RequestError(f"{shown(source)}: cannot be read ({error.strerror})") from None
 
 
-def _refuse_given(given: Given, source: Path) -> None:
+def _refuse_options(options: ImportOptions, source: Path) -> None:
     if said := [
-        f"--{field.name.replace('_', '-')}" for field in fields(given) if getattr(given, field.name) is not None
+        f"--{field.name.replace('_', '-')}" for field in fields(options) if getattr(options, field.name) is not None
     ]:
         raise RequestError(f"{', '.join(said)}: for plain word vectors; {shown(source)} says this itself, in {CARD}")
 
 
-def _wanted(given: Given, force: bool) -> Import:
+def _wanted(options: ImportOptions, force: bool) -> Import:
     """What plain vectors are imported as; everything that is wrong with it is said before they are read."""
-    missing = [f"--{one}" for one in ("name", "license", "language") if not (getattr(given, one) or "").strip()]
+    missing = [f"--{one}" for one in ("name", "license", "language") if not (getattr(options, one) or "").strip()]
     if missing:
         raise RequestError(f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves")
-    assert given.name is not None and given.license is not None and given.language is not None
-    if not re.fullmatch(MODEL_NAME, given.name) or given.name in RESERVED:
+    assert options.name is not None and options.license is not None and options.language is not None
+    if not re.fullmatch(MODEL_NAME, options.name) or options.name in RESERVED:
         raise RequestError(
-            f"--name {shown(given.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter, "
+            f"--name {shown(options.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter, "
             f"and is none of {', '.join(RESERVED)}"
         )
-    if given.version is not None and not re.fullmatch(VERSION, given.version):
-        raise RequestError(f"--version {shown(given.version)}: not a version; one, two or three numbers, such as 1.0")
-    _target(given.name, force)
-    source = given.collocations or DEFAULT
+    if options.version is not None and not re.fullmatch(VERSION, options.version):
+        raise RequestError(f"--version {shown(options.version)}: not a version; one, two or three numbers, such as 1.0")
+    _target(options.name, force)
+    source = options.collocations or DEFAULT
     return Import(
-        given.name,
-        given.license.strip(),
-        given.language,
+        options.name,
+        options.license.strip(),
+        options.language,
         None if source == NO_COLLOCATIONS else model_of(source),
-        given.version or "1",
-        given.max_words or MAX_WORDS,
+        options.version or "1",
+        options.max_words or MAX_WORDS,
     )
 
 
@@ -202,7 +201,7 @@ def _target(name: str, force: bool) -> Path:
     return target
 
 
-def export(name: str, out: Path | None, force: bool) -> dict[str, Any]:
+def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     """`lexveil model export`: write a model as one file, after checking it.
 
     Raises:
@@ -217,7 +216,7 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, Any]:
     return {"file": str(out), "model": f"{card.name}@{model.hash[:DIGITS]}", "sha256": sha256(out)}
 
 
-def remove(name: str) -> dict[str, Any]:
+def remove(name: str) -> dict[str, object]:
     """`lexveil model remove`: remove a model of the user.
 
     Raises:

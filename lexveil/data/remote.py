@@ -52,7 +52,7 @@ TRANSIENT_STATUS = {408, 425, 429}
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class RemoteShard:
     """One file of a remote corpus: its number among all of them in the order of their names, and what it is known by.
 
     ``size`` in bytes; ``etag`` is whatever the place tells that changes with the content, or None.
@@ -81,10 +81,10 @@ class Remote:
 
     address: str
     fs: Any
-    shards: tuple[Shard, ...]
+    shards: tuple[RemoteShard, ...]
     commit: str | None
 
-    def open(self, shard: Shard) -> RemoteFile:
+    def open(self, shard: RemoteShard) -> RemoteFile:
         """Open a shard for reading."""
         return RemoteFile(self.fs, shard)
 
@@ -148,7 +148,9 @@ def find_remote(address: str) -> Remote:
             raise RequestError(
                 f"{shown_address(entry['name'])}: its size is not told there; fetch it and give the file"
             )
-    shards = (Shard(number, entry["name"], int(entry["size"]), _etag(entry)) for number, entry in enumerate(readable))
+    shards = (
+        RemoteShard(number, entry["name"], int(entry["size"]), _etag(entry)) for number, entry in enumerate(readable)
+    )
     return Remote(where, fs, tuple(shards), commit)
 
 
@@ -296,7 +298,7 @@ class RemoteFile(io.RawIOBase):
     ``fetched``: bytes that were asked for and came.
     """
 
-    def __init__(self, fs: Any, shard: Shard) -> None:
+    def __init__(self, fs: Any, shard: RemoteShard) -> None:
         self.fs, self.shard = fs, shard
         self.file: IO[bytes] | None = None
         self.position = self.fetched = 0

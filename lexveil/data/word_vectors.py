@@ -34,7 +34,7 @@ from lexveil.text.tokenize import is_token, normal_form
 from lexveil.types import Vectors
 
 # Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where it is not known).
-Row = tuple[int, bytes, npt.NDArray[np.float32], int]
+Entry = tuple[int, bytes, npt.NDArray[np.float32], int]
 Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet"]
 PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row"}  # of a fault; a line in the others
 
@@ -45,7 +45,7 @@ DIMENSIONS = (2, 4096)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class WordVectors:
     """What was taken from a file.
 
     Attributes:
@@ -63,7 +63,7 @@ class Model:
     left_out: dict[str, int]
 
 
-def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT) -> Model:
+def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT) -> WordVectors:
     """Read a file of word vectors and bring its words to the tokenizer's normal form.
 
     A collocation of ours joins words by ``_``. No word that is kept holds one, so none can be taken for a collocation.
@@ -101,8 +101,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _collect(
-    path: Path, form: Form, size: int | None, dimensions: int, rows: Iterator[Row], wanted: tuple[int | None, str]
-) -> Model:
+    path: Path, form: Form, size: int | None, dimensions: int, rows: Iterator[Entry], wanted: tuple[int | None, str]
+) -> WordVectors:
     max_words, language = wanted
     tokens: list[str] = []
     taken: set[str] = set()
@@ -139,7 +139,7 @@ def _collect(
         raise RequestError(f"{shown(path)}: none of its {n_read:,} words can be a token of a text")
     blocks.append(block[: (len(tokens) - 1) % CHUNK + 1])
     vectors = np.concatenate(blocks)
-    return Model(
+    return WordVectors(
         WordSpace(tokens, vectors, np.array(counts, dtype=np.int64)), form, n_read, dict(sorted(left_out.items()))
     )
 
@@ -158,7 +158,7 @@ def _location(path: Path, form: Form, number: int) -> str:
     return f"{shown(path)}, {PLACES.get(form, 'line')} {number:,}"
 
 
-def _rows(stream: IO[bytes], path: Path) -> tuple[Form, int | None, int, Iterator[Row]]:
+def _rows(stream: IO[bytes], path: Path) -> tuple[Form, int | None, int, Iterator[Entry]]:
     """The form, the number of words that a header names, the dimensions, and the rows."""
     first = stream.readline(LINE_LIMIT)
     if not first.strip():
@@ -187,7 +187,7 @@ def _check_dimensions(path: Path, dimensions: int) -> None:
         raise RequestError(f"{shown(path)}, line 1: {dimensions} dimensions; between {low} and {high} are possible")
 
 
-def _text_rows(line: bytes, number: int, stream: IO[bytes], path: Path, form: Form, dimensions: int) -> Iterator[Row]:
+def _text_rows(line: bytes, number: int, stream: IO[bytes], path: Path, form: Form, dimensions: int) -> Iterator[Entry]:
     while line:
         if len(line) == LINE_LIMIT:
             raise RequestError(f"{_location(path, form, number)}: longer than a word and its numbers can be")
@@ -239,7 +239,7 @@ def _fault(line: bytes, dimensions: int) -> str:
     return f"{len(fields)} numbers; the lines before have {dimensions}"
 
 
-def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensions: int) -> Iterator[Row]:
+def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensions: int) -> Iterator[Entry]:
     width = 4 * dimensions
     kept = start
 
@@ -272,7 +272,7 @@ def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensi
         raise RequestError(f"{shown(path)}: more follows after the {size:,} words that the header names")
 
 
-def _table_rows(path: Path) -> tuple[int, Iterator[Row]]:
+def _table_rows(path: Path) -> tuple[int, Iterator[Entry]]:
     """The dimensions of a Parquet file's vectors, and its rows."""
     table = pq.ParquetFile(path)
     schema = table.schema_arrow
@@ -297,7 +297,7 @@ def _is_vector(kind: pa.DataType | None) -> bool:
     return bool(pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
 
 
-def _batches(table: pq.ParquetFile, path: Path, dimensions: int, columns: list[str]) -> Iterator[Row]:
+def _batches(table: pq.ParquetFile, path: Path, dimensions: int, columns: list[str]) -> Iterator[Entry]:
     number = 0
     for batch in table.iter_batches(CHUNK, columns=columns):
         words, vectors = (batch.column(name).to_pylist() for name in ("word", "vector"))

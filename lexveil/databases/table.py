@@ -19,7 +19,7 @@ IfExists = Literal["fail", "append", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DatabaseTable:
     """A table of a database.
 
     Attributes:
@@ -51,7 +51,7 @@ class Table:
         """The table, for messages and names of files."""
         return ".".join(self.path)
 
-    def stamped(self, stamp: str) -> Table:
+    def stamped(self, stamp: str) -> DatabaseTable:
         """The table under a name that says so."""
         return replace(self, path=(*self.path[:-1], f"{self.path[-1]}_{stamp.replace('-', '_')}"))
 

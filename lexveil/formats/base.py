@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     number: int
     line: int
-    values: dict[str, Any]
+    values: dict[str, object]
     raw: str = ""
 
     def __repr__(self) -> str:

@@ -66,7 +66,7 @@ def _rows(lines: Iterable[bytes], where: str) -> Iterator[Row]:
             yield Row(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
 
 
-def _object(line: str, where: str, is_first: bool) -> dict[str, Any]:
+def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
     """The object that a line holds.
 
     Raises:

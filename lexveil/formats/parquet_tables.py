@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -245,14 +245,14 @@ def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterat
         raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
 
 
-def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, Any]]:
+def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, object]]:
     """The rows of a batch as Python values, ``before`` rows being ahead of it.
 
     Raises:
         RequestError: naming file and row, if a value has no Python counterpart.
     """
     try:
-        rows: list[dict[str, Any]] = batch.to_pylist()
+        rows: list[dict[str, object]] = batch.to_pylist()
         return rows
     except (ValueError, OverflowError):  # among them UnicodeDecodeError; now find the row
         pass

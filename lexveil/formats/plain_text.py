@@ -46,7 +46,7 @@ class PlainText(LineFormat):
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
         text = row.values[table.columns[0]]
-        return row.raw if text is None else row.raw[len(text) :]
+        return row.raw if text is None else row.raw[len(str(text)) :]
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
         return "".join([(texts[row][0] or "") + chunk.rest[row] for row in rows])

@@ -6,7 +6,7 @@ import itertools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import IO
 
 from lexveil.formats.base import Source, Table, TableRequest
@@ -40,6 +40,23 @@ def open_table(
         yield replace(table, rows=itertools.chain([first], table.rows))
 
 
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """Rows that are not at a source's path: standard input, or those of a query.
+
+    Attributes:
+        reopen: opens the bytes anew.
+        descriptor: of their file.
+        engine: which database the rows are from, if they are.
+        kinds: what it calls the types of columns, where Arrow's do not say it all.
+    """
+
+    reopen: Callable[[], IO[bytes]]
+    descriptor: int
+    engine: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
 class Reader:
     """A table that can be read more than once, and written back.
 
@@ -47,11 +64,8 @@ class Reader:
         source: the file.
         text_columns: the columns to rewrite.
         subject_column: the column that names the subject of a row.
-        reopen: opens the bytes anew if they are not at the source's path.
-        descriptor: of their file, then.
         spans_column: the column that says what a detector found in a row; it is not written back.
-        engine: which database the rows are from, if they are.
-        kinds: what it calls the types of columns, where Arrow's do not say it all.
+        spool: where the bytes are, if they are not at the source's path.
 
     Attributes:
         table: known once reading has begun.
@@ -67,21 +81,16 @@ class Reader:
         source: Source,
         text_columns: Sequence[str],
         subject_column: str | None = None,
-        reopen: Callable[[], IO[bytes]] | None = None,
-        descriptor: int | None = None,
-        engine: str | None = None,
-        kinds: Mapping[str, str] | None = None,
         spans_column: str | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
-        self.spans_column = spans_column
-        self.reopen, self.descriptor = reopen, descriptor
-        self.engine, self.kinds = engine, kinds or {}
+        self.spans_column, self.spool = spans_column, spool
 
     @property
     def size(self) -> int:
         """Bytes to read, compressed as they are."""
-        return self.source.path.stat().st_size if self.descriptor is None else os.fstat(self.descriptor).st_size
+        return self.source.path.stat().st_size if self.spool is None else os.fstat(self.spool.descriptor).st_size
 
     def check(self) -> None:
         """See that the columns are there, by the beginning of the file.
@@ -102,7 +111,7 @@ class Reader:
     def _opened(self) -> Iterator[TableRequest]:
         """Begin to read, from the first row."""
         request = self.request
-        stream = self.reopen() if self.reopen else None
+        stream = self.spool.reopen() if self.spool else None
         with open_bytes(self.source.path, self.source.compression, stream) as content:
             self.table = self.source.format.table(content, self.source, request)
             request.check(self.table)

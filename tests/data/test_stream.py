@@ -26,7 +26,7 @@ from lexveil.collocations.sampling import sample
 from lexveil.config import SampleParams, load_params
 from lexveil.data import corpus_sampling, data_store, remote
 from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
-from lexveil.data.remote import RemoteFile, Shard, find_remote, is_address, is_transient, shown_address
+from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, is_address, is_transient, shown_address
 from lexveil.errors import LexveilError, RequestError
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_a_folder_of_c4_is_its_train_shards(root: Path, capsys: pytest.CaptureFi
     assert not (root / ".lexveil/stream").exists() or not any((root / ".lexveil/stream").iterdir())
     said = capsys.readouterr().err
     assert "4 of 4 shards" in said
-    assert "MB/s" in said
+    assert "shard 4 of 4" in said
     assert SECRET not in said
     assert Far.read_of("validation.00000-of-00001.json.gz") == 0
 
@@ -467,7 +467,7 @@ def test_no_secret_of_an_address_is_shown() -> None:
     assert shown_address("hf://allenai/c4@v1/en/*") == "hf://allenai/c4@v1/en/*"
     assert shown_address("simplecache::s3://me:key@b/c") == "simplecache::s3://b/c"
     # Over HTTP the path of a file is its whole address.
-    shard = Shard(0, "https://me:key@h.example/a.json.gz?token=key", 1, None)
+    shard = RemoteShard(0, "https://me:key@h.example/a.json.gz?token=key", 1, None)
     assert shard.name == "https://h.example/a.json.gz"
     assert "key" not in str(shard.source())
     with pytest.raises(LexveilError) as error, RemoteFile(SimpleNamespace(open=refuse), shard) as file:

@@ -9,7 +9,7 @@ import pytest
 from lexveil.cli.main import main
 from lexveil.databases.address import is_address, read_address
 from lexveil.databases.base import quotable, stripped
-from lexveil.databases.table import Table
+from lexveil.databases.table import DatabaseTable
 from lexveil.errors import RequestError
 
 
@@ -78,4 +78,4 @@ def test_only_what_the_query_says_is_quoted() -> None:
 @pytest.mark.parametrize("name", ["a b", "a;drop", 'a"', "a.b.c", "1a", "", "a" * 64])
 def test_names_of_tables_are_names(name: str) -> None:
     with pytest.raises(RequestError, match="--table"):
-        Table.named(read_address("postgresql://localhost/crm"), name)
+        DatabaseTable.named(read_address("postgresql://localhost/crm"), name)

@@ -16,7 +16,7 @@ from lexveil.cli.main import main
 from lexveil.databases import postgresql as engine
 from lexveil.databases.address import read_address
 from lexveil.databases.query import spool_query
-from lexveil.databases.table import Table
+from lexveil.databases.table import DatabaseTable
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.adapters.files import privatize_file
@@ -264,7 +264,7 @@ def test_a_table_is_never_without_its_record(outside: Path, crm: str, monkeypatc
 def test_a_standby_takes_no_table(crm: str) -> None:
     address = read_address(f"{crm}?options=-c%20default_transaction_read_only%3Don")
     with pytest.raises(RequestError, match="read-only"):
-        Table.named(address, "t").check()
+        DatabaseTable.named(address, "t").check()
 
 
 def test_an_output_without_a_guarantee_says_so(outside: Path, crm: str) -> None:

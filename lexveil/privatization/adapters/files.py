@@ -44,7 +44,7 @@ from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
 
 if TYPE_CHECKING:
-    from lexveil.databases.table import Table
+    from lexveil.databases.table import DatabaseTable
 
 OPERATOR_FILES = (("tokens", "tokens.parquet"), ("withheld", "withheld.csv"))
 
@@ -110,7 +110,7 @@ class Request:
     workers: int
     formulas: Formulas
     subjects: Sequence[str] | None = None
-    table: Table | None = None
+    table: DatabaseTable | None = None
 
     @property
     def has_subjects(self) -> bool:
@@ -274,7 +274,8 @@ def _deliver(request: Request, outputs: Outputs, record: PrivacyRecord, publish:
     outputs.settle()
     (job,) = request.jobs
     assert job.stream is not None
-    of_source = job.reader.kinds if request.table.address.engine == job.reader.engine else {}
+    spool = job.reader.spool
+    of_source = spool.kinds if spool and request.table.address.engine == spool.engine else {}
     release = "" if record.release is None else record.release.id
     request.table.write(job.stream, of_source, release, json.dumps(record.to_dict(), sort_keys=True))
     try:
@@ -287,7 +288,7 @@ def _deliver(request: Request, outputs: Outputs, record: PrivacyRecord, publish:
 
 def _destination(
     target: Path | str, chosen: FileOptions, is_stamped: bool
-) -> tuple[Path | str | None, Path | None, Table | None]:
+) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
     """The output, the name that those of record and operator's files begin with, and the table if the output is one.
 
     Args:
@@ -304,17 +305,17 @@ def _destination(
     return None, base, table
 
 
-def _table(target: Path | str, chosen: FileOptions) -> Table | None:
+def _table(target: Path | str, chosen: FileOptions) -> DatabaseTable | None:
     """The table to write, if the output is one."""
     if not is_address(target):
         if chosen.table is not None or chosen.if_exists != "fail":
             raise RequestError("--table, --if-exists: only for a database; OUT is its address")
         return None
-    from lexveil.databases.table import Table
+    from lexveil.databases.table import DatabaseTable
 
     if chosen.table is None:
         raise RequestError("the output is a database; give --table NAME, which is made in it")
-    return Table.named(read_address(str(target)), chosen.table, chosen.if_exists)
+    return DatabaseTable.named(read_address(str(target)), chosen.table, chosen.if_exists)
 
 
 def _write(result: Result, outputs: Outputs, ending: str) -> None:
