@@ -22,6 +22,7 @@ from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import MechanismName, Params, StrategyName, load_params
+from lexveil.levels import Level
 from lexveil.paths import AUDITS
 from lexveil.privatization.recovery_terms import settled
 from lexveil.privatization.settings import RewriteOptions
@@ -133,8 +134,10 @@ def at_levels(params: Params, mechanisms: Sequence[str] | None, strategies: Sequ
     """The runs of the grid at levels of recovery, with the epsilons found for them; only those of some names."""
     return [
         (mechanism, strategy, epsilon_of(mechanism, strategy, level))
-        for mechanism, strategy, level in params.grid.runs_at_levels()
-        if mechanism in (mechanisms or [mechanism]) and strategy in (strategies or [strategy])
+        for mechanism, strategy, level in params.grid.runs()
+        if isinstance(level, Level)
+        and mechanism in (mechanisms or [mechanism])
+        and strategy in (strategies or [strategy])
     ]
 
 
@@ -166,7 +169,7 @@ def audit(
         *product(
             mechanisms or params.grid.mechanisms,
             strategies or params.grid.strategies,
-            epsilons or params.grid.epsilons,
+            epsilons or params.grid.base_epsilons,
         ),
         *([] if epsilons else at_levels(params, mechanisms, strategies)),
     ]

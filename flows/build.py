@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,19 +36,20 @@ from flows.prefect_records import FLOW_RUN, hand_over, note_run, published, retr
 from flows.prefect_server import ServerLost, answers_within
 from flows.recovery import prune, repair, settle_lock
 from flows.run_summary import metrics_page, table_rows
-from flows.stages import Build, Planned, current_build, schedule
+from flows.stages import Build, Planned, current_build, repro, schedule
 from flows.supervision import time_limit, timed_out
 from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
+from lexveil.lineage.file_hashes import file_md5
 from lexveil.lineage.openlineage import Events
+from lexveil.lineage.provenance import own_entries
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_economy import KNOWN, known, no_collection
-from lexveil.runtime.dvc_graph import Graph, open_repo, read_graph, require_stages_at_levels, with_status
-from lexveil.runtime.new_project import refresh_code
-from lexveil.runtime.project import build_lock, end_leftovers, find_root, prepare
+from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, Graph, open_repo, read_graph, with_status
+from lexveil.runtime.project import build_lock, end_leftovers, find_root, prepare, stage_environment
 from lexveil.runtime.run_events import RunObserver, StageResult
+from lexveil.runtime.stage_code import CODE, refresh_code
 
 REPORT = paths.REPORT / "index.html"
 TIME_IS_UP = signal.SIGALRM  # stands for the time limit among the signals that stop a run
@@ -122,15 +124,12 @@ def _run(build: Build) -> State[Any]:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
     wanted = build.wanted()
-    # One of each matrix: the others depend on the same files, or nearly.
-    build.forks.ahead = list({name.partition("@")[0]: name for name in reversed(build.graph.stale)}.values())
     build.watcher.begin(len(wanted))
     logger.info(f"{len(wanted)} stages, {sum(stage.name in build.graph.stale for stage in wanted)} stale")
     try:
         with _signals(build):
             schedule(build, load_params().machine.workers)
     finally:
-        build.forks.close()
         with open_repo() as repo:
             settle_lock(repo, build.graph)
             provenance.settle()
@@ -164,7 +163,6 @@ def plan_ahead() -> Planned:
     """Plan, before a flow run or in it, which says what there is to say and records what went wrong."""
     said: list[str] = []
     try:
-        refresh_code(Path.cwd())
         return Planned(plan(said.append), said)
     except Exception as error:
         return Planned(Graph({}), said, error)
@@ -176,16 +174,24 @@ def plan(say: Callable[[str], None]) -> Graph:
 
     if ended := end_leftovers():
         say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
-    if not known():
-        say(f"DVC is not the version {KNOWN} that lexveil knows: it works as always, which takes longer")
-    with open_repo() as repo, lock_repo(repo), no_collection():  # one lock around all: DVC then reads its files once
+    with open_repo() as repo:
         repair(repo, say)
+    if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
+        done = subprocess.run(repro(CODE_STAGE), capture_output=True, text=True, check=False, env=stage_environment())
+        if done.returncode:
+            raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
+    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
         graph = read_graph(repo)
-        require_stages_at_levels(graph, load_params().grid.recovery)
         prune(graph, say)
         for name in settle_lock(repo, graph):
             say(f"dropped {name} from dvc.lock: dvc.yaml has no such stage")
         return with_status(repo, graph)
+
+
+def _is_new_code() -> bool:
+    """Whether dvc.lock has another code.json than the one that is there."""
+    outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
+    return [out["md5"] for out in outs] != [file_md5(CODE)]
 
 
 @contextlib.contextmanager

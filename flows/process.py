@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
-from flows.dvc_forks import Forked
 from lexveil.runtime.events import PIPE, Event, EventPipe
 from lexveil.runtime.project import SCRATCH
 
@@ -29,7 +28,6 @@ class Command:
         argv: the command.
         env: its environment.
         output: where both of its streams go, if not to ``messages``.
-        start: makes the process in another way, with pipes as its streams.
     """
 
     def __init__(
@@ -37,7 +35,6 @@ class Command:
         argv: Sequence[str],
         env: Mapping[str, str],
         output: int | IO[Any] = subprocess.PIPE,
-        start: Callable[[Mapping[str, str]], Forked] | None = None,
     ) -> None:
         environment = {name: value for name, value in env.items() if name != PIPE}
         self.events: EventPipe | None = None
@@ -45,10 +42,6 @@ class Command:
             SCRATCH.mkdir(parents=True, exist_ok=True)
             self.events = EventPipe(SCRATCH)
             environment[PIPE] = str(self.events.path)
-        self.process: subprocess.Popen[bytes] | Forked
-        if start is not None:
-            self.process = start(environment)
-            return
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(GUARD), *argv],
             stdin=subprocess.PIPE,

@@ -17,10 +17,7 @@ from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, file_md5
 from lexveil.lineage.provenance import entries_with, own_entries
-from lexveil.runtime import lock_journal
-from lexveil.runtime.dvc_graph import Graph, Stage, open_repo
-from lexveil.runtime.lock_journal import LOCKFILE
-from lexveil.runtime.lock_text import cut, joined
+from lexveil.runtime.dvc_graph import CODE_STAGE, LOCKFILE, Graph, Stage, open_repo
 from lexveil.runtime.project import SCRATCH, STATE
 
 if TYPE_CHECKING:
@@ -51,7 +48,6 @@ def repair(repo: Repo, say: Say) -> None:
             )
         rwlock.unlink(missing_ok=True)
         _mend_cache(repo, say)
-        lock_journal.fold()
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
@@ -181,26 +177,18 @@ def _free(path: Path) -> Path:
 
 
 def settle_lock(repo: Repo, graph: Graph) -> list[str]:
-    """Bring dvc.lock into the form that a fresh serial build gives it; return the entries that were dropped."""
+    """Bring dvc.lock into the order that a serial build gives it, by DVC's own writer; return the entries dropped."""
     from dvc.repo import lock_repo
-    from dvc.utils.serialize import dumps_yaml, parse_yaml_for_update
+    from dvc.utils.serialize import modify_yaml
 
     with lock_repo(repo):
-        lock_journal.fold()
         present = list(own_entries())
-        wanted = [name for name, stage in graph.stages.items() if stage.locked and name in present]
+        stages = [CODE_STAGE, *(name for name, stage in graph.stages.items() if stage.locked)]
+        wanted = [name for name in stages if name in present]
         if present != wanted:
-            text = LOCKFILE.read_text(encoding="utf-8")
-            if (entries := cut(text)) is not None:
-                text = joined({name: entries[name] for name in wanted})
-            else:
-                data = parse_yaml_for_update(text, str(LOCKFILE))
+            partial = LOCKFILE.with_name(f".{LOCKFILE.name}.partial.yaml")
+            shutil.copyfile(LOCKFILE, partial)
+            with modify_yaml(str(partial)) as data:
                 data["stages"] = {name: data["stages"][name] for name in wanted}
-                text = dumps_yaml(data)
-            if wanted:
-                partial = LOCKFILE.with_name(f".{LOCKFILE}.partial")
-                partial.write_text(text, encoding="utf-8")
-                os.replace(partial, LOCKFILE)
-            else:
-                LOCKFILE.unlink()
+            os.replace(partial, LOCKFILE)
     return [name for name in present if name not in wanted]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import sys
 import threading
 import time
 from contextvars import ContextVar
@@ -19,7 +20,6 @@ from prefect.futures import PrefectFuture
 from prefect.states import Cancelled, Completed, Failed
 
 from flows.display import duration
-from flows.dvc_forks import DvcForks
 from flows.dvc_output import DvcOutputParser
 from flows.process import Command, stop_stages
 from flows.recovery import forget_damaged
@@ -65,7 +65,6 @@ class Build:
     until: str | None = None  # the stage that is wanted; None for all
     planned: Planned | None = None  # before the flow run began
     api_url: str | None = None  # of the server of `lexveil run`
-    forks: DvcForks = field(default_factory=DvcForks)
     settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run
 
     @property
@@ -132,9 +131,7 @@ class Build:
         with self.lock:
             if self.stopped_by is not None:
                 return StageResult(stage.name, "stopped")
-            command = self.commands[stage.name] = Command(
-                [], stage_environment(self.at_once), start=partial(self.forks.start, stage.name)
-            )
+            command = self.commands[stage.name] = Command(repro(stage.name), stage_environment(self.at_once))
         self.watcher.start(stage.name)
         with parser.log.open("w", encoding="utf-8") as log:
 
@@ -161,6 +158,14 @@ class Build:
             return StageResult(stage.name, "stopped", seconds, "the run was stopped")
         message, exit_code = parser.failure(ended.code, ended.error)
         return StageResult(stage.name, "failed", seconds, message, exit_code)
+
+
+def repro(stage: str) -> list[str]:
+    """The command that brings one stage up to date.
+
+    Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
+    """
+    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
 
 
 def _task_run() -> str | None:

@@ -1,20 +1,20 @@
-"""Runs by what a reader gets back of them: a level of recovery in the place of a base epsilon."""
+"""Runs by what an adversary names of them: a level of recovery in the place of a base epsilon."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
 
-PREFIX = "r"  # of a level in names of files and runs: r0.2
+PREFIX = "r"  # of a level in params.yaml and in names of files and runs: r0.2
 
 
 class Level(float):
-    """A share of words, at which a run is made, where the name of another run has its base epsilon.
+    """A share of words that an adversary is expected to name, at which a run is made in place of a base epsilon.
 
     It is written with a prefix, so that no folder of an epsilon is meant, and equals no epsilon.
 
     Attributes:
-        epsilon: of each replaced token, found for the level by public things; None until that is read.
+        epsilon: of each replaced token, found for the level by public things; None until the plan is read.
     """
 
     epsilon: float | None
@@ -25,8 +25,13 @@ class Level(float):
         level.epsilon = epsilon
         return level
 
+    def __getnewargs__(self) -> tuple[float, float | None]:
+        return self.share, self.epsilon
+
     def __str__(self) -> str:
         return f"{PREFIX}{self.share}"
+
+    __repr__ = __str__
 
     def __format__(self, spec: str) -> str:
         return format(self.share, spec) if spec else str(self)
@@ -47,29 +52,24 @@ class Level(float):
 
 
 def parse_epsilon(written: str) -> float:
-    """A base epsilon, or a level, as the name of a run has it.
+    """A base epsilon, or a level, as params.yaml and the name of a run have it.
 
     Raises:
         ValueError: if it is neither.
     """
-    if written.startswith(PREFIX):
-        return Level(float(written.removeprefix(PREFIX)))
-    return float(written)
+    if not written.startswith(PREFIX):
+        return float(written)
+    if not re.fullmatch(r"0?\.\d+", share := written.removeprefix(PREFIX)) or float(share) == 0:
+        raise ValueError(f"{written} is no level")
+    return Level(float(share))
 
 
-def epsilon_in(record: Mapping[str, Any]) -> float:
+def epsilon_in(record: Mapping[str, object]) -> float:
     """The base epsilon of a run, or its level, as a record of what was measured of it has them."""
-    if (share := record.get("level")) is None:
-        return float(record["epsilon"])
-    return Level(float(share), float(record["epsilon"]))
+    epsilon = float(str(record["epsilon"]))
+    return epsilon if record.get("level") is None else Level(float(str(record["level"])), epsilon)
 
 
 def stage_name(stage: str, mechanism: str, strategy: str, epsilon: float) -> str:
-    """The stage of dvc.yaml that makes something of a run, as DVC names it.
-
-    Args:
-        stage: its name where runs have a base epsilon.
-    """
-    if isinstance(epsilon, Level):
-        return f"{stage}_at_level@{mechanism}-{strategy}-{epsilon.share}"
+    """The stage of dvc.yaml that makes something of a run, as DVC names it."""
     return f"{stage}@{mechanism}-{strategy}-{epsilon}"

@@ -21,7 +21,8 @@ T = TypeVar("T", bound=Hashable)
 MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
 LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
-# What was written so in earlier versions.
+# Keys of earlier versions: what to do, where it is not renaming.
+MOVED = {"grid.recovery": "write its levels into grid.epsilons, 0.2 as r0.2"}
 RENAMED = {
     "lists": "word_orders",
     "release.publish": "release.archive",
@@ -157,6 +158,8 @@ def _resolve(model: type[Section], location: tuple[int | str, ...], prefix: str)
 
 
 def _unknown(section: type[Section], key: str) -> str:
+    if key in MOVED:
+        return f"there is no {key} any more: {MOVED[key]}"
     if key in RENAMED:
         return f"{key} is called {RENAMED[key]} now; rename it"
     group, _, name = key.rpartition(".")

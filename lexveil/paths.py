@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lexveil.levels import Level
-
 LIBRARY = Path(__file__).resolve().parent
 # What `lexveil init` copies: in the wheel; without one, the library stands in the project's own repository.
 TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.parent
@@ -117,38 +115,19 @@ def model(name: str) -> Path:
     return EMBEDDINGS / name
 
 
-def plans(strategy: str) -> Path:
-    """The plans of one strategy, one file per base epsilon."""
-    return ARTIFACTS / "plans" / strategy
+def plan(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """The budget plan of a run: what every document may spend."""
+    return ARTIFACTS / "plans" / mechanism / strategy / f"{epsilon}.parquet"
 
 
-def plan(strategy: str, epsilon: float) -> Path:
-    """The budget plan of every document for one strategy and base epsilon."""
-    return plans(strategy) / f"{epsilon}.parquet"
+def planned_epsilon(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """The epsilon of a run, as its plan has it: its base epsilon, or what was found for its level of recovery."""
+    return ARTIFACTS / "plans" / mechanism / strategy / f"{epsilon}.json"
 
 
-def calibration(mechanism: str, strategy: str, level: Level) -> Path:
-    """The epsilon that was found for a level of recovery."""
-    return ARTIFACTS / "plans" / mechanism / strategy / f"{level}.json"
-
-
-def plan_of(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """The budget plan of a run: that of its strategy, but at a level of recovery its own."""
-    if isinstance(epsilon, Level):
-        return calibration(mechanism, strategy, epsilon).with_name(f"{epsilon}.parquet")
-    return plan(strategy, epsilon)
-
-
-def plan_check_of(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """What the expectations said of the plan of a run."""
-    if isinstance(epsilon, Level):
-        return CHECKS / "plans" / mechanism / strategy / f"{epsilon}.json"
-    return plan_check(strategy, epsilon)
-
-
-def plan_check(strategy: str, epsilon: float) -> Path:
-    """What the expectations said of one plan; privatize depends on it."""
-    return CHECKS / "plans" / strategy / f"{epsilon}.json"
+def plan_check(mechanism: str, strategy: str, epsilon: float) -> Path:
+    """What the expectations said of the plan of a run; privatize depends on it."""
+    return CHECKS / "plans" / mechanism / strategy / f"{epsilon}.json"
 
 
 def private(mechanism: str, strategy: str, epsilon: float) -> Path:

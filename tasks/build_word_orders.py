@@ -1,4 +1,4 @@
-"""Order the vocabulary of one segmentation along lines, for 1-Diffractor: embeddings -> word_orders/SEGMENTATION/SET/.
+"""Order the vocabulary of each segmentation along lines, for 1-Diffractor: embeddings -> word_orders/SEGMENTATION/SET/.
 
 A set has one list of each model (L0), two of each (L1), or one of the first model alone (L2). Its words are those that
 all of its models know: were the lists to differ in words, which of them a word can be drawn from would give it away.
@@ -6,8 +6,8 @@ all of its models know: were the lists to differ in words, which of them a word 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory
+from lexveil.text.segment import TRAINED
 from lexveil.types import Rows
 
 STREAM = "build_lists"  # names the random stream; another name would give other orders
@@ -119,24 +120,22 @@ def run(
 
 
 def main() -> None:
-    """Run the stage for the segmentation named on the command line."""
-    if len(sys.argv) != 2 or sys.argv[1] not in ("word", "gst", "mst"):
-        raise RequestError("usage: python -m tasks.build_word_orders word|gst|mst")
-    segmentation = sys.argv[1]
+    """Run the stage."""
     params = load_params()
-    # Other models know no collocations: in gst and mst the words that all of them share would be single words only.
-    models = params.word_orders.models if segmentation == "word" else ["own"]
-    made = run(
-        segmentation,
-        models,
-        params.word_orders.sets,
-        params.word_orders.search,
-        params.seed,
-        lambda model: load_model(model, segmentation),
-        paths.ARTIFACTS / "word_orders" / segmentation,
-    )
-    for name, lists in made.items():
-        print(f"{name}: lists: {len(lists.orders)}, of {len(lists.words):,} words each")
+    for segmentation in TRAINED:
+        # Other models know no collocations: in gst and mst the words that all of them share would be single words only.
+        models = params.word_orders.models if segmentation == "word" else ["own"]
+        made = run(
+            segmentation,
+            models,
+            params.word_orders.sets,
+            params.word_orders.search,
+            params.seed,
+            partial(load_model, segmentation=segmentation),
+            paths.ARTIFACTS / "word_orders" / segmentation,
+        )
+        for name, lists in made.items():
+            print(f"{segmentation} {name}: lists: {len(lists.orders)}, of {len(lists.words):,} words each")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def runs_of(grid: GridParams) -> list[Run]:
             f"{mechanism}/{strategy}/{epsilon}",
             stage_name("privatize", mechanism, strategy, epsilon),
             require(paths.private(mechanism, strategy, epsilon), "privatize"),
-            require(paths.plan_of(mechanism, strategy, epsilon), "plan_budgets"),
+            require(paths.plan(mechanism, strategy, epsilon), "plan_budgets"),
             sizes[strategy],
         )
         for mechanism, strategy, epsilon in grid.runs()

@@ -1,59 +1,46 @@
-"""Judge the budget plans of one strategy: plans/STRATEGY -> checks/plans/STRATEGY/EPSILON.json, or stop.
-
-Of a run at a level of recovery: its plan -> checks/plans/MECHANISM/STRATEGY/rLEVEL.json.
-"""
+"""Judge the budget plan of every run: plans/**.parquet -> checks/plans/MECHANISM/STRATEGY/EPSILON.json, or stop."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import duckdb
 
 from lexveil import paths
 from lexveil.artifacts.data_docs import DataDocs
-from lexveil.config import MachineParams, load_params
-from lexveil.levels import Level, stage_name
+from lexveil.config import GridParams, MachineParams, load_params
+from lexveil.levels import Level
 from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import named_level, stage_main
+from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_directory, require, write_json
 
 
-def run(strategy: str, plans: dict[str, Path], out: Path, docs: DataDocs, machine: MachineParams) -> int:
+def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
     """Write one record per plan into folder ``out`` and return the number of texts.
 
-    A record says nothing about the other plans: a new epsilon leaves the bytes of the others as they are.
-
-    Args:
-        strategy: S1 to S4.
-        plans: file by base epsilon, written as in params.yaml.
+    A record says nothing about the other plans: a new epsilon leaves the bytes of the others as they are. At a base
+    epsilon all mechanisms have the same plan, which is judged once.
 
     Raises:
         CheckFailed: if an expectation does not hold in one of them; ``out`` is not there then.
     """
     shutil.rmtree(out, ignore_errors=True)
-    docs.forget(f"plans/{strategy}")
-    n_texts = 0
+    docs.forget("plans")
+    n_texts, judged = 0, dict[tuple[str, float], Path]()
     with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
-        for epsilon, plan in plans.items():
-            n_texts = judge(con, f"plans/{strategy}/{epsilon}", strategy, plan, folder / f"{epsilon}.json", docs)
+        for mechanism, strategy, epsilon in grid.runs():
+            record = folder / mechanism / strategy / f"{epsilon}.json"
+            record.parent.mkdir(parents=True, exist_ok=True)
+            at_level = isinstance(epsilon, Level)
+            if not at_level and (known := judged.get((strategy, epsilon))):
+                shutil.copyfile(known, record)
+                continue
+            suite = f"plans/{mechanism}/{strategy}/{epsilon}" if at_level else f"plans/{strategy}/{epsilon}"
+            plan = require(paths.plan(mechanism, strategy, epsilon), "plan_budgets")
+            n_texts = judge(con, suite, strategy, plan, record, docs, at_level=at_level)
+            judged[strategy, epsilon] = record
     return n_texts
-
-
-def run_at_level(
-    mechanism: str, strategy: str, level: Level, plan: Path, out: Path, docs: DataDocs, machine: MachineParams
-) -> int:
-    """Write the record of the plan of a run at a level to ``out`` and return the number of texts.
-
-    Raises:
-        CheckFailed: if an expectation does not hold; ``out`` is not there then.
-    """
-    suite = f"plans/{mechanism}/{strategy}/{level}"
-    out.unlink(missing_ok=True)
-    docs.forget(suite)
-    with duckdb_session.session(machine) as con:
-        return judge(con, suite, strategy, plan, out, docs, level)
 
 
 def judge(
@@ -63,7 +50,8 @@ def judge(
     plan: Path,
     out: Path,
     docs: DataDocs,
-    level: Level | None = None,
+    *,
+    at_level: bool,
 ) -> int:
     """Write the record of one plan to ``out`` and return the number of texts.
 
@@ -76,30 +64,17 @@ def judge(
 
     duckdb_session.view(con, "plan", plan)
     frame = duckdb_session.run(con, "checks/plan_totals").df()
-    verdict = validate(suite, plan_suite(strategy, at_level=level is not None), frame, docs)
+    verdict = validate(suite, plan_suite(strategy, at_level=at_level), frame, docs)
     totals = {column: int(frame[column].sum()) for column in ("n_words", "n_tokens", "n_perturbed")}
     write_json(verdict.record({"n_texts": len(frame)} | totals), out)
     return len(frame)
 
 
 def main() -> None:
-    """Run the stage for a strategy, or a run at a level of recovery."""
-    params, docs = load_params(), DataDocs(paths.DATA_DOCS)
-    strategies = params.grid.strategies
-    if len(sys.argv) != 2 or sys.argv[1] not in strategies:
-        mechanism, strategy, level = named_level(
-            f"give one strategy of params.yaml, grid.strategies: {', '.join(strategies)}; or MECHANISM STRATEGY rLEVEL"
-        )
-        made_by = stage_name("plan_budgets", mechanism, strategy, level)
-        plan = require(paths.plan_of(mechanism, strategy, level), made_by)
-        out = paths.plan_check_of(mechanism, strategy, level)
-        n_texts = run_at_level(mechanism, strategy, level, plan, out, docs, params.machine)
-        print(f"the plan holds: {n_texts:,} texts")
-        return
-    strategy = sys.argv[1]
-    plans = {str(epsilon): require(paths.plan(strategy, epsilon), "plan_budgets") for epsilon in params.grid.epsilons}
-    n_texts = run(strategy, plans, paths.CHECKS / "plans" / strategy, docs, params.machine)
-    print(f"the plans of {strategy} hold: {len(plans)} base epsilons, {n_texts:,} texts each")
+    """Run the stage."""
+    params = load_params()
+    n_texts = run(params.grid, paths.CHECKS / "plans", DataDocs(paths.DATA_DOCS), params.machine)
+    print(f"the plans hold: {len(params.grid.runs())} runs, {n_texts:,} texts each")
 
 
 if __name__ == "__main__":

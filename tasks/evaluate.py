@@ -1,4 +1,4 @@
-"""Score one run: private/**/documents.parquet, embeddings/word, attackers, language_model -> evaluation/**.json.
+"""Score one run: private/**, embeddings, attackers, language_model -> evaluation/**.json and recovery/**.json.
 
 Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are those of the run
 `none none 0.0`, which is evaluated like any other and is the baseline of the report. Training documents and their order
@@ -30,6 +30,8 @@ from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
 from lexveil.evaluation.utility import LeftOut
 from lexveil.levels import stage_name
+from lexveil.privatization.adapters.recovery import measure_recovery
+from lexveil.recovery.measured import GUESSES
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
@@ -124,15 +126,27 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
 
 
 def main() -> None:
-    """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
+    """Run the stage for the mechanism, strategy and base epsilon, or level, named on the command line."""
     mechanism, strategy, epsilon = named_run(
         f"usage: python -m tasks.{STAGE} MECHANISM STRATEGY EPSILON, or none none 0.0"
     )
-    record = run(mechanism, strategy, epsilon, load_params(), paths.evaluation(mechanism, strategy, epsilon))
+    params = load_params()
+    record = run(mechanism, strategy, epsilon, params, paths.evaluation(mechanism, strategy, epsilon))
     for dataset, entries in record["datasets"].items():
         for name, entry in entries.items():
             left_out = entry["left_out"]
             print(f"{dataset}, {name}: {BY_NAME[name].summary(entry) if left_out is None else f'left out, {left_out}'}")
+    if mechanism == "none":  # nothing is replaced
+        return
+    recovered = measure_recovery(mechanism, strategy, epsilon, params)
+    write_json(recovered, paths.recovery(mechanism, strategy, epsilon))
+    for band, entry in recovered["all"].items():
+        shares = ", ".join(
+            f"{name.replace('_', ' ')} {entry[name]['share']:.3f}"
+            for name in ("unchanged", *GUESSES)
+            if entry[name] is not None and entry["n"]
+        )
+        print(f"{band}: {entry['n']:,} words{f'; {shares}' if shares else ''}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Plausible deniability statistics N_w and S_w of one mechanism: embeddings, word orders -> deniability/MECHANISM/.
+"""Plausible deniability statistics N_w and S_w of each mechanism: embeddings, word orders -> deniability/MECHANISM/.
 
 Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of the grid, as in
 1-Diffractor Figure 4; where the law has a closed form, the expectations are computed beside. Here a word gets epsilon
@@ -10,7 +10,6 @@ list set take part, also where the mechanism does not work on lists. The file na
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import choose_words, statistics
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Rows
@@ -75,7 +73,7 @@ def run(mechanism: str, params: Params, out: Path) -> None:
         RequestError: if no word is left.
         MissingArtifact: if an embedding or a list set was not made.
     """
-    epsilons = sorted(params.grid.epsilons)
+    epsilons = sorted(params.grid.base_epsilons)
     # Of the policy only punctuation decides which words there are.
     policy = Policy("perturb", params.policy.punctuation, "sample")
     segmentations = sorted({SEGMENTATION_OF[strategy] for strategy in params.grid.strategies})
@@ -106,10 +104,10 @@ def run(mechanism: str, params: Params, out: Path) -> None:
 
 
 def main() -> None:
-    """Run the stage for the mechanism named on the command line."""
-    if len(sys.argv) != 2 or sys.argv[1] not in MECHANISMS:
-        raise RequestError(f"usage: python -m tasks.{STAGE} {'|'.join(MECHANISMS)}")
-    run(sys.argv[1], load_params(), paths.deniability(sys.argv[1]))
+    """Run the stage."""
+    params = load_params()
+    for mechanism in params.grid.mechanisms:
+        run(mechanism, params, paths.deniability(mechanism))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,9 @@ measurement is that which the base of the training brings, of the texts it was m
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.lexicons import load_lexicon
@@ -21,47 +19,46 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_table, require, write_json
+from lexveil.text.segment import TRAINED
 
 STAGE = "measure_structure"  # the name of its stream
 TEXTS = 2000
 
 
 def main() -> None:
-    """Run the stage for the segmentation named on the command line.
+    """Run the stage.
 
     Raises:
-        RequestError: if there is no such segmentation, or the corpus has fewer than two different words.
+        RequestError: if the corpus has fewer than two different words.
     """
-    segmentations = sorted(set(SEGMENTATION_OF.values()))
-    if len(sys.argv) != 2 or sys.argv[1] not in segmentations:
-        raise RequestError(f"usage: python -m tasks.{STAGE} {'|'.join(segmentations)}")
     params = load_params()
     texts = first_texts(require(paths.SAMPLE, "sample_corpus"), TEXTS)
     if not texts and (model := find_base(params.embeddings)):
-        brought = model.structure(sys.argv[1])
-        write_json(None if brought is None else brought.to_dict(), paths.structure(sys.argv[1]))
+        for segmentation in TRAINED:
+            brought = model.structure(segmentation)
+            write_json(None if brought is None else brought.to_dict(), paths.structure(segmentation))
         print(f"there is no corpus; the measurement is that of {model.card.name}, if it has one")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
-    try:
-        replacements = Replacements(
-            texts,
-            words.column("word").to_pylist(),
-            words.column("count").to_numpy(),
-            stream(params.seed, STAGE),
-            params.model.language,
-        )
-    except ValueError as error:
-        raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
     source = "texts of the corpus that the model was trained on"
-    lexicon = load_lexicon(sys.argv[1], Path(), params.model.language)
-    result = measured(lexicon, replacements, params, source)
-    write_json(result.to_dict(), paths.structure(sys.argv[1]))
-    for name, change in result.strategies.items():
-        print(
-            f"{name}: one other word changes the number of tokens in {change.number.share:.1%} of the texts, "
-            f"the pattern in {change.pattern.share:.1%}, every epsilon in {change.epsilon.share:.1%}"
-        )
+    for segmentation in TRAINED:
+        try:
+            replacements = Replacements(
+                texts,
+                words.column("word").to_pylist(),
+                words.column("count").to_numpy(),
+                stream(params.seed, STAGE),
+                params.model.language,
+            )
+        except ValueError as error:
+            raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
+        result = measured(load_lexicon(segmentation, Path(), params.model.language), replacements, params, source)
+        write_json(result.to_dict(), paths.structure(segmentation))
+        for name, change in result.strategies.items():
+            print(
+                f"{name}: one other word changes the number of tokens in {change.number.share:.1%} of the texts, "
+                f"the pattern in {change.pattern.share:.1%}, every epsilon in {change.epsilon.share:.1%}"
+            )
 
 
 if __name__ == "__main__":

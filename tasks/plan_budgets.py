@@ -1,28 +1,33 @@
-"""Plan what every text may spend, before any noise is drawn: documents -> plans/STRATEGY/EPSILON.parquet.
+"""Plan what every text may spend, before any noise is drawn: documents -> plans/MECHANISM/STRATEGY/EPSILON.parquet.
 
-For a run at a level of recovery: plans/MECHANISM/STRATEGY/rLEVEL.json, documents -> the plan beside it.
+The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon, or the one found for its level.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, STRATEGIES, Policy, document_budget, epsilon_per_token
-from lexveil.artifacts.calibrations import load_calibration
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy, document_budget, epsilon_per_token
+from lexveil.artifacts.calibrations import LevelCalibration, PlannedEpsilon
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import texts_of
 from lexveil.config import Params, load_params
+from lexveil.errors import RequestError
+from lexveil.levels import Level
 from lexveil.privatization.engine.plan import count_tokens
-from lexveil.runtime.stage import named_level, stage_main
-from lexveil.runtime.tables import atomic_directory, write_table
+from lexveil.recovery.meaning import recovery_at
+from lexveil.recovery.stored_curve import StoredCurve
+from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.tables import atomic_directory, write_json, write_table
 from lexveil.types import Floats, Ids
 
 
@@ -61,55 +66,92 @@ class TokenCounts:
         return table
 
 
-def plan(texts: pa.Table, strategy: str, epsilons: Sequence[float], params: Params, out: Path) -> None:
-    """Write one plan per base epsilon into folder ``out``; rows as ``texts``, one budget per data set."""
-    counts = TokenCounts.of(texts, strategy, params)
-    dataset = np.array(texts.column("dataset").to_pylist())
-    with atomic_directory(out) as folder:
-        for base_epsilon in epsilons:
-            budget = np.zeros(texts.num_rows)
-            per_token = np.zeros(texts.num_rows)
-            for name in np.unique(dataset):
-                own = dataset == name
-                budget[own] = document_budget(base_epsilon, counts.n_words[own])
-                per_token[own] = epsilon_per_token(
-                    strategy,
-                    budget[own].max(initial=0.0),
-                    counts.n_perturbed[own],
-                    counts.n_perturbed_words[own],
-                )
-            write_table(counts.table(texts, budget, per_token), folder / f"{base_epsilon}.parquet")
+def spread(counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, epsilon: float) -> tuple[Floats, Floats]:
+    """Budgets (n,) and epsilons of a token (n,) of n texts: one budget for each data set.
 
+    At a level every perturbed token gets its epsilon, however long its text is: a budget that is the same for all texts
+    would be spread over more tokens in long ones, and of those an adversary would name less than the level says. The
+    budget of a data set is there what its longest text spends.
 
-def plan_at_level(texts: pa.Table, strategy: str, epsilon: float, params: Params, out: Path) -> None:
-    """Write the plan in which every perturbed token gets ``epsilon``, however long its text is, to file ``out``.
-
-    A budget that is the same for all texts would be spread over more tokens in long ones, and of those a reader would
-    get back less than the level says. The budget of a data set is here what its longest text spends.
+    Args:
+        epsilon: base epsilon, or a level with the epsilon that was found for it.
     """
-    counts = TokenCounts.of(texts, strategy, params)
-    dataset = np.array(texts.column("dataset").to_pylist())
-    budget = np.zeros(texts.num_rows)
+    budget, per_token = np.zeros(len(dataset)), np.zeros(len(dataset))
     for name in np.unique(dataset):
         own = dataset == name
-        budget[own] = epsilon * counts.n_perturbed[own].max(initial=0)
-    write_table(counts.table(texts, budget, np.where(counts.n_perturbed > 0, epsilon, 0.0)), out)
+        n_perturbed, n_words = counts.n_perturbed[own], counts.n_perturbed_words[own]
+        if isinstance(epsilon, Level):
+            assert epsilon.epsilon is not None
+            budget[own] = epsilon.epsilon * n_perturbed.max(initial=0)
+            per_token[own] = np.where(n_perturbed > 0, epsilon.epsilon, 0.0)
+        else:
+            budget[own] = document_budget(epsilon, counts.n_words[own])
+            per_token[own] = epsilon_per_token(strategy, budget[own].max(initial=0.0), n_perturbed, n_words)
+    return budget, per_token
+
+
+def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
+    """Find the epsilon of a level: from the model, its public word frequencies, mechanism, policy and a public seed.
+
+    No document is read, so the same model has the same epsilon for whatever texts.
+
+    Raises:
+        MissingArtifact: if the embedding or the word orders were not made.
+        ParameterError: if a parameter does not suit the mechanism or the words.
+        RequestError: if no epsilon gives the level.
+    """
+    chosen, band = params.policy, params.grid.recovery_band
+    policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+    curve = StoredCurve(
+        Model.load(Path(), OWN), mechanism, strategy, policy, told=lambda epsilon: print(f"epsilon {epsilon:.4g}")
+    )
+    try:
+        found = curve.epsilon_for(level.share, band)
+    except RequestError as error:
+        raise RequestError(
+            f"params.yaml: grid.epsilons, {level}, {mechanism} {strategy}: {error}; or take {mechanism} out of "
+            "grid.mechanisms"
+        ) from None
+    return LevelCalibration(
+        mechanism=mechanism,
+        strategy=strategy,
+        recovery=level.share,
+        band=band,
+        epsilon=found.epsilon,
+        achieved=recovery_at(curve.check(found.epsilon)),
+    )
+
+
+def run(texts: pa.Table, params: Params, out: Path) -> int:
+    """Write plan and epsilon of every run of the grid into folder ``out``, and return how many there are.
+
+    Raises:
+        MissingArtifact, ParameterError, RequestError: as ``calibrate``.
+    """
+    dataset = np.array(texts.column("dataset").to_pylist())
+    counts = {strategy: TokenCounts.of(texts, strategy, params) for strategy in params.grid.strategies}
+    progress = Progress("plan budgets", len(params.grid.runs()), "runs")
+    with atomic_directory(out) as folder:
+        for mechanism, strategy, wanted in params.grid.runs():
+            planned, epsilon = PlannedEpsilon(mechanism=mechanism, strategy=strategy, epsilon=wanted), wanted
+            if isinstance(wanted, Level):
+                planned = calibrate(mechanism, strategy, wanted, params)
+                epsilon = Level(wanted.share, planned.epsilon)
+                print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
+            own = folder / mechanism / strategy
+            own.mkdir(parents=True, exist_ok=True)
+            table = counts[strategy].table(texts, *spread(counts[strategy], dataset, strategy, epsilon))
+            write_table(table, own / f"{epsilon}.parquet")
+            write_json(planned.to_dict(), own / f"{epsilon}.json")
+            progress.advance(1)
+    return len(params.grid.runs())
 
 
 def main() -> None:
-    """Run the stage for the strategy, or the run at a level of recovery, named on the command line."""
-    named = sys.argv[1:]
-    params, texts = load_params(), texts_of(load_documents())
-    if len(named) == 1 and named[0] in STRATEGIES:
-        plan(texts, named[0], params.grid.epsilons, params, paths.plans(named[0]))
-        print(f"planned {texts.num_rows:,} texts at {len(params.grid.epsilons)} base epsilons")
-        return
-    mechanism, strategy, level = named_level(
-        f"usage: python -m tasks.plan_budgets {'|'.join(STRATEGIES)}, or MECHANISM STRATEGY rLEVEL"
-    )
-    epsilon = load_calibration(mechanism, strategy, level).epsilon
-    plan_at_level(texts, strategy, epsilon, params, paths.plan_of(mechanism, strategy, level))
-    print(f"planned {texts.num_rows:,} texts at epsilon {epsilon:g} of each token")
+    """Run the stage."""
+    texts = texts_of(load_documents())
+    n_runs = run(texts, load_params(), paths.ARTIFACTS / "plans")
+    print(f"planned {texts.num_rows:,} texts for {n_runs} runs")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Cut the corpus into the tokens of one segmentation: tokens + collocations -> segmented/SEGMENTATION.txt."""
+"""Cut the corpus into the tokens of each segmentation: tokens + collocations -> segmented/SEGMENTATION.txt."""
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +16,12 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.config import MachineParams, load_params
-from lexveil.errors import RequestError
 from lexveil.runtime.checkpoints import expect_file
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_file, read_table, require, write_json
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.segment import SEGMENTATIONS, segment, write_lines
+from lexveil.text.segment import TRAINED, segment, write_lines
 from lexveil.types import Bytes, Ids
 
 BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
@@ -134,17 +132,16 @@ def segment_file(
 
 
 def main() -> None:
-    """Run the stage for the segmentation named on the command line."""
-    if len(sys.argv) != 2 or sys.argv[1] not in SEGMENTATIONS:
-        raise RequestError(f"usage: python -m tasks.segment_corpus {'|'.join(SEGMENTATIONS)}")
-    segmentation = sys.argv[1]
-    collocations = None if segmentation == "word" else load_collocations()
+    """Run the stage."""
+    found = load_collocations()
     tokens, words = require(paths.TOKENS, "sample_corpus"), require(paths.WORDS, "sample_corpus")
     machine = load_params().machine
     if pq.read_metadata(tokens).num_rows < SMALL:
         machine = machine.alone()
-    totals = segment_file(tokens, words, paths.segmented(segmentation), segmentation, collocations, machine)
-    write_json(totals, paths.METRICS / "segmented" / f"{segmentation}.json")
+    for segmentation in TRAINED:
+        collocations = None if segmentation == "word" else found
+        totals = segment_file(tokens, words, paths.segmented(segmentation), segmentation, collocations, machine)
+        write_json(totals, paths.METRICS / "segmented" / f"{segmentation}.json")
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def main() -> None:
         dimensions=(given.dimensions or DIMENSIONS) if model is None else model.card.dimensions,
         seed=params.seed,
     )
-    corpus = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
+    corpus = require(paths.segmented(segmentation), "segment_corpus")
     plain_copy = given.plain_copy and segmentation != "word"
     about = {
         "source": "own",

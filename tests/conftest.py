@@ -21,6 +21,7 @@ from lexveil.artifacts.model import CHECKED_BY
 from lexveil.artifacts.packaged_model import PackagedModel, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
+from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.tables import read_json, write_json
 from tests.shared_trees import build_once, changes, share, stand_beside
 
@@ -110,13 +111,17 @@ def _make_built(root: Path) -> None:
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        for name in ("sample_corpus", "count_ngrams", "build_collocations"):
+        for name in ("sample_corpus", "count_ngrams", "build_collocations", "segment_corpus"):
             run_stage(name)
         for segmentation in SEGMENTATIONS:
-            for name in ("segment_corpus", "train_embeddings", "build_neighborhoods", "measure_structure"):
+            for name in ("train_embeddings", "build_neighborhoods"):
                 run_stage(name, segmentation)
-        for strategy in ("S1", "S2", "S3", "S4"):
-            run_stage("plan_budgets", strategy)
+        run_stage("measure_structure")
+        # Tests run any mechanism: the plans are those of all of them.
+        grid = params["grid"] | {"mechanisms": list(MECHANISMS)}
+        (root / "params.yaml").write_text(yaml.safe_dump(params | {"grid": grid}), encoding="utf-8")
+        run_stage("plan_budgets")
+        (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     for check in CHECKED_BY:  # the checks have tests of their own and take seconds to start
         write_json({"success": True}, root / "artifacts" / "checks" / check)
 
@@ -138,8 +143,7 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(_built, root, dirs_exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(root)
-            for segmentation in SEGMENTATIONS:
-                run_stage("build_word_orders", segmentation)
+            run_stage("build_word_orders")
 
     root = tmp_path_factory.mktemp("shared") / "listed"
     shutil.copytree(build_once(tmp_path_factory, "listed", make_listed), root)

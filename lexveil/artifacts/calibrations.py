@@ -1,8 +1,6 @@
-"""Epsilons of levels of recovery, one file each, which the stage ``calibrate`` writes."""
+"""The epsilon of each run of the grid, which the stage ``plan_budgets`` writes beside its plan."""
 
 from __future__ import annotations
-
-from typing import overload
 
 from lexveil import paths
 from lexveil.accounting.expected_recovery import RecoveryAt
@@ -11,54 +9,46 @@ from lexveil.levels import Level
 from lexveil.runtime.tables import read_json
 
 
-class LevelCalibration(Result):
-    """The epsilon at which a mechanism and strategy give back so much; it follows from public things alone."""
+class PlannedEpsilon(Result):
+    """The base epsilon of a run."""
 
     mechanism: str
     strategy: str
-    recovery: float
-    """The level: the share of the words of ``band`` that a best-informed reader is expected to name."""
-    band: str
     epsilon: float
-    """Of each replaced token."""
+
+
+class LevelCalibration(PlannedEpsilon):
+    """The epsilon at which an adversary is expected to name so much; it follows from public things alone.
+
+    It is that of each replaced token.
+    """
+
+    recovery: float
+    """The level: the share of the words of ``band`` that an adversary is expected to name."""
+    band: str
     achieved: RecoveryAt
     """At that epsilon, of other words and other noise than those it was found with."""
 
 
-def load_calibration(mechanism: str, strategy: str, level: Level) -> LevelCalibration:
-    """Read what was found for a run.
+def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
+    """The base epsilon of a run; at a level the epsilon of each token, as its plan has it.
 
     Raises:
-        MissingArtifact: if it was not.
+        MissingArtifact: if the run was not planned.
     """
-    made_by = f"calibrate@{mechanism}-{strategy}-{level.share}"
-    return LevelCalibration.model_validate(read_json(paths.calibration(mechanism, strategy, level), made_by))
+    if not isinstance(epsilon, Level):
+        return epsilon
+    planned = read_json(paths.planned_epsilon(mechanism, strategy, epsilon), "plan_budgets")
+    return LevelCalibration.model_validate(planned).epsilon
 
 
-@overload
-def resolved(mechanism: str, strategy: str, epsilon: Level) -> Level: ...
-@overload
-def resolved(mechanism: str, strategy: str, epsilon: float) -> float: ...
 def resolved(mechanism: str, strategy: str, epsilon: float) -> float:
     """The base epsilon of a run, or its level with the epsilon that was found for it.
 
     Raises:
-        MissingArtifact: if none was found so far.
+        MissingArtifact: if the run was not planned.
     """
-    if not isinstance(epsilon, Level):
-        return epsilon
-    return Level(epsilon.share, load_calibration(mechanism, strategy, epsilon).epsilon)
-
-
-def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
-    """The base epsilon of a run; at a level that which was found for it, the epsilon of each token.
-
-    Raises:
-        MissingArtifact: if none was found so far.
-    """
-    if not isinstance(epsilon, Level):
-        return epsilon
-    return load_calibration(mechanism, strategy, epsilon).epsilon
+    return Level(epsilon.share, epsilon_of(mechanism, strategy, epsilon)) if isinstance(epsilon, Level) else epsilon
 
 
 def named_in_record(mechanism: str, strategy: str, epsilon: float) -> dict[str, object]:

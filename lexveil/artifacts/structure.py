@@ -95,6 +95,4 @@ def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure |
     try:
         return MeasuredStructure.model_validate_json(content)
     except ValidationError:
-        raise MissingArtifact(
-            f"{file} is not of this version; make it again: dvc repro measure_structure@{segmentation}"
-        ) from None
+        raise MissingArtifact(f"{file} is not of this version; make it again: dvc repro measure_structure") from None

@@ -25,7 +25,7 @@ def load_word_orders(segmentation: str, name: str, project: Path = Path()) -> Wo
     """List set L0, L1 or L2 over the words of one segmentation; its orders are mapped from disk."""
     folder = require(
         project / paths.word_orders(segmentation, name),
-        f"build_word_orders@{segmentation}; params.yaml: word_orders.sets",
+        "build_word_orders; params.yaml: word_orders.sets",
     )
     return WordLists(
         read_words(folder / "words.txt"), np.load(folder / "orders.npy", mmap_mode="r", allow_pickle=False)

@@ -18,7 +18,7 @@ def plan_suite(strategy: str, *, at_level: bool = False) -> gx.ExpectationSuite:
         strategy: S1 to S4; all but S2 have to spend the whole budget,
         at_level: but not in a plan of a level of recovery, whose budget is what the longest text spends.
     """
-    planned = "plan_budgets_at_level" if at_level else f"plan_budgets@{strategy}"
+    planned = "plan_budgets"
     rebuild = (
         f"No noise was drawn with it. `dvc repro --force {planned}` plans again; "
         "if this stays, it is a fault of tasks/plan_budgets.py"

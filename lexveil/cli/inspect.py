@@ -68,8 +68,9 @@ def _defaults(asked: Mapping[str, Any], grid: GridParams) -> dict[str, Any]:
     if asked["strategy"] is None:
         taken["strategy"] = "S3" if "S3" in grid.strategies else grid.strategies[0]
     if all(asked[name] is None for name in ("epsilon", "document_budget", "recovery")):
-        if grid.epsilons:
-            taken["epsilon"] = sorted(grid.epsilons)[len(grid.epsilons) // 2]
+        if epsilons := grid.base_epsilons:
+            taken["epsilon"] = sorted(epsilons)[len(epsilons) // 2]
         else:
-            taken |= {"recovery": sorted(grid.recovery)[len(grid.recovery) // 2], "band": grid.recovery_band}
+            levels = sorted(level.share for level in grid.levels)
+            taken |= {"recovery": levels[len(levels) // 2], "band": grid.recovery_band}
     return taken

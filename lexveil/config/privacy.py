@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model, model_validator
+from pydantic import Field, GetCoreSchemaHandler, PlainValidator, create_model, model_validator
 from pydantic_core import CoreSchema
 
 from lexveil.config.detectors import DetectionParams
-from lexveil.levels import Level
+from lexveil.levels import Level, parse_epsilon
 from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import Distinct, ListFile, OneOf, Section, Several, refused
+from lexveil.parameters import ListFile, OneOf, Section, Several, refused
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 
-def _as_float(raw: object) -> object:
+def _grid_epsilon(raw: object) -> float:
     if type(raw) is int:
         raise refused(
             "it must be a number with a decimal point; its text becomes a folder name, so write 1.0 and not 1"
         )
-    if isinstance(raw, float) and not 0 < raw < math.inf:
+    if isinstance(raw, str):
+        with contextlib.suppress(ValueError):
+            if isinstance(level := parse_epsilon(raw), Level):
+                return level
+    if not isinstance(raw, float):
+        raise refused("it must be a number, such as 10.0, or a level of recovery, such as r0.2")
+    if not 0 < raw < math.inf:
         raise refused("an epsilon must be finite and greater than 0")
     return raw
 
 
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]
-GridEpsilon = Annotated[float, BeforeValidator(_as_float)]
-GridLevel = Annotated[float, Field(gt=0, lt=1)]
+GridEpsilon = Annotated[float, PlainValidator(_grid_epsilon, json_schema_input_type=float)]
 BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
 
 
@@ -93,40 +99,29 @@ class GridParams(Section):
 
     mechanisms: Several[MechanismName] = Field(["madlib"], description="registered mechanisms")
     strategies: Several[StrategyName] = Field(["S1", "S2", "S3", "S4"], description="how budgets are allocated")
-    epsilons: Distinct[GridEpsilon] = Field(
+    epsilons: Several[GridEpsilon] = Field(
         [1.0, 10.0, 50.0],
-        description="base epsilon per word; written 1.0, not 1: it becomes a folder name. [] for levels alone",
-    )
-    recovery: Distinct[GridLevel] = Field(
-        [],
-        description="levels: shares of the words of recovery_band that a best-informed reader is expected to name, by "
-        "public word frequencies; for each mechanism and strategy the epsilon is found at which it is so",
+        description="base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: "
+        "the share of the words of recovery_band that an adversary is expected to name, by public word frequencies; "
+        "the epsilon is then found for each mechanism and strategy",
     )
     recovery_band: BandName = Field(
         "content", description="of which words: content (all but function words), all, function, frequent, middle, rare"
     )
 
-    @model_validator(mode="after")
-    def _has_runs(self) -> Self:
-        if not self.epsilons and not self.recovery:
-            raise ValueError(
-                "grid.epsilons and grid.recovery are both empty, so there would be no run; give at least one epsilon, "
-                "such as epsilons: [10.0], or one level, such as recovery: [0.2]"
-            )
-        return self
+    @property
+    def base_epsilons(self) -> list[float]:
+        """Those of ``epsilons`` that are no levels."""
+        return [epsilon for epsilon in self.epsilons if not isinstance(epsilon, Level)]
 
     @property
     def levels(self) -> list[Level]:
         """The levels of recovery that runs are made at."""
-        return [Level(share) for share in self.recovery]
+        return [epsilon for epsilon in self.epsilons if isinstance(epsilon, Level)]
 
     def runs(self) -> list[tuple[str, str, float]]:
         """Mechanism, strategy and base epsilon, or level, of every run, in the order of params.yaml."""
-        return list(itertools.product(self.mechanisms, self.strategies, [*self.epsilons, *self.levels]))
-
-    def runs_at_levels(self) -> list[tuple[str, str, Level]]:
-        """Those of ``runs`` that are made at a level."""
-        return list(itertools.product(self.mechanisms, self.strategies, self.levels))
+        return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 
     def runs_and_clean(self) -> list[tuple[str, str, float]]:
         """The clean baseline, then ``runs``."""

@@ -16,8 +16,7 @@ from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files
 from lexveil.lineage.release_lineage import RECORD, Search, is_of_packaged_model, read_record
 from lexveil.lineage.results import Garbage, ReleaseArtifacts
-from lexveil.runtime.dvc_graph import open_repo
-from lexveil.runtime.lock_journal import LOCKFILE
+from lexveil.runtime.dvc_graph import LOCKFILE, open_repo
 
 if TYPE_CHECKING:
     from dvc.repo import Repo

@@ -23,10 +23,7 @@ from typing import Any
 import yaml
 
 from lexveil.lineage.results import Environment, LockEntry, Provenance, RunRecord
-from lexveil.runtime import lock_journal
-from lexveil.runtime.lock_cache import parsed
-from lexveil.runtime.lock_journal import LOCKFILE
-from lexveil.runtime.lock_text import HEAD
+from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.project import STATE
 
 PROVENANCE = Path(".provenance.json")
@@ -80,21 +77,17 @@ def lock_entries(text: str) -> dict[str, LockEntry]:
 
 def own_entries() -> dict[str, LockEntry]:
     """Return the stages of the project's dvc.lock by name, as :func:`lock_entries`."""
-    text = LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else ""
-    entries = parsed(text, "provenance", lock_entries)
-    return lock_entries(text) if entries is None else entries
+    return lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
 
 
 def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
     """Return the named stages of dvc.lock while stages run; none if those named do not appear.
 
-    Somebody's DVC may be writing the file at this moment, in place: what is not whole is read again.
+    DVC may be writing the file at this moment, in place: what is not whole is read again.
     """
     wanted = sorted(set(names))
     for _ in range(20):
-        parts = [lock_journal.current(name) for name in wanted]
-        whole = None not in parts
-        entries = lock_entries(HEAD + "".join(part or "" for part in parts)) if whole else own_entries()
+        entries = own_entries()
         if entries.keys() >= set(wanted):
             return {name: entries[name] for name in wanted}
         time.sleep(0.1)

@@ -14,9 +14,8 @@ from lexveil.lineage.file_hashes import Files
 from lexveil.lineage.provenance import lock_entries
 from lexveil.lineage.results import MadeWith, ReleasedLineage
 from lexveil.lineage.trace import History, chain, history
-from lexveil.runtime.dvc_graph import open_repo
+from lexveil.runtime.dvc_graph import LOCKFILE, open_repo
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.lock_journal import LOCKFILE
 
 if TYPE_CHECKING:
     from dvc.repo import Repo

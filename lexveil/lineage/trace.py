@@ -23,8 +23,7 @@ from lexveil.lineage.results import (
     StageInput,
     StageOutput,
 )
-from lexveil.runtime.dvc_graph import Graph, name_of, open_repo, read_graph
-from lexveil.runtime.lock_journal import LOCKFILE
+from lexveil.runtime.dvc_graph import LOCKFILE, Graph, name_of, open_repo, read_graph
 
 if TYPE_CHECKING:
     from dvc.output import Output

@@ -12,8 +12,8 @@ from lexveil.lineage.file_hashes import Files, Listing
 from lexveil.lineage.release_lineage import Search, released
 from lexveil.lineage.results import FileDifference, Finding, Kind, State, Verification
 from lexveil.lineage.trace import History, ancestors, history, inputs_of, owner_of, privacy_record
+from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.lock_journal import LOCKFILE
 
 
 def verify(artifact: Path, at: str | None = None) -> Verification:

@@ -34,7 +34,7 @@ class Screened:
 def count_documents(segmentation: str, min_documents: int, machine: MachineParams) -> list[Candidate]:
     """Every word, and every collocation by which the corpus was cut, that stands in enough documents; by token."""
     tokens = require(paths.TOKENS, "sample_corpus")
-    lines = require(paths.segmented(segmentation), f"segment_corpus@{segmentation}")
+    lines = require(paths.segmented(segmentation), "segment_corpus")
     with duckdb_session.session(machine) as con:
         con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(tokens, lines)))
         rows = duckdb_session.run(con, "model/token_documents", min_documents=min_documents).fetchall()

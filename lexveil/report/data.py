@@ -72,7 +72,7 @@ class ReportData:
     def keys(self) -> list[Key]:
         """Mechanism, strategy and epsilon, or level, of every run that params.yaml names, in the order of the page."""
         grid = self.params.grid
-        ordered = grid.model_copy(update={"epsilons": sorted(grid.epsilons), "recovery": sorted(grid.recovery)})
+        ordered = grid.model_copy(update={"epsilons": [*sorted(grid.base_epsilons), *sorted(grid.levels)]})
         return [(mechanism, strategy, resolved(mechanism, strategy, at)) for mechanism, strategy, at in ordered.runs()]
 
     @cached_property
@@ -81,8 +81,8 @@ class ReportData:
         totals = []
         with duckdb_session.session(self.params.machine) as con:
             for strategy in self.params.grid.strategies:
-                for epsilon in self.params.grid.epsilons:
-                    plan = require(paths.plan(strategy, epsilon), f"plan_budgets@{strategy}")
+                for epsilon in self.params.grid.base_epsilons:  # at which all mechanisms have the same plan
+                    plan = require(paths.plan(self.params.grid.mechanisms[0], strategy, epsilon), "plan_budgets")
                     duckdb_session.view(con, "plan", plan)
                     rows = duckdb_session.run(con, "report/plan").fetchall()
                     totals += [PlanTotals(strategy, epsilon, *row) for row in rows]
@@ -112,7 +112,7 @@ class ReportData:
     @cached_property
     def recovery(self) -> list[RunRecovery]:
         """What a best-informed reader gets back of every run of the grid."""
-        return [RunRecovery(read_json(paths.recovery(*key), stage_name("measure_recovery", *key))) for key in self.keys]
+        return [RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key))) for key in self.keys]
 
     @cached_property
     def samples(self) -> list[Sample]:
@@ -128,7 +128,7 @@ class ReportData:
         """
         used = {SEGMENTATION_OF[strategy] for strategy in self.params.grid.strategies}
         files = [
-            (paths.deniability(mechanism) / f"{segmentation}.json", f"measure_deniability@{mechanism}")
+            (paths.deniability(mechanism) / f"{segmentation}.json", "measure_deniability")
             for segmentation in SEGMENTATIONS
             if segmentation in used
             for mechanism in self.params.grid.mechanisms
@@ -146,11 +146,10 @@ class ReportData:
             (paths.CHECKS / "collocations.json", "check_collocations"),
             (paths.CHECKS / "coverage.json", "check_vocab"),
             *(
-                (paths.plan_check(strategy, epsilon), f"check_plans@{strategy}")
-                for strategy in grid.strategies
-                for epsilon in sorted(grid.epsilons)
+                (paths.plan_check(*key), "check_plans")
+                for key in grid.runs()
+                if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]  # all mechanisms have the same plan
             ),
-            *((paths.plan_check_of(*key), stage_name("check_plans", *key)) for key in grid.runs_at_levels()),
             (paths.CHECKS / "outputs.json", "check_outputs"),
             (paths.CHECKS / "evaluation.json", "check_evaluation"),
         ]
@@ -206,8 +205,7 @@ class ReportData:
     def segmented(self) -> dict[str, Mapping[str, Any]]:
         """Metrics of the segmented corpus, by segmentation."""
         return {
-            name: read_json(paths.METRICS / "segmented" / f"{name}.json", f"segment_corpus@{name}")
-            for name in SEGMENTATIONS
+            name: read_json(paths.METRICS / "segmented" / f"{name}.json", "segment_corpus") for name in SEGMENTATIONS
         }
 
     @cached_property

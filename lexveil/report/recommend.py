@@ -113,7 +113,7 @@ def recovery(record: Record, dataset: str, band: str) -> float | None:
     file = paths.recovery(record["mechanism"], record["strategy"], epsilon_in(record))
     if not file.exists():
         return None
-    run = RunRecovery(read_json(file, "measure_recovery"))
+    run = RunRecovery(read_json(file, "evaluate"))
     found = [share for reader in READERS if (share := recovered(run, dataset, band, reader)) is not None]
     return max((share.high for share in found), default=None)
 
@@ -186,7 +186,7 @@ def recommend(
             if max_recovery is not None and not any(value is not None for value in recovered.values()):
                 raise RequestError(
                     f"--max-recovery: no run on {one} says what is recovered of its {band} words; `lexveil run` "
-                    "measures it (stage measure_recovery)"
+                    "measures it (stage evaluate)"
                 )
             found[one] = of_dataset(both, min_utility, max_attack, recovered, max_recovery)
         else:

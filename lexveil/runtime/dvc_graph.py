@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lexveil.errors import RequestError
-from lexveil.runtime.dvc_economy import economize, one_look
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-PROJECT = "dvc.yaml"
-# Stages that make runs at levels of recovery.
-AT_LEVELS = (
-    "calibrate",
-    "plan_budgets_at_level",
-    "check_plans_at_level",
-    "privatize_at_level",
-    "evaluate_at_level",
-    "measure_recovery_at_level",
-)
+DVC_YAML, LOCKFILE = Path("dvc.yaml"), Path("dvc.lock")
+CODE_STAGE = "code"  # writes code.json, on which all others depend; a run does it while it plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,78 +65,46 @@ def open_repo() -> Iterator[Repo]:
     from dvc.repo import Repo
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # no progress bars, no hints
-    economize()
     try:
         with Repo(_wait_for_lock=True) as repo:
             yield repo
     except DvcException as error:
         line = " ".join(str(error).split())
-        if "grid.recovery" in line:
-            raise RequestError(
-                "params.yaml has no grid.recovery, which dvc.yaml asks for; add these two lines below grid: "
-                "`  recovery: []` and `  recovery_band: content`"
-            ) from error
         raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
 
 
 def read_graph(repo: Repo) -> Graph:
-    """Read stages and edges; nothing is hashed."""
+    """Read stages and edges, without the stage that writes code.json; nothing is hashed."""
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
     # The very functions that `dvc repro` plans with, so that order and edges are its own.
     edges = get_active_graph(repo.index.graph)
-    # Of dvc.yaml; the index has them already, and DVC would load each once more.
-    wanted = [stage for stage in repo.index.stages if str(repo.fs.relpath(stage.path)) == PROJECT]
-    planned = plan_repro(edges, wanted or collect_stages(repo, [PROJECT]))
+    every = plan_repro(edges, collect_stages(repo, [DVC_YAML.name]))
+    planned = [stage for stage in every if name_of(repo, stage) != CODE_STAGE]
     order = {name_of(repo, stage): i for i, stage in enumerate(planned)}
     stages = {}
-    relative = cache(lambda path: Path(repo.fs.relpath(path)))
     for stage in planned:
-        needs = sorted((name_of(repo, need) for need in edges.successors(stage)), key=order.__getitem__)
+        needs = {name_of(repo, need) for need in edges.successors(stage)} & order.keys()
         stages[name_of(repo, stage)] = Stage(
             name=name_of(repo, stage),
-            needs=tuple(needs),
-            deps=tuple(relative(dep.fs_path) for dep in stage.deps if dep.protocol == "local"),
-            outs=tuple(relative(out.fs_path) for out in stage.outs if out.protocol == "local"),
+            needs=tuple(sorted(needs, key=order.__getitem__)),
+            deps=tuple(Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"),
+            outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
             locked=stage.cmd is not None,
         )
     return Graph(stages)
-
-
-def require_stages_at_levels(graph: Graph, levels: Collection[float]) -> None:
-    """See that dvc.yaml makes the runs at levels of recovery that params.yaml asks for.
-
-    Args:
-        levels: of grid.recovery.
-
-    Raises:
-        RequestError: if it does not: it is that of a project which an earlier version made.
-    """
-    made = {name.partition("@")[0] for name in graph.stages}
-    if levels and (missing := [stage for stage in AT_LEVELS if stage not in made]):
-        raise RequestError(
-            f"params.yaml asks for runs at levels (grid.recovery), but dvc.yaml has no stage {missing[0]}; an earlier "
-            "version made this project. Make a new one beside it (`lexveil init DIR`), copy its tasks/ and flows/ and, "
-            f"from its dvc.yaml, the stages {', '.join(AT_LEVELS)}; or write recovery: []"
-        )
 
 
 def name_of(repo: Repo, stage: Any) -> str:
     """Return DVC's name of a stage; its own ``addressing`` is wrong where ``repo`` was switched to another revision."""
     file = str(repo.fs.relpath(stage.path))
     name = getattr(stage, "name", None)
-    return str(name) if name and file == PROJECT else f"{file}:{name}" if name else file
+    return str(name) if name and file == DVC_YAML.name else f"{file}:{name}" if name else file
 
 
 def with_status(repo: Repo, graph: Graph) -> Graph:
     """Ask DVC once what is stale; this hashes whatever changed since the last time."""
-    from dvc import rwlock
-
-    items = [item for stage in repo.index.stages for item in (*stage.deps, *stage.outs) if item.protocol == "local"]
-    read = list(dict.fromkeys(item.fs_path for item in items))
-    # One lock for all; each stage would read, check and write DVC's file of locks twice.
-    with rwlock.rwlock(repo.tmp_dir, repo.fs, "lexveil run", read, [], False), one_look():
-        changed = repo.status()
+    changed = repo.status()
     stale = {name: _why(changes) for name, changes in changed.items() if name in graph.stages}
     return Graph(graph.stages, stale)
 

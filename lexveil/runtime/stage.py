@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from lexveil.errors import LexveilError, RequestError
-from lexveil.levels import Level, parse_epsilon
+from lexveil.levels import parse_epsilon
 from lexveil.runtime.arrow import keep_pandas_out
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import ProgressEvent, send, send_error
@@ -48,18 +48,6 @@ def named_run(usage: str) -> tuple[str, str, float]:
         return mechanism, strategy, parse_epsilon(epsilon)
     except ValueError:
         raise RequestError(usage) from None
-
-
-def named_level(usage: str) -> tuple[str, str, Level]:
-    """Mechanism, strategy and level of a run at a level of recovery, as the command line names it.
-
-    Raises:
-        RequestError: with ``usage``, if it names no such run.
-    """
-    mechanism, strategy, level = named_run(usage)
-    if not isinstance(level, Level):
-        raise RequestError(usage)
-    return mechanism, strategy, level
 
 
 class Progress:

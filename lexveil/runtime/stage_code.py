@@ -1,36 +1,140 @@
-"""Hashes of the library files that each stage of the graph runs, as dvc.yaml names them."""
+"""What each stage of the graph runs of the library: one hash a stage, in code.json, on which dvc.yaml depends.
+
+A stage is stale when one of the library's files that it imports has changed, directly or not, lazily or not. dvc.yaml
+names one value a stage for that (``params: [code.json: [STAGE]]``). The stage ``code`` writes these values; in projects
+of `lexveil init` they are those of the installed library.
+"""
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import json
+import os
 import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from lexveil import paths
 from lexveil.runtime.hashes import sha256
 
-STAGE = re.compile(r"^  (\w+):$")
-CODE_FILE = re.compile(r"^      - (lexveil/\S+)$")
+CODE = Path("code.json")
+
+# Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it imports itself.
+_CUT = {
+    ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
+    ("lexveil.runtime.stage", "lexveil.runtime.events"): "a report of progress or of an error is no output",
+    ("lexveil.artifacts.training_checkpoints", "lexveil.runtime.events"): "a report of progress is no output",
+    **{
+        # Parameters decide by their values, which a stage declares; their names, ranges and defaults are only checked.
+        (f"lexveil.config.{section}", f"lexveil.{registry}"): "names and ranges of parameters decide no byte"
+        for section, registry in (
+            ("corpus", "association"),
+            ("corpus", "association.measure"),
+            ("corpus", "association.pmi"),
+            ("privacy", "mechanisms.registry"),
+            ("privacy", "mechanisms.rank_remap"),
+        )
+    },
+}
+_REGISTRY = "lexveil.mechanisms.registry"  # finds the modules of its folder that register something
+_REGISTERS = "@register"
+# A stage that reads the base of a training depends on the cards of the models that ship: they have all other hashes.
+_READS_BASE = "lexveil.artifacts.base_model"
+_PUBLIC_NAMES = "lexveil"  # its names are imported when they are used, and none in a stage
+_BESIDE = re.compile(r'"([\w.]+\.(?:css|csv|j2|js|txt))"')  # a file beside a module that names it
 
 
 def code_hashes() -> dict[str, str]:
-    """Return one hash for each stage, over the files of the installed library that it runs, names and contents."""
-    hashes: dict[str, hashlib._Hash] = {}
-    stage = ""
-    for line in (paths.TEMPLATE / "dvc.yaml").read_text(encoding="utf-8").splitlines():
-        if match := STAGE.match(line):
-            stage = match[1]
-            hashes[stage] = hashlib.sha256()
-        elif match := CODE_FILE.match(line):
-            for file in _files(paths.LIBRARY.parent / match[1]):
-                name = file.relative_to(paths.LIBRARY.parent).as_posix()
-                hashes[stage].update(f"{name}\0{sha256(file)}\n".encode())
-    return {stage: digest.hexdigest() for stage, digest in hashes.items()}
+    """One hash for each module of ``tasks``, over the names and contents of the library's files that it runs."""
+    tasks = find_spec("tasks")
+    folder = Path(tasks.origin or "").parent if tasks else paths.TEMPLATE / "tasks"
+    return {
+        file.stem: _hash(files_of(file))
+        for file in sorted(folder.glob("*.py"))
+        if file.stem not in ("__init__", "code")
+    }
 
 
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    else:
-        yield from sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+def refresh_code() -> bool:
+    """Bring code.json of the project here in line with the library; return whether it had to change."""
+    content = json.dumps(code_hashes(), indent=2) + "\n"
+    if CODE.exists() and CODE.read_text(encoding="utf-8") == content:
+        return False
+    partial = CODE.with_name(f".{CODE.name}.partial")
+    partial.write_text(content, encoding="utf-8")
+    os.replace(partial, CODE)
+    return True
+
+
+def modules_of(file: Path) -> set[str]:
+    """Modules of the library that a file imports, directly or not, with the packages that they are in."""
+    modules: set[str] = set()
+    waiting = list(_imports(file))
+    while waiting:
+        module = waiting.pop()
+        if module in modules:
+            continue
+        modules.add(module)
+        waiting += _imports(source_of(module)) - {cut for importer, cut in _CUT if importer == module}
+        waiting += [module.rpartition(".")[0]] if "." in module else []
+        if module == _REGISTRY:
+            waiting += [
+                f"lexveil.mechanisms.{file.stem}"
+                for file in (paths.LIBRARY / "mechanisms").glob("*.py")
+                if _REGISTERS in file.read_text(encoding="utf-8").splitlines()
+            ]
+    return modules - {_PUBLIC_NAMES}
+
+
+def source_of(module: str) -> Path:
+    """The file of a module of the library."""
+    path = paths.LIBRARY.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def files_of(task: Path) -> set[Path]:
+    """The files of the library that a stage runs: modules, files beside them that they name, cards of models."""
+    files = {source_of(module) for module in modules_of(task)}
+    beside = {file.parent / name for file in files for name in _BESIDE.findall(file.read_text(encoding="utf-8"))}
+    cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()
+    return files | {file for file in beside if file.is_file()} | cards
+
+
+def _hash(files: set[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(f"{file.relative_to(paths.LIBRARY).as_posix()}\0{_content(file)}\n".encode())
+    return digest.hexdigest()[:32]
+
+
+_content = cache(sha256)
+
+
+@cache
+def _imports(file: Path) -> frozenset[str]:
+    """The modules of the library that a file imports anywhere, but for type checkers."""
+    imported: set[str] = set()
+    for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
+        names = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [f"{node.module}.{alias.name}" for alias in node.names]
+        )
+        for name in names:
+            if name.partition(".")[0] == "lexveil":
+                imported.add(name if source_of(name).is_file() else name.rpartition(".")[0])
+    return frozenset(imported)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module and not node.level):
+            yield node
+        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            for other in node.orelse:
+                yield from _statements(other)
+        else:
+            yield from _statements(node)

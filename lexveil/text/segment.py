@@ -15,6 +15,7 @@ from lexveil.text.collocation_keys import WordIds
 from lexveil.types import Bytes, Floats, Ids, Lengths
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
+TRAINED = SEGMENTATIONS[:3]  # those that a project trains embeddings of
 WORD = 2e-6  # seconds that it takes to segment a word without kernels
 
 

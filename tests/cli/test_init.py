@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError
 from lexveil.runtime import new_project
-from lexveil.runtime.new_project import CODE, FILES, FOLDERS, code_hashes, create, refresh_code, with_code_parameters
+from lexveil.runtime.new_project import FILES, FOLDERS, create
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,48 +22,13 @@ def test_a_project_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["init", str(folder)]) == 0
     assert f"cd {folder}" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [folder]
-    for name in (*FILES, *FOLDERS, ".git", "code.json"):
+    for name in (*FILES, *FOLDERS, ".git"):
         assert (folder / name).exists(), name
     assert not list(folder.rglob("*.pyc"))
     done = subprocess.run(
         [sys.executable, "-m", "dvc", "stage", "list"], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0 and "train_embeddings@gst" in done.stdout, done.stderr
-
-
-def test_stages_depend_on_the_library_by_code_json() -> None:
-    own = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    made = yaml.safe_load(with_code_parameters((ROOT / "dvc.yaml").read_text(encoding="utf-8")))["stages"]
-    assert made.keys() == own.keys() == code_hashes().keys()
-    for name, stage in made.items():
-        assert stage["params"] == [{str(CODE): [name]}, *own[name].get("params", [])]
-        assert stage["deps"] == [dep for dep in own[name]["deps"] if not dep.startswith("lexveil/")]
-        assert {key: stage[key] for key in stage if key not in ("deps", "params")} == {
-            key: own[name][key] for key in own[name] if key not in ("deps", "params")
-        }
-
-
-def test_another_library_makes_stale_what_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = tmp_path / "lexveil"
-    template = tmp_path / "template"
-    template.mkdir()
-    (library / "text").mkdir(parents=True)
-    (library / "one.py").write_text("1")
-    (library / "text" / "two.py").write_text("2")
-    (template / "dvc.yaml").write_text(
-        "stages:\n  a:\n    deps:\n      - lexveil/one.py\n  b:\n    deps:\n      - data\n      - lexveil/text\n"
-    )
-    monkeypatch.setattr(paths, "LIBRARY", library)
-    monkeypatch.setattr(paths, "TEMPLATE", template)
-    refresh_code(tmp_path)
-    assert not (tmp_path / CODE).exists()  # a project that names the library's files itself
-    refresh_code(tmp_path, first=True)
-    before = json.loads((tmp_path / CODE).read_text())
-    (library / "text" / "two.py").write_text("3")
-    refresh_code(tmp_path)
-    after = json.loads((tmp_path / CODE).read_text())
-    assert before.keys() == after.keys() == {"a", "b"}
-    assert before["a"] == after["a"] and before["b"] != after["b"]
 
 
 def test_queries_are_the_projects_own_where_it_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

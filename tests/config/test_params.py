@@ -13,6 +13,7 @@ import yaml
 from lexveil.config import GridParams, load_params, parse_params
 from lexveil.errors import ParameterError
 from lexveil.levels import Level, parse_epsilon, stage_name
+from lexveil.parameters import validated
 
 ROOT = Path(__file__).parents[2]
 GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
@@ -103,9 +104,18 @@ def test_the_committed_file_is_valid() -> None:
         ("grid.epsilons", [0.0], "finite and greater than 0"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
         ("grid.epsilons", [float("inf")], "finite and greater than 0"),
-        ("grid.epsilons", [], "epsilons and grid.recovery are both empty"),
-        ("grid.recovery", [0.2, 1.0], r"grid\.recovery\[1\] is 1\.0; it must lie between 0 \(excluded\) and 1"),
-        ("grid.recovery", [0.2, 0.2], r"grid\.recovery\[1\] repeats 0\.2"),
+        ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
+        (
+            "grid.epsilons",
+            [1.0, "r1.0"],
+            r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0",
+        ),
+        ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons\[1\] repeats r0\.2"),
+        (
+            "grid.recovery",
+            [0.2],
+            r"no grid\.recovery any more: write its levels into grid\.epsilons, 0\.2 as r0\.2",
+        ),
         ("grid.recovery_band", "contents", "nearest: content"),
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
@@ -195,14 +205,13 @@ def test_runs_of_the_grid() -> None:
     assert grid.runs_and_clean() == [("none", "none", 0.0), *grid.runs()]
 
 
-def test_runs_at_levels_follow_those_at_epsilons() -> None:
+def test_levels_stand_among_epsilons() -> None:
     """A level is written with its prefix and is no epsilon, so that no two runs have one name."""
-    grid = GridParams(mechanisms=["tem"], strategies=["S3"], epsilons=[0.5], recovery=[0.5, 0.05])
+    grid = GridParams(mechanisms=["tem"], strategies=["S3"], epsilons=[0.5, Level(0.5), Level(0.05)])
     assert [str(at) for _, _, at in grid.runs()] == ["0.5", "r0.5", "r0.05"]
     assert len(set(grid.runs())) == 3 and grid.runs()[0] != grid.runs()[1]
-    assert grid.runs_at_levels() == grid.runs()[1:]
-    assert GridParams(epsilons=[], recovery=[0.2]).runs()[0] == ("madlib", "S1", Level(0.2))
-    assert not GridParams().runs_at_levels()
+    assert (grid.base_epsilons, grid.levels) == ([0.5], [Level(0.5), Level(0.05)])
+    assert validated(GridParams, {"epsilons": ["r0.2"]}, "").runs()[0] == ("madlib", "S1", Level(0.2))
 
 
 def test_a_level_in_the_name_of_a_run() -> None:
@@ -210,6 +219,6 @@ def test_a_level_in_the_name_of_a_run() -> None:
     assert at == Level(0.05, 8.0) != 0.05 and f"{at}" == "r0.05" and f"{at:.2f}" == "0.05"
     assert parse_epsilon("0.05") == 0.05 and not isinstance(parse_epsilon("0.05"), Level)
     assert pickle.loads(pickle.dumps(Level(0.05, 8.0))).epsilon == 8.0
-    assert stage_name("evaluate", "tem", "S3", at) == "evaluate_at_level@tem-S3-0.05"
+    assert stage_name("evaluate", "tem", "S3", at) == "evaluate@tem-S3-r0.05"
     assert stage_name("evaluate", "tem", "S3", 1.0) == "evaluate@tem-S3-1.0"
     assert json.loads(json.dumps(at)) == 0.05

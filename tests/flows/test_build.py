@@ -13,8 +13,7 @@ import yaml
 from scratch_project import Project
 
 from flows import build, stages
-from lexveil.errors import RequestError
-from lexveil.runtime.dvc_graph import AT_LEVELS, open_repo, read_graph
+from lexveil.runtime.dvc_graph import open_repo, read_graph
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import StageResult
 
@@ -296,45 +295,3 @@ def test_a_lock_file_cut_short_is_made_again_without_running_anything(built: Pro
     assert run().code == 0
     assert built.lock() == whole
     assert built.ran() == []
-
-
-def with_levels(project: Project) -> None:
-    """Add the stages of runs at levels, each of which reads what the one before it makes."""
-    lines, needed = [], "artifacts/first.txt"
-    for stage in AT_LEVELS:
-        out = f"artifacts/{stage}/r${{item.level}}.txt"
-        lines += [f"  {stage}:", "    matrix:", "      level: ${grid.recovery}"]
-        lines += [f"    cmd: python stage.py {out} {needed}", f'    deps: ["{needed}"]', f'    outs: ["{out}"]']
-        needed = out
-    file = project.root / "dvc.yaml"
-    file.write_text(file.read_text() + "\n".join(lines) + "\n")
-
-
-def test_runs_at_levels_are_stages_only_where_there_are_levels(built: Project, run) -> None:
-    with_levels(built)
-    with open_repo() as repo:
-        assert list(read_graph(repo).stages) == ORDER
-    built.set_params("recovery: []", "recovery: [0.05]")
-    assert run().code == 0
-    ran = built.ran()
-    assert [name for name in ran if "@" in name] == [f"{stage}@0.05" for stage in AT_LEVELS]
-    assert set(ran) - {f"{stage}@0.05" for stage in AT_LEVELS} <= {"check", "report"}  # which know the whole grid
-    text = (built.root / "artifacts/measure_recovery_at_level/r0.05.txt").read_text()
-    assert text.splitlines()[-1] == "measure_recovery_at_level@0.05"
-    built.set_params("recovery: [0.05]", "recovery: []")
-    gone = run()
-    assert gone.code == 0 and not built.ran() and not (built.root / "artifacts/calibrate").exists()
-
-
-def test_projects_of_earlier_versions_are_told_what_to_add(project: Project, run) -> None:
-    """Without levels they go on working; the graph of an earlier one has no stages for them, its params.yaml no key."""
-    project.set_params("recovery: []", "recovery: [0.05]")
-    early = run()
-    assert early.code == 2 and "dvc.yaml has no stage calibrate; an earlier version made this project" in early.error
-    with_levels(project)
-    project.set_params("recovery: [0.05] ", "# ")
-    with (
-        pytest.raises(RequestError, match=r"add these two lines below grid: `  recovery: \[\]` and"),
-        open_repo() as repo,
-    ):
-        read_graph(repo)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +15,6 @@ from pathlib import Path
 import psutil
 import pytest
 from scratch_project import ROOT, Project
-
-from lexveil.runtime import lock_journal
 
 pytestmark = pytest.mark.slow
 
@@ -90,32 +87,6 @@ def test_sigkill_in_three_stages_leaves_nothing_running_and_the_last_run_gives_t
     undisturbed = Project(built_template)
     assert project.artifacts() == undisturbed.artifacts()
     assert project.lock() == undisturbed.lock()
-
-
-def test_sigkill_with_a_journal_ends_in_the_lock_of_a_serial_repro(project: Project, lexveil, tmp_path: Path) -> None:
-    """dvc.lock is too large to be written for one stage: what count@b made is in the journal alone when killed."""
-    (project.root / "big.yaml").write_text(f"text: {'x' * lock_journal.SMALL}\n")
-    graph = project.root / "dvc.yaml"
-    outs = "    outs: [artifacts/first.txt]\n"
-    graph.write_text(graph.read_text().replace(outs, "    params: [{big.yaml: [text]}]\n" + outs))
-    serial = Project(tmp_path / "serial")
-    shutil.copytree(project.root, serial.root)
-    serial.dvc("repro")
-    project.behave("count@a wait 600")
-    run = lexveil("run")
-    until_waiting(project, 1, run)
-    journal = project.root / lock_journal.JOURNAL
-    until(lambda: journal.exists() and "count@b" in journal.read_text(), run)
-    children = psutil.Process(run.pid).children(recursive=True)
-    run.kill()
-    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
-    assert alive == [] and journal.exists() and "count@b" not in project.lock()
-    project.behave()
-    project.ran()
-    code, _out, err = finished(lexveil("run"))
-    assert (code, err) == (0, "") and "count@b" not in project.ran()
-    assert project.lock() == serial.lock() and not journal.exists()
-    assert project.artifacts() == serial.artifacts()
 
 
 def test_a_second_run_is_refused_or_waits_and_leftovers_are_ended(built: Project, lexveil) -> None:

@@ -20,6 +20,7 @@ from flows.data_bootstrap import DataUnreachable
 from flows.process import Command
 from lexveil.config import load_params, parse_params
 from lexveil.errors import RequestError
+from lexveil.levels import Level
 from lexveil.privatization.settings import RewriteOptions
 from lexveil.runtime.events import ErrorEvent
 
@@ -151,7 +152,7 @@ def test_the_grid_is_audited_and_the_report_is_an_artifact(stand_in: None) -> No
 
 def test_levels_are_audited_at_the_epsilons_found_for_them(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     params = load_params()
-    grid = params.grid.model_copy(update={"epsilons": [], "recovery": [0.05, 0.5]})
+    grid = params.grid.model_copy(update={"epsilons": [Level(0.05), Level(0.5)]})
     params = params.model_copy(update={"grid": grid})
     monkeypatch.setattr(audit_flow, "load_params", lambda: params)
     found = {0.05: 4.0, 0.5: 9.0}

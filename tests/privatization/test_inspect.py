@@ -68,7 +68,7 @@ def test_what_is_taken_by_default_is_said(source: Path, capsys: pytest.CaptureFi
     assert f"{start}--strategy S3; " in err and "madlib S3, release mode" in out
     assert main(["inspect", str(source), "--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5"]) == 0
     assert "taken from" not in capsys.readouterr().err
-    params["grid"] |= {"epsilons": [], "recovery": [0.2, 0.5], "recovery_band": "content"}
+    params["grid"] |= {"epsilons": ["r0.2", "r0.5"], "recovery_band": "content"}
     Path("params.yaml").write_text(yaml.safe_dump(params))
     assert main(["inspect", str(source), "--mechanism", "madlib", "--strategy", "S1"]) == 0
     assert f"{start}--recovery 0.5 --band content; " in capsys.readouterr().err

@@ -64,8 +64,7 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         )
         out.write(document("b", "all", f"New South Wales {CANARY}"))
         out.write(document("c", "all", "\u00a0"))
-    for strategy in ("S1", "S3"):
-        run_stage("plan_budgets", strategy)
+    run_stage("plan_budgets")
     privatize()
     return root
 

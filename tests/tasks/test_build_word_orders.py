@@ -33,12 +33,12 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_lists_of_one_model(project: Path) -> None:
     """Every word once; L2 is L0, and the first list of L1; the same bytes twice."""
-    run_stage("build_word_orders", "gst")
+    run_stage("build_word_orders")
     first = files(Path("artifacts/word_orders/gst"))
     assert list(first) == [
         f"{name}/{file}" for name in ("L0", "L1", "L2") for file in ("meta.json", "orders.npy", "words.txt")
     ]
-    run_stage("build_word_orders", "gst")
+    run_stage("build_word_orders")
     assert files(Path("artifacts/word_orders/gst")) == first
     one, two, alone = (load_word_orders("gst", name) for name in ("L0", "L1", "L2"))
     assert list(one.words) == load_words("gst")  # collocations too
@@ -60,7 +60,7 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     write_embedding(WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
     name = f"mine@{content_hash(paths.model('mine'))}"
     set_params(word_orders={"models": ["own", "gst", name]})
-    run_stage("build_word_orders", "word")
+    run_stage("build_word_orders")
     one, two, alone = (load_word_orders("word", name) for name in ("L0", "L1", "L2"))
     shared = [word for word in known if word in set(tokens) and word in set(load_words("gst"))]
     assert list(one.words) == list(two.words) == shared
@@ -73,12 +73,13 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     meta = json.loads(Path("artifacts/word_orders/word/L0/meta.json").read_text(encoding="utf-8"))
     assert [entry["model"] for entry in meta["lists"]] == ["own", "gst", name]
 
+    # Collocations have no vector in other models, so there are only its own lists.
+    assert json.loads(Path("artifacts/word_orders/mst/L0/meta.json").read_text())["models"].keys() == {"own"}
+
     # Another content under the same name is not what params.yaml names.
     write_embedding(WordSpace(tokens, vectors * 2, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
     with pytest.raises(RequestError, match="is mine@"):
-        run_stage("build_word_orders", "word")
-    run_stage("build_word_orders", "mst")  # collocations have no vector in other models, so only its own counts
-    assert json.loads(Path("artifacts/word_orders/mst/L0/meta.json").read_text())["models"].keys() == {"own"}
+        run_stage("build_word_orders")
 
 
 def test_models_that_share_nothing(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_models_that_share_nothing(tmp_path: Path) -> None:
 def test_a_model_that_is_not_there(project: Path) -> None:
     set_params(word_orders={"models": ["own", "absent@0123456789ab"]})
     with pytest.raises(MissingArtifact, match="lexveil embeddings add absent"):
-        run_stage("build_word_orders", "word")
+        run_stage("build_word_orders")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
     metrics = privatize(mechanism, strategy, epsilon, tmp_path / "run")
     documents = pq.read_table(tmp_path / "run" / "documents.parquet").to_pandas()
     ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
-    plan = pq.read_table(paths.plan(strategy, epsilon)).to_pandas()
+    plan = pq.read_table(paths.plan("madlib", strategy, epsilon)).to_pandas()
 
     assert len(documents) == metrics.n_documents == 440
     assert len(ledger) == metrics.n_tokens_in == plan["n_tokens"].sum()
@@ -116,15 +116,15 @@ def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
 
 
 def test_a_document_without_a_plan_is_refused(project: Path) -> None:
-    plan = pq.read_table(paths.plan("S3", 1.0))
-    pq.write_table(plan.slice(1), paths.plan("S3", 1.0))
+    plan = pq.read_table(paths.plan("madlib", "S3", 1.0))
+    pq.write_table(plan.slice(1), paths.plan("madlib", "S3", 1.0))
     with pytest.raises(LexveilError, match="has no budget plan"):
         privatize("madlib", "S3", 1.0, project / "out")
     assert not (project / "out").exists()
 
 
 def test_missing_artifacts_are_named(project: Path) -> None:
-    paths.plan("S3", 1.0).unlink()
+    paths.plan("madlib", "S3", 1.0).unlink()
     with pytest.raises(MissingArtifact, match=r"plans/S3/1\.0\.parquet .*lexveil run"):
         privatize("madlib", "S3", 1.0, project / "out")
 

@@ -867,10 +867,10 @@ def test_same_artifacts_give_the_same_bytes(made, project):
     [
         ("checks/outputs.json", "check_outputs"),
         ("checks/coverage.json", "check_vocab"),
-        ("checks/plans/S2/10.0.json", "check_plans@S2"),
+        ("checks/plans/madlib/S2/10.0.json", "check_plans"),
         ("private/madlib/S2/10.0/record.json", "privatize@madlib-S2-10.0"),
         ("private/none/none/0.0/metrics.json", "baseline"),
-        ("plans/S1/1.0.parquet", "plan_budgets@S1"),
+        ("plans/madlib/S1/1.0.parquet", "plan_budgets"),
         ("metrics/ngrams.json", "count_ngrams"),
         ("metrics/embeddings/mst.json", "train_embeddings@mst"),
         ("embeddings/gst/counts.npy", "train_embeddings@gst"),
@@ -879,8 +879,8 @@ def test_same_artifacts_give_the_same_bytes(made, project):
         ("evaluation/madlib/S2/1.0.json", "evaluate@madlib-S2-1.0"),
         ("evaluation/none/none/0.0.json", "evaluate_baseline"),
         ("checks/evaluation.json", "check_evaluation"),
-        ("deniability/madlib/gst.json", "measure_deniability@madlib"),
-        ("recovery/madlib/S2/1.0.json", "measure_recovery@madlib-S2-1.0"),
+        ("deniability/madlib/gst.json", "measure_deniability"),
+        ("recovery/madlib/S2/1.0.json", "evaluate@madlib-S2-1.0"),
     ],
 )
 def test_missing_artifact_is_named_with_its_stage(project, capsys, path, stage):
@@ -894,16 +894,16 @@ def test_missing_artifact_is_named_with_its_stage(project, capsys, path, stage):
 
 
 def test_check_that_does_not_hold_stops_the_report(project):
-    file = project / "artifacts/checks/plans/S1/1.0.json"
+    file = project / "artifacts/checks/plans/madlib/S1/1.0.json"
     broken = json.loads(file.read_text())
     broken["expectations"][0] = broken["expectations"][0] | {"unexpected": 4}
     file.write_text(json.dumps(broken))
-    with pytest.raises(CheckFailed, match=r"checks/plans/S1/1\.0\.json: 4 values"):
+    with pytest.raises(CheckFailed, match=r"checks/plans/madlib/S1/1\.0\.json: 4 values"):
         report.main()
 
 
 def test_plans_that_contradict_each_other_stop_the_report(project):
-    file = project / "artifacts/plans/S2/10.0.parquet"
+    file = project / "artifacts/plans/madlib/S2/10.0.parquet"
     table = pq.read_table(file)
     pq.write_table(table.set_column(6, "budget", pa.array([41.0, 41.0, 70.0])), file)
     with pytest.raises(
@@ -929,7 +929,7 @@ def test_one_run_and_no_trigrams_still_make_a_page(project):
 def test_runs_at_levels_are_compared_on_the_page(project, epsilons):
     """With runs at base epsilons beside them and without; what is drawn over ε has none of them."""
     params = yaml.safe_load(Path("params.yaml").read_text())
-    params["grid"] |= {"strategies": ["S1"], "epsilons": epsilons, "recovery": [0.2, 0.05]}
+    params["grid"] |= {"strategies": ["S1"], "epsilons": [*epsilons, "r0.2", "r0.05"]}
     Path("params.yaml").write_text(yaml.safe_dump(params))
     for part, epsilon, utility in ((0.05, 2.5, 0.5), (0.2, 7.75, 0.625)):
         level = Level(part, epsilon)

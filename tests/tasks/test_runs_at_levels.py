@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from lexveil import paths
-from lexveil.artifacts.calibrations import load_calibration
+from lexveil.artifacts.calibrations import LevelCalibration, epsilon_of
 from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact, RequestError
 from lexveil.levels import Level
-from lexveil.recovery import public_words as public_recovery
+from lexveil.recovery import public_words
 from lexveil.report.data import ReportData
 from lexveil.report.equal_recovery import made_at_levels
 from lexveil.report.formatting import MeanSd
-from tasks import calibrate
+from tasks import plan_budgets
 from tests.conftest import run_stage
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ RUN = ("tem", "S3", LEVELS[0])
 
 def at_levels(root: Path) -> None:
     params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
-    params["grid"] |= {"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": [], "recovery": [0.3, 0.7]}
+    params["grid"] |= {"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": ["r0.3", "r0.7"]}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
@@ -40,11 +40,14 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     at_levels(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        patch.setattr(public_recovery, "WORDS", 500)
+        patch.setattr(public_words, "WORDS", 500)
         run_stage("train_language_model")
         run_stage("privatize", "none", "none", "0.0")
+        run_stage("train_attackers")
+        run_stage("plan_budgets")
+        run_stage("check_plans")
         for level in map(str, LEVELS):
-            for stage in ("calibrate", "plan_budgets", "check_plans", "privatize", "measure_recovery"):
+            for stage in ("privatize", "evaluate"):
                 run_stage(stage, "tem", "S3", level)
         run_stage("check_outputs")
     return root
@@ -56,12 +59,16 @@ def made(_made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return _made
 
 
+def calibration(level: Level) -> LevelCalibration:
+    return LevelCalibration.model_validate(read(paths.planned_epsilon("tem", "S3", level)))
+
+
 def read(file: Path) -> dict:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
 def test_more_is_spent_where_more_may_come_back(made: Path) -> None:
-    low, high = (load_calibration("tem", "S3", level) for level in LEVELS)
+    low, high = map(calibration, LEVELS)
     assert low.epsilon < high.epsilon and (low.recovery, low.band) == (0.3, "content")
     bands = low.achieved.bands
     content = [bands[band] for band in ("frequent", "middle", "rare")]
@@ -70,8 +77,8 @@ def test_more_is_spent_where_more_may_come_back(made: Path) -> None:
 
 
 def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made: Path) -> None:
-    epsilon = load_calibration(*RUN).epsilon
-    plan = pq.read_table(paths.plan_of(*RUN)).to_pandas()
+    epsilon = epsilon_of(*RUN)
+    plan = pq.read_table(paths.plan(*RUN)).to_pandas()
     assert set(plan.epsilon_per_token[plan.n_perturbed > 0]) == {epsilon}
     assert plan.n_perturbed.max() > 2 * plan.n_perturbed.min()
     longest = plan.groupby("dataset").n_perturbed.transform("max")
@@ -87,7 +94,7 @@ def test_what_is_measured_names_its_level_and_is_near_it(made: Path) -> None:
     shares = []
     for level in LEVELS:
         record = read(paths.recovery("tem", "S3", level))
-        assert (record["level"], record["epsilon"]) == (level.share, load_calibration("tem", "S3", level).epsilon)
+        assert (record["level"], record["epsilon"]) == (level.share, epsilon_of("tem", "S3", level))
         bands = [record["all"][band] for band in ("frequent", "middle", "rare")]
         shares.append(
             sum(one["by_word"]["share"] * one["n"] for one in bands if one["n"]) / sum(one["n"] for one in bands)
@@ -102,13 +109,13 @@ def test_the_checks_judge_runs_at_levels(made: Path) -> None:
         "tem/S3/r0.3",
         "tem/S3/r0.7",
     }
-    assert read(paths.plan_check_of(*RUN))["suite"] == "plans/tem/S3/r0.3"
+    assert read(paths.plan_check(*RUN))["suite"] == "plans/tem/S3/r0.3"
 
 
 def test_the_report_reads_them(made: Path) -> None:
     report = ReportData(load_params())
     assert report.keys == [("tem", "S3", level) for level in LEVELS]
-    assert [key[2].epsilon for key in report.keys] == [load_calibration(*key).epsilon for key in report.keys]
+    assert [key[2].epsilon for key in report.keys] == [epsilon_of(*key) for key in report.keys]
     assert [run.key for run in report.runs[:-1]] == report.keys == [run.key for run in report.recovery]
     of = {("utility", key): MeanSd(0.5, None, 0.1) for key in report.keys}
     found = made_at_levels(of, report.recovery, "reviews", ["utility"])
@@ -123,7 +130,7 @@ def test_other_documents_change_no_epsilon(made: Path, tmp_path: Path, monkeypat
             shutil.copytree(made / "artifacts" / name, tmp_path / "artifacts" / name)
     shutil.copy(made / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(public_recovery, "WORDS", 500)
+    monkeypatch.setattr(public_words, "WORDS", 500)
     found = []
     for documents in (1, 40):
         shutil.rmtree("data", ignore_errors=True)
@@ -131,36 +138,32 @@ def test_other_documents_change_no_epsilon(made: Path, tmp_path: Path, monkeypat
         Path("data/documents").mkdir(parents=True)
         own = pq.read_table(made / "data/documents/reviews.parquet").slice(0, documents)
         pq.write_table(own, "data/documents/reviews.parquet")
-        run_stage("calibrate", "tem", "S3", str(LEVELS[1]))
-        found.append(paths.calibration("tem", "S3", LEVELS[1]).read_bytes())
-    assert found[0] == found[1] == (made / paths.calibration("tem", "S3", LEVELS[1])).read_bytes()
+        run_stage("plan_budgets")
+        found.append(paths.planned_epsilon("tem", "S3", LEVELS[1]).read_bytes())
+    assert found[0] == found[1] == (made / paths.planned_epsilon("tem", "S3", LEVELS[1])).read_bytes()
 
 
 def test_a_plan_that_overspends_is_no_plan(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = paths.plan_of(*RUN)
-    table = pq.read_table(file)
+    shutil.copytree("artifacts/plans", tmp_path / "artifacts/plans")
     shutil.copy("params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
-    file.parent.mkdir(parents=True)
+    file = paths.plan(*RUN)
+    table = pq.read_table(file)
     doubled = table.column("epsilon_per_token").to_numpy() * 2
     at = table.schema.get_field_index("epsilon_per_token")
     pq.write_table(table.set_column(at, "epsilon_per_token", [doubled]), file)
-    with pytest.raises(CheckFailed, match="plan_budgets_at_level"):
-        run_stage("check_plans", "tem", "S3", str(RUN[2]))
-    assert not paths.plan_check_of(*RUN).exists()
+    with pytest.raises(CheckFailed, match="plan_budgets"):
+        run_stage("check_plans")
+    assert not paths.plan_check(*RUN).exists()
 
 
-@pytest.mark.parametrize("named", [("tem", "S3", "0.3"), ("tem", "S3"), ("tam", "S3", "r0.3")])
-def test_what_is_no_run_at_a_level(made: Path, named: tuple[str, ...]) -> None:
-    with pytest.raises(RequestError, match="rLEVEL"):
-        run_stage("calibrate", *named)
-
-
-def test_an_unreachable_level_and_one_without_calibration(made: Path, tmp_path: Path) -> None:
+def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
     """The most frequent word is a function word, so that of all words nobody can be kept from naming some."""
     params = load_params()
     params = params.model_copy(update={"grid": params.grid.model_copy(update={"recovery_band": "all"})})
-    with pytest.raises(RequestError, match=r"grid\.recovery, tem S3: recovery 0\.001 of all words: a reader who sees"):
-        calibrate.run("tem", "S3", Level(0.001), params, tmp_path / "none.json")
-    with pytest.raises(MissingArtifact, match=r"stage calibrate@tem-S3-0\.4"):
-        load_calibration("tem", "S3", Level(0.4))
+    with pytest.raises(
+        RequestError, match=r"grid\.epsilons, r0\.001, tem S3: recovery 0\.001 of all words: a reader who"
+    ):
+        plan_budgets.calibrate("tem", "S3", Level(0.001), params)
+    with pytest.raises(MissingArtifact, match=r"stage plan_budgets"):
+        epsilon_of("tem", "S3", Level(0.4))

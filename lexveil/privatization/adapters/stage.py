@@ -27,7 +27,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
-from lexveil.levels import Level, stage_name
+from lexveil.levels import Level
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks
 from lexveil.privatization.engine.counts import Tally
 from lexveil.privatization.engine.engine import Engine, paired
@@ -75,14 +75,12 @@ class BudgetPlan:
 
     @classmethod
     def load(cls, mechanism: str, strategy: str, epsilon: float) -> BudgetPlan:
-        """Read the plan of a run that the stage plan_budgets, or plan_budgets_at_level, wrote.
+        """Read the plan of a run that the stage plan_budgets wrote.
 
         Raises:
             MissingArtifact: if it was not made.
         """
-        at_level = isinstance(epsilon, Level)
-        made_by = stage_name("plan_budgets", mechanism, strategy, epsilon) if at_level else f"plan_budgets@{strategy}"
-        plan = read_table(paths.plan_of(mechanism, strategy, epsilon), made_by).to_pydict()
+        plan = read_table(paths.plan(mechanism, strategy, epsilon), "plan_budgets").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
         per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
         return cls(per_token, dict(zip(plan["dataset"], plan["budget"], strict=True)), sum(plan["n_perturbed"]))
@@ -110,8 +108,8 @@ class StageRun:
                 max_token_epsilon=base if isinstance(epsilon, Level) else None,
             )
             self.engine = Engine(self.settings, model)
-            segmentation = SEGMENTATION_OF[strategy]  # the record says what the stage measured, or no run repeats it
-            require(model.path(paths.structure(segmentation)), f"measure_structure@{segmentation}")
+            # The record says what the stage measured, or no run repeats it.
+            require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
             self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
         components = self.engine.worker().components if self.engine else None
         column_keys = tuple((field,) for field in FIELDS)

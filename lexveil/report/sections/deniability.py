@@ -236,7 +236,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "epsilon_in_words": epsilon_units.in_words(grid.mechanisms),
         "mixed_units": len({epsilon_units.unit(name) for name in grid.mechanisms}) > 1,
         "any_exact": any(row["n_w_exact"] is not None for record in report.deniability for row in record.rows),
-        "deniability_figures": deniability_figures(report.deniability, grid, n_draws) if grid.epsilons else [],
+        "deniability_figures": deniability_figures(report.deniability, grid, n_draws) if grid.base_epsilons else [],
         "deniability": deniability_table(report.deniability, n_draws),
         "refusals": refusals(report.deniability),
     }

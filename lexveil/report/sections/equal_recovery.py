@@ -188,7 +188,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     shown, made_at = [], []
     grid = report.params.grid
-    band, levels = grid.recovery_band, sorted(grid.recovery)
+    band, levels = grid.recovery_band, sorted(level.share for level in grid.levels)
     x_label = f"level (% of {words_of(band)} expected to be recovered)"
     for place, (dataset, of) in enumerate(report.values.items(), 1):
         made = made_at_levels(of, report.recovery, dataset, NAMES, band)
@@ -200,7 +200,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         found = compared(own, LEVELS)
         if any(one.scores for one in found):
             shown.append((dataset, table(place, dataset, of, found), panels(place, dataset, of, found, LEVELS)))
-    return {"made_at": made_at, "compared": shown, "has_epsilons": bool(grid.epsilons), "words": words_of(band)}
+    return {"made_at": made_at, "compared": shown, "has_epsilons": bool(grid.base_epsilons), "words": words_of(band)}
 
 
 SECTION = Section(
@@ -213,7 +213,7 @@ SECTION = Section(
 reader gets back the same share of the replaced words: at the same leakage, a higher utility or cosine and a weaker attack
 are better.</p>
 {% if made_at %}
-<p>The runs of <code>grid.recovery</code> are made at equal leakage: for each mechanism and strategy the ε was found at
+<p>The runs of <code>grid.epsilons</code> at levels are made at equal leakage: for each mechanism and strategy the ε was found at
 which a reader is expected to name that share of the {{ words }}, by public word frequencies alone, and every replaced
 token got it, however long its text. What was measured on these documents stands beside the level. It departs from it
 where their words are more or less frequent than public ones, and the best reader sees the context too; compare runs of a
@@ -240,7 +240,7 @@ noise was drawn once.</p>
 {% endfor %}
 {% elif not made_at and has_epsilons %}
 <p>No two runs of a mechanism and strategy lie around 5, 20 or 50% of recovered words, so there is nothing to compare:
-more values in grid.epsilons may, and levels in grid.recovery do.</p>
+more values in grid.epsilons may, and levels among them do.</p>
 {% endif %}
 """,
 )

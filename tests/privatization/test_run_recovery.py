@@ -1,4 +1,4 @@
-"""The stage that measures recovery: what it counts, that positions match, and what a list of words adds."""
+"""Recovery of a run: what it counts, that positions match, and what a list of words adds."""
 
 import json
 import shutil
@@ -14,9 +14,11 @@ from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.registry import READERS, BackEnd
+from lexveil.privatization.adapters import recovery as stage
+from lexveil.privatization.adapters.recovery import measure_recovery
 from lexveil.recovery.context import LOOKED_AT
 from lexveil.runtime.hashes import sha256
-from tasks import measure_recovery as stage
+from lexveil.runtime.tables import write_json
 from tests.conftest import run_stage
 
 pytestmark = pytest.mark.slow
@@ -38,7 +40,8 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         run_stage("train_language_model")
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
             run_stage("privatize", *one)
-        run_stage("measure_recovery", "tem", "S1", "1.0")
+        run_stage("train_attackers")
+        run_stage("evaluate", "tem", "S1", "1.0")
     return root
 
 
@@ -56,7 +59,7 @@ def sensitive(file: Path) -> dict:
     params = load_params()
     named = f"{file}@{sha256(file)[:12] if file.is_file() else '0' * 12}"
     params = params.model_copy(update={"evaluation": params.evaluation.model_copy(update={"sensitive": named})})
-    return stage.run(*RUN, params, Path("again.json"))
+    return measure_recovery(*RUN, params)
 
 
 def test_every_replaced_word_counts_once(made: Path) -> None:
@@ -79,7 +82,7 @@ def test_context_is_not_below_the_word_by_more_than_its_interval(made: Path) -> 
 
 
 def test_same_bytes_again(made: Path) -> None:
-    stage.run(*RUN, load_params(), Path("again.json"))
+    write_json(measure_recovery(*RUN, load_params()), Path("again.json"))
     assert Path("again.json").read_bytes() == paths.recovery(*RUN).read_bytes()
 
 
@@ -102,7 +105,7 @@ def test_a_list_that_is_none_is_named(made: Path, tmp_path: Path, text: bytes | 
 
 def test_without_a_language_model_there_is_the_word_alone(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "load_language_model", lambda: None)
-    found = stage.run(*RUN, load_params(), Path("again.json"))
+    found = measure_recovery(*RUN, load_params())
     every = found["all"]["all"]
     assert found["language_model"] is None and every["by_context"] is every["without_output"] is None
     assert every["by_word"] == record()["all"]["all"]["by_word"]
@@ -125,7 +128,7 @@ def test_another_language_model_reads_from_left_to_right(made: Path, monkeypatch
     monkeypatch.setitem(READERS, "gpt2", BackEnd(Flat, None, "gpt2_model"))
     params = load_params()
     settings = params.evaluation.model_copy(update={"reader": "gpt2", "gpt2_model": "somewhere"})
-    found = stage.run(*RUN, params.model_copy(update={"evaluation": settings}), Path("again.json"))
+    found = measure_recovery(*RUN, params.model_copy(update={"evaluation": settings}))
     every, known = found["all"]["all"], record()["all"]["all"]
     assert found["language_model"] == "flat" and found["candidates"] == LOOKED_AT
     assert every["by_word"] == known["by_word"] and every["n"] == known["n"]
@@ -137,7 +140,7 @@ def test_without_a_reader_what_is_unchanged_is_known(made: Path, monkeypatch: py
         raise ParameterError("nobody reads it")
 
     monkeypatch.setattr(stage.PublicWords, "adversary", none)
-    found = stage.run(*RUN, load_params(), Path("again.json"))
+    found = measure_recovery(*RUN, load_params())
     every = found["all"]["all"]
     assert found["left_out"] == "nobody reads it" and every["unchanged"] == record()["all"]["all"]["unchanged"]
     assert every["by_word"] is every["by_context"] is every["without_output"] is None
@@ -152,12 +155,4 @@ def test_a_log_of_other_texts_is_refused(made: Path, tmp_path: Path, monkeypatch
     private = paths.private
     monkeypatch.setattr(paths, "private", lambda *run: tmp_path / "tem/S1/1.0" if run == RUN else private(*run))
     with pytest.raises(RequestError, match=r"the tokens of data set .* are not those of its clean texts"):
-        stage.run(*RUN, load_params(), tmp_path / "out.json")
-
-
-@pytest.mark.parametrize(
-    "arguments", [(), ("tem", "S1"), ("other", "S1", "1.0"), ("tem", "S9", "1.0"), ("tem", "S1", "x")]
-)
-def test_usage(arguments: tuple[str, ...]) -> None:
-    with pytest.raises(RequestError, match=r"usage: python -m tasks\.measure_recovery .*tem.* STRATEGY EPSILON"):
-        run_stage("measure_recovery", *arguments)
+        measure_recovery(*RUN, load_params())

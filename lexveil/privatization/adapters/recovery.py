@@ -1,4 +1,4 @@
-"""What a best-informed reader gets back of one run: private/MECHANISM/STRATEGY/EPSILON -> recovery/ (one JSON file).
+"""Recovery of one run of the grid: what an adversary names of its documents.
 
 Of every data set those documents are read that similarity is measured on. Their clean texts are cut into tokens again,
 so that at each position both are known, the word that stood there and the one that came out; only replaced words count.
@@ -8,8 +8,6 @@ The shares are functions of source texts: of evaluation data, for whoever may se
 """
 
 from __future__ import annotations
-
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,14 +20,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.accounting.budgets import STRATEGIES, Action, Policy
+from lexveil.accounting.budgets import Action, Policy
 from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.language_models import load_language_model
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.word_list import load_words
-from lexveil.config import CLEAN, EvaluationParams, Params, load_params
+from lexveil.config import CLEAN, EvaluationParams, Params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.base import NextWord
 from lexveil.evaluation.language_model import NgramModel
@@ -37,20 +35,17 @@ from lexveil.evaluation.registry import READERS
 from lexveil.evaluation.text_quality import STREAM, drawn
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.context import CANDIDATES, LOOKED_AT, NOT_CERTAIN, WEIGHT, ContextReader, Guesses, Tokens
 from lexveil.recovery.left_to_right import LeftToRightReader, SeenTokens
-from lexveil.recovery.measured import GUESSES, Replaced
+from lexveil.recovery.measured import Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.stage import named_run, stage_main
-from lexveil.runtime.tables import read_table, require, write_json
+from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import Encoded, encode
 from lexveil.text.listed import is_listed
 from lexveil.types import Flags, Floats, Ids
 
-STAGE = "measure_recovery"
 LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
 
@@ -155,8 +150,8 @@ def datasets(
         yield dataset, align(dataset, own.take(pa.array(rows)), log_file, model, strategy, words)
 
 
-def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path) -> dict[str, Any]:
-    """Write the shares of one run to ``out`` and return them.
+def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Params) -> dict[str, Any]:
+    """The shares of one run, by data set and band.
 
     Raises:
         MissingArtifact: if the run, the clean baseline or the language model was not made.
@@ -187,7 +182,7 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
             for name, one in aligned.items()
         }
     shares = {name: one.shares(words.bands, listed) for name, one in replaced.items()}
-    record = {
+    return {
         **named_in_record(mechanism, strategy, epsilon),
         "language_model": None if language_model is None else language_model.name,
         "weight": None if language_model is None else WEIGHT,
@@ -197,8 +192,6 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
         "datasets": shares,
     }
-    write_json(record, out)
-    return record
 
 
 def load_reader(settings: EvaluationParams, tokens: Sequence[str]) -> NgramModel | NextWord | None:
@@ -245,23 +238,3 @@ def by_context(
         return lambda texts: ngrams.guess(texts.tokens(ngrams))
     reader = LeftToRightReader(adversary, prior, language_model, [" ".join(words) for words in pieces])
     return lambda texts: reader.guess(texts.seen())
-
-
-def main() -> None:
-    """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
-    usage = f"usage: python -m tasks.{STAGE} {'|'.join(MECHANISMS)} STRATEGY EPSILON"
-    mechanism, strategy, epsilon = named_run(usage)
-    if mechanism not in MECHANISMS or strategy not in STRATEGIES:
-        raise RequestError(usage)
-    record = run(mechanism, strategy, epsilon, load_params(), paths.recovery(mechanism, strategy, epsilon))
-    for band, entry in record["all"].items():
-        shares = ", ".join(
-            f"{name.replace('_', ' ')} {entry[name]['share']:.3f}"
-            for name in ("unchanged", *GUESSES)
-            if entry[name] is not None and entry["n"]
-        )
-        print(f"{band}: {entry['n']:,} words{f'; {shares}' if shares else ''}")
-
-
-if __name__ == "__main__":
-    stage_main(main, pandas=False)

@@ -1,0 +1,15 @@
+"""Bring code.json, what each stage runs of the library, up to date: always asked, and mostly there is nothing new."""
+
+from __future__ import annotations
+
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.stage_code import CODE, refresh_code
+
+
+def main() -> None:
+    """Run the stage."""
+    print(f"{CODE}: {'the library has changed' if refresh_code() else 'nothing new'}")
+
+
+if __name__ == "__main__":
+    stage_main(main, pandas=False)
