@@ -125,7 +125,7 @@ def test_a_document_without_a_plan_is_refused(project: Path) -> None:
 
 def test_missing_artifacts_are_named(project: Path) -> None:
     paths.plan("madlib", "S3", 1.0).unlink()
-    with pytest.raises(MissingArtifact, match=r"plans/S3/1\.0\.parquet .*lexveil run"):
+    with pytest.raises(MissingArtifact, match=r"plans/madlib/S3/1\.0\.parquet .*lexveil run"):
         privatize("madlib", "S3", 1.0, project / "out")
 
 
