@@ -39,14 +39,14 @@ class Model:
     Each artifact is read once, when it is first used.
 
     Attributes:
-        place: a project, or the user's data folder.
+        project: or what stands for one outside of projects, in the user's data folder.
         packaged: the model; None is that of the project's own run.
         cache_only: compute nothing of what readers are expected to get back: it takes seconds, which a service does not
             have while it answers.
         suppress_language_warning: say nothing of a language on standard error: it is a statistic of the texts.
     """
 
-    place: Project
+    project: Project
     packaged: PackagedModel | None = None
     cache_only: bool = False
     suppress_language_warning: bool = False
@@ -69,23 +69,23 @@ class Model:
             if name not in (None, project.name):
                 raise RequestError(f"model {name}: a Model was given, {project.name}; name one of them")
             return project
-        place = Project.find(project)
+        home = Project.find(project)
         if name is None:
-            has_run = place.is_project and place.path(paths.ARTIFACTS / "embeddings").is_dir()
-            return cls(place) if has_run else cls._default(place)
+            has_run = home.is_project and home.path(paths.ARTIFACTS / "embeddings").is_dir()
+            return cls(home) if has_run else cls._default(home)
         if name != OWN:
-            return cls(place, find(name))
-        if not place.is_project:
+            return cls(home, find(name))
+        if not home.is_project:
             raise RequestError(
                 f"model {OWN}: what a project's run made, and {Path.cwd()} is in no project; change into the folder "
                 "of one, make one by `lexveil init DIR`, or name a model"
             )
-        return cls(place)
+        return cls(home)
 
     @classmethod
-    def _default(cls, place: Project) -> Model:
-        model = cls(place, find(DEFAULT))
-        why = "no run of this project has made its own" if place.is_project else f"{Path.cwd()} is in no project"
+    def _default(cls, home: Project) -> Model:
+        model = cls(home, find(DEFAULT))
+        why = "no run of this project has made its own" if home.is_project else f"{Path.cwd()} is in no project"
         print(
             f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)",
             file=sys.stderr,
@@ -105,11 +105,11 @@ class Model:
     @property
     def params(self) -> Params:
         """The parameters of the place."""
-        return self.place.params
+        return self.project.params
 
     def path(self, relative: Path | str) -> Path:
         """A path of the place, as the parameters and ``lexveil.paths`` give it."""
-        return self.place.path(relative)
+        return self.project.path(relative)
 
     def reference(self, strategy: str) -> ModelReference:
         """What a record says of it: the hash of its card; of a project's own, of the hashes of its artifacts."""
@@ -142,7 +142,7 @@ class Model:
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
             own = self.packaged
-            made = own.lexicon(segmentation) if own else load_lexicon(segmentation, self.place.folder, self.language)
+            made = own.lexicon(segmentation) if own else load_lexicon(segmentation, self.project.folder, self.language)
             self._lexicons[segmentation] = made
         return self._lexicons[segmentation]
 
@@ -167,7 +167,7 @@ class Model:
         if self.packaged:
             measured = self.packaged.structure(SEGMENTATION_OF[strategy])
         else:
-            measured = load_structure(strategy, self.place.folder)
+            measured = load_structure(strategy, self.project.folder)
         return None if measured is None else measured.figures(strategy, policy)
 
     def embedding(self, strategy: str) -> WordSpace:
@@ -179,7 +179,7 @@ class Model:
         segmentation = SEGMENTATION_OF[strategy]
         if self.packaged:
             return self.packaged.space(segmentation)
-        return load_embedding(segmentation, self.place.folder)
+        return load_embedding(segmentation, self.project.folder)
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.
@@ -188,7 +188,7 @@ class Model:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
         """
-        segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.place.folder
+        segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.project.folder
         return prepare(name, segmentation, self.embedding(strategy), policy, self.params.mechanisms, source)
 
     def hashes(self, strategy: str) -> dict[str, str]:
@@ -205,5 +205,5 @@ class Model:
         files = [self.path(paths.embedding(segmentation) / name) for name in names]
         if segmentation != "word":
             for name in ("bigrams", "trigrams"):
-                files += collocation_files(name, self.place.folder)
+                files += collocation_files(name, self.project.folder)
         return {str(file.relative_to(self.path(paths.ARTIFACTS))): sha256(file) for file in files}

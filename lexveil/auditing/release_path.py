@@ -99,7 +99,7 @@ class Releasing:
 
     def of_files(self, documents: dict[str, Document], names: list[str], budget: float, workers: int) -> Release:
         """Release a file of two text columns."""
-        folder, run = self.toy.model.place.folder, f"{budget!r}-{workers}"
+        folder, run = self.toy.model.project.folder, f"{budget!r}-{workers}"
         source, target = folder / f"in-{run}.jsonl", folder / f"out-{run}.jsonl"
         subjects = _subjects(len(names), f"file {run}")
         written = {name: [self.toy.written(column) for column in document] for name, document in documents.items()}
@@ -123,7 +123,7 @@ class Releasing:
         model, cap = self.toy.model, 1.5 * budget
         params = model.params.model_copy(update={"release": model.params.release.model_copy(update={"cap": cap})})
         names = [name for name in documents for _ in range(PER_SUBJECT)]
-        toy = replace(self.toy, model=replace(model, place=replace(model.place, params=params)))
+        toy = replace(self.toy, model=replace(model, project=replace(model.project, params=params)))
         release = replace(self, toy=toy).in_memory(documents, names, budget, consistent=False, run="capped")
         spent: dict[str, float] = defaultdict(float)
         for key, logged in zip(release.subjects, release.logged, strict=True):
@@ -141,7 +141,7 @@ class Releasing:
             What each must have cost, and what is wrong with when it was paid.
         """
         names = list(documents) * PER_SUBJECT
-        folder, wrong = self.toy.model.place.folder, []
+        folder, wrong = self.toy.model.project.folder, []
         made = []
 
         for run in ("refused", "streamed"):

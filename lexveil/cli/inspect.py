@@ -53,7 +53,7 @@ def inspect(
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
     if taken:
         options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in taken.items())
-        grid = "the grid of params.yaml" if using.place.is_project else "the default grid"
+        grid = "the grid of params.yaml" if using.project.is_project else "the default grid"
         print(f"not named, so taken from {grid}: {options}; `lexveil privatize` takes none by itself", file=sys.stderr)
     result = inspection.inspect(file, show_examples=show_examples, project=using, **asked | taken)
     show(result.to_dict() if json else result, json, inspection.as_text)

@@ -67,7 +67,7 @@ class StoredCurve(Curve):
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only
         self._key = _key(model, self._prepared, strategy, policy, self._n_words)
-        self.file = model.place.recovery / f"{self._key}.json"
+        self.file = model.project.recovery / f"{self._key}.json"
         kept = _kept(self.file, self._key) or _Kept(self.words.blind(), {}, None)
         self._distances = kept.distances
         super().__init__(self._computed, kept.blind, kept.points)

@@ -283,9 +283,9 @@ LISTS = [
 ]  # fmt: skip
 
 REUSE = [
-    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.rewrite:rewrite", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
+    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.rewrite:_draw", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
     Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
-    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.rewrite:rewrite", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
+    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.rewrite:_draw", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
     Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
     Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[batch.document[i]][0]"), TEM),
     Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
@@ -303,13 +303,13 @@ BUDGETS = [
     Fault("a column forgotten", "budgets", swap(f"{P}.engine.worker:BatchWorker.draw", "counts = count_planned(encoded, plan, batch.document, len(batch))", "counts = np.maximum(1, count_planned(encoded, plan, np.where(batch.column == 0, batch.document, 0), len(batch)))"), TEM),
     Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
     Fault("B of the private texts", "budgets", swap(f"{P}.settings:RewriteOptions._check_limits", 'if average == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
-    Fault("copies paid for again", "budgets", swap(f"{P}.engine.plan:Plan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
+    Fault("copies paid for again", "budgets", swap(f"{P}.engine.plan:TokenPlan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
 ]  # fmt: skip
 
 SHARES = [
     Fault("the share falls for some words of a class", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
     Fault("a class decided by the document", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
-    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.rewrite:rewrite", "spent[pending], noise", "100 * epsilon[encoded.text_of[pending]], noise"), SHARED),
+    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.rewrite:rewrite", "_draw(planned, spent,", "_draw(planned, np.where(pays, 100 * epsilon[encoded.text_of], 0.0),"), SHARED),
     Fault("the cap of a token forgets the classes", "shares", swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"), SHARED),
     Fault("shares counted once in the budget", "shares", swap(f"{P}.engine.plan:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
 ]  # fmt: skip

@@ -153,7 +153,7 @@ def test_a_project_that_has_run_has_its_own(
     assert (built / ".lexveil/ledger").is_dir() and not paths.user_data().exists()
     (built / "below").mkdir()
     monkeypatch.chdir(built / "below")
-    assert Model.load().place.folder == built and Model.load().name == "own"
+    assert Model.load().project.folder == built and Model.load().name == "own"
     own = Model.load().reference("S1")
     assert (own.name, own.version) == ("own", None) and own.sha256 != Model.load().reference("S3").sha256
     (built / "artifacts" / "embeddings").rename(built / "artifacts" / "elsewhere")

@@ -8,7 +8,7 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.engine import rewrite as module
-from lexveil.privatization.engine.plan import Plan, plan_tokens
+from lexveil.privatization.engine.plan import TokenPlan, plan_tokens
 from lexveil.privatization.engine.rewrite import Components, Rewritten, rewrite
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Encoded, Lexicon, encode
@@ -29,7 +29,7 @@ def done(policy: Policy, epsilon: float = 5.0, texts: list[str] = TEXTS, seed: i
     return rewrite(texts, planned(texts, vocabulary, policy), budgets, components, lambda i: stream(seed, str(i)))
 
 
-def planned(texts: list[str], vocabulary: Vocabulary, policy: Policy) -> tuple[Encoded, Plan]:
+def planned(texts: list[str], vocabulary: Vocabulary, policy: Policy) -> tuple[Encoded, TokenPlan]:
     encoded = encode(texts, LEXICON)
     return encoded, plan_tokens(encoded, vocabulary.number, policy)
 

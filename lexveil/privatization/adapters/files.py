@@ -173,7 +173,7 @@ def privatize_file(
     chosen = FileOptions(**options)
     chosen.check()
     if chosen.mechanism == "none":  # takes the place's parameters, and no model
-        using = Model(project.place if isinstance(project, Model) else Project.find(project))
+        using = Model(project.project if isinstance(project, Model) else Project.find(project))
     else:
         using = Model.load(project, model)
     settings = settled(chosen, using)

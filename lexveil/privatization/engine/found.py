@@ -15,7 +15,7 @@ import numpy as np
 
 from lexveil.accounting.budgets import Action, Codes
 from lexveil.detectors.detection import Detection
-from lexveil.privatization.engine.plan import Plan
+from lexveil.privatization.engine.plan import TokenPlan
 from lexveil.text.encode import Encoded, TokenClass
 from lexveil.types import Ids
 
@@ -27,7 +27,9 @@ _ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string
 _ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)  # what --consistent makes equal where found tokens are
 
 
-def plan_found(encoded: Encoded, plan: Plan, detection: Detection, document_of: Ids, *, consistent: bool) -> Plan:
+def plan_found(
+    encoded: Encoded, plan: TokenPlan, detection: Detection, document_of: Ids, *, consistent: bool
+) -> TokenPlan:
     """A plan with the fates of the tokens that a detector found.
 
     Args:
@@ -88,7 +90,7 @@ def source_of(encoded: Encoded, texts: Sequence[str], token: int) -> str:
 
 def write_found(
     encoded: Encoded,
-    plan: Plan,
+    plan: TokenPlan,
     texts: Sequence[str],
     detection: Detection,
     document_of: Ids,

@@ -17,7 +17,7 @@ BATCH = 5_000  # texts tokenized at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TokenPlan:
     """What is to happen to the n tokens of a batch of texts.
 
     Attributes:
@@ -48,7 +48,7 @@ def plan_tokens(
     policy: Policy,
     document_of: Ids | None = None,
     shares: ShareClasses | None = None,
-) -> Plan:
+) -> TokenPlan:
     """Decide what is to happen to each token.
 
     Args:
@@ -61,9 +61,9 @@ def plan_tokens(
     action = policy.actions(encoded.kind, known >= 0)
     leader = None if document_of is None else _leaders(encoded, known, action, document_of)
     if shares is None:
-        return Plan(known, action, leader)
+        return TokenPlan(known, action, leader)
     share = shares.of(encoded.rows)
-    return Plan(known, action, leader, share, shares.parts[share])
+    return TokenPlan(known, action, leader, share, shares.parts[share])
 
 
 def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
@@ -84,7 +84,7 @@ def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], documen
     return leader
 
 
-def count_planned(encoded: Encoded, plan: Plan, owner: Ids, n: int) -> Ids:
+def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
     """Count per document: words, tokens, parts of the budget, words in those parts. Shape (4, n).
 
     A part is a token that epsilon is spent on, or several where its class has a share of its own.

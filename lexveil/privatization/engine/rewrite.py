@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lexveil.accounting.budgets import Action, Codes
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.registry import Mechanism
-from lexveil.privatization.engine.plan import Plan
+from lexveil.privatization.engine.plan import TokenPlan
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.pieces import Pieces, escaped
 from lexveil.text.render import NOTHING, render, render_in_layout
@@ -78,7 +78,7 @@ class Components:
 
 def rewrite(
     texts: Sequence[str],
-    planned: tuple[Encoded, Plan],
+    planned: tuple[Encoded, TokenPlan],
     epsilon: Floats,
     components: Components,
     generator: np.random.Generator | Callable[[int], np.random.Generator],
@@ -96,15 +96,49 @@ def rewrite(
         written: as of ``Rewritten``.
         keep_layout: copy the writer's white space and capitals, which nothing protects.
     """
-    lexicon, vocabulary, mechanism = components.lexicon, components.vocabulary, components.mechanism
+    lexicon, vocabulary = components.lexicon, components.vocabulary
     encoded, plan = planned
-    known, action, pays = plan.known, plan.action, plan.pays
-    own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
+    action, pays = plan.action, plan.pays
     spent = np.where(pays, epsilon[encoded.text_of], 0.0)
     if plan.parts is not None:
         spent *= plan.parts  # exact: few bits times few
-    sampled = (action == Action.SAMPLED.value) & own
+    numbers = _draw(planned, spent, components, generator)
+    rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
+    new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
+    out_words = np.zeros(len(action), dtype=np.int8)
+    out_words[new] = lexicon.n_words[rows[new]]
+    out_words[kept] = 1  # only single words are kept: every collocation has a vector
+    for token, text in written.items():
+        out_words[token] = min(len(text.split()), MOST_WORDS)
+    if keep_layout:
+        tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
+        for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
+            tokens[token] = encoded.words[first]
+        rewritten: Sequence[str] = render_in_layout(tokens, encoded, texts, written)
+    else:
+        rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value, written)
+        if not isinstance(texts, Strings):
+            rewritten = [*rewritten]
+    return Rewritten(encoded, rewritten, action, spent, rows, out_words, plan.share, plan.parts, written)
 
+
+def _draw(
+    planned: tuple[Encoded, TokenPlan],
+    spent: Floats,
+    components: Components,
+    generator: np.random.Generator | Callable[[int], np.random.Generator],
+) -> Ids:
+    """(n,) the word of the mechanism that each token becomes; -1 of those that are neither perturbed nor sampled.
+
+    Args:
+        spent: (n,) epsilon of each.
+        generator: as of ``rewrite``.
+    """
+    vocabulary, mechanism = components.vocabulary, components.mechanism
+    encoded, plan = planned
+    known, action, pays = plan.known, plan.action, plan.pays
+    own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
+    sampled = (action == Action.SAMPLED.value) & own
     numbers = np.full(len(action), -1, dtype=np.int64)
     offsets = encoded.offsets()
     waiting: list[tuple[Ids, Floats]] = []  # tokens whose noise is drawn and whose replacement is not yet searched
@@ -132,26 +166,7 @@ def rewrite(
                 search()
                 size = 0
     search()
-    if plan.leader is not None:
-        numbers = numbers[plan.leader]
-
-    rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
-    new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
-    out_words = np.zeros(len(action), dtype=np.int8)
-    out_words[new] = lexicon.n_words[rows[new]]
-    out_words[kept] = 1  # only single words are kept: every collocation has a vector
-    for token, text in written.items():
-        out_words[token] = min(len(text.split()), MOST_WORDS)
-    if keep_layout:
-        tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
-        for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
-            tokens[token] = encoded.words[first]
-        rewritten: Sequence[str] = render_in_layout(tokens, encoded, texts, written)
-    else:
-        rewritten = _in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value, written)
-        if not isinstance(texts, Strings):
-            rewritten = [*rewritten]
-    return Rewritten(encoded, rewritten, action, spent, rows, out_words, plan.share, plan.parts, written)
+    return numbers if plan.leader is None else numbers[plan.leader]
 
 
 def _in_plain_layout(

@@ -17,7 +17,7 @@ from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk
 from lexveil.privatization.engine.counts import Tally
 from lexveil.privatization.engine.found import FoundCounts, count_found, plan_found, write_found
-from lexveil.privatization.engine.plan import Plan, count_planned, plan_tokens
+from lexveil.privatization.engine.plan import TokenPlan, count_planned, plan_tokens
 from lexveil.privatization.engine.rewrite import Components, Rewritten, count_actions, rewrite, unchanged
 from lexveil.privatization.engine.row_keys import keys_of
 from lexveil.privatization.settings import Settings
@@ -106,7 +106,7 @@ class BatchWorker:
         batch, budget = work
         return self.count(batch) if budget is None else self.rewrite(batch, budget)
 
-    def plan(self, batch: Batch) -> tuple[Encoded, Plan]:
+    def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
         """The tokens of a batch, and what is to happen to each."""
         settings, components = self.settings, self.components
         assert components is not None

@@ -202,7 +202,7 @@ class LedgerCharge(Charge):
 
 def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
     """The terms of params.yaml; what a request says of exhausted subjects takes precedence."""
-    terms = terms_at(model.place)
+    terms = terms_at(model.project)
     return terms.model_copy(update={"on_exhausted": on_exhausted or terms.on_exhausted})
 
 

@@ -72,7 +72,7 @@ class TwoPassRun:
         self._processes: ExitStack | None = None
         self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
         self.made_with, self.model = self.engine.made_with(), model.reference(settings.strategy)
-        self.audit, self.why_no_audit = find_valid_audit(self._audit_criteria(model), model.place.audits)
+        self.audit, self.why_no_audit = find_valid_audit(self._audit_criteria(model), model.project.audits)
 
     def _audit_criteria(self, model: Model) -> AuditCriteria:
         """What an audit must be of, for the record to rely on it."""
