@@ -25,8 +25,8 @@ class Level(float):
         level.epsilon = epsilon
         return level
 
-    def __getnewargs__(self) -> tuple[float, float | None]:
-        return self.share, self.epsilon
+    def __reduce__(self) -> tuple[type[Level], tuple[float, float | None]]:
+        return Level, (self.share, self.epsilon)
 
     def __str__(self) -> str:
         return f"{PREFIX}{self.share}"

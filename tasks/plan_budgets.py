@@ -129,7 +129,9 @@ def run(texts: pa.Table, params: Params, out: Path) -> int:
         MissingArtifact, ParameterError, RequestError: as ``calibrate``.
     """
     dataset = np.array(texts.column("dataset").to_pylist())
-    counts = {strategy: TokenCounts.of(texts, strategy, params) for strategy in params.grid.strategies}
+    counts: dict[str, TokenCounts] = {
+        strategy: TokenCounts.of(texts, strategy, params) for strategy in params.grid.strategies
+    }
     progress = Progress("plan budgets", len(params.grid.runs()), "runs")
     with atomic_directory(out) as folder:
         for mechanism, strategy, wanted in params.grid.runs():
