@@ -17,7 +17,7 @@ from lexveil.accounting.subject_keys import subject_key, text_keys
 from lexveil.errors import RequestError
 from lexveil.formats import base, chunks, compression, lines
 from lexveil.formats.chunks import Texts
-from lexveil.formats.readers import Reader, Spool, open_table
+from lexveil.formats.readers import Reader, SpooledRows, open_table
 from lexveil.formats.registry import as_source
 from lexveil.formats.writers import open_writer
 from lexveil.text.collocation_index import Collocations
@@ -76,7 +76,7 @@ def small_limits() -> Iterator[None]:
 def _reader(content: bytes, ending: str, column: str, subjects: str | None = None) -> Reader:
     source = as_source(Path(f"f.{ending}"))
     assert source is not None
-    return Reader(source, (column,), subjects, spool=Spool(lambda: io.BytesIO(content), -1))
+    return Reader(source, (column,), subjects, spool=SpooledRows(lambda: io.BytesIO(content), -1))
 
 
 def read(content: bytes, ending: str, column: str = "text", subjects: str | None = None) -> Texts | None:

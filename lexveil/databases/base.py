@@ -60,6 +60,11 @@ def require_distinct(columns: list[str]) -> None:
             raise duplicate_column(QUERY, first, number)
 
 
+def quoted(identifier: str) -> str:
+    """A name as SQL has it."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
 def stripped(sql: str) -> str:
     """One statement without what ends it."""
     return sql.strip().rstrip(";").rstrip()

@@ -21,6 +21,7 @@ from lexveil.databases.base import (
     driver,
     lost,
     quotable,
+    quoted,
     require_columns,
     require_distinct,
     stripped,
@@ -209,11 +210,6 @@ def _wait_for_locks(cursor: Any) -> None:
         f"select set_config('lock_timeout', '{LOCK_SECONDS}s', true) where current_setting('lock_timeout') = '0'"
     )
     cursor.fetchall()
-
-
-def quoted(identifier: str) -> str:
-    """A name as SQL has it."""
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 def check_table(address: Address, table: Sequence[str], if_exists: str, columns: Sequence[str] = ()) -> None:

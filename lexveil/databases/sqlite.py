@@ -20,6 +20,7 @@ from lexveil.databases.base import (
     RECORDS,
     Rows,
     quotable,
+    quoted,
     require_columns,
     require_distinct,
     stripped,
@@ -112,11 +113,6 @@ def _fault(error: sqlite3.Error, address: Address, query: str) -> RequestError:
         f"{address.shown}: it cannot be read or written ({code or 'a text is no UTF-8'}); what SQLite says may hold a "
         "value and is not shown"
     )
-
-
-def quoted(identifier: str) -> str:
-    """A name as SQL has it."""
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 def check_table(address: Address, table: Sequence[str], if_exists: str, columns: Sequence[str] = ()) -> None:

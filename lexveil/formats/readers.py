@@ -41,7 +41,7 @@ def open_table(
 
 
 @dataclass(frozen=True, slots=True)
-class Spool:
+class SpooledRows:
     """Rows that are not at a source's path: standard input, or those of a query.
 
     Attributes:
@@ -82,7 +82,7 @@ class Reader:
         text_columns: Sequence[str],
         subject_column: str | None = None,
         spans_column: str | None = None,
-        spool: Spool | None = None,
+        spool: SpooledRows | None = None,
     ) -> None:
         self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
         self.spans_column, self.spool = spans_column, spool

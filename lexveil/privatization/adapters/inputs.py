@@ -17,7 +17,7 @@ from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import shown
-from lexveil.formats.readers import Reader, Spool
+from lexveil.formats.readers import Reader, SpooledRows
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.formats.writers import Formulas, check_output
 from lexveil.privatization.release.outputs import check_companions, write_errors
@@ -148,11 +148,11 @@ def find_readers(source: Path | str, options: FileOptions, spool: Path) -> Itera
         raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
     if source == STDIN:
         with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
-            yield [Reader(source_of_stdin, text_columns, subject_column, spans_column, Spool(reopen, descriptor))]
+            yield [Reader(source_of_stdin, text_columns, subject_column, spans_column, SpooledRows(reopen, descriptor))]
         return
     if is_address(source):
         with _query(str(source), sql, spool) as (place, rows, reopen, descriptor, kinds):
-            database = Spool(reopen, descriptor, place.engine, kinds)
+            database = SpooledRows(reopen, descriptor, place.engine, kinds)
             yield [Reader(rows, text_columns, subject_column, spans_column, database)]
         return
     files = find_sources([Path(source)])
