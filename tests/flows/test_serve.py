@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import html
 import os
@@ -78,10 +79,11 @@ class Served:
 
     def kill(self) -> None:
         """End everything of it as a power cut would."""
-        with psutil.Process(self.process.pid).oneshot():
-            family = [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
-        for one in family:
-            one.kill()
+        leader = psutil.Process(self.process.pid)
+        family = [*leader.children(recursive=True), leader]
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child may end between being listed and being killed
+                process.kill()
         psutil.wait_procs(family, timeout=PATIENCE)
         self.process.wait()
 
