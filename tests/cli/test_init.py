@@ -74,3 +74,15 @@ def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(LexveilError, match="git init failed: fatal: no space"):
         create(tmp_path / "demo")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_file_that_it_says_to_add_is_one_that_git_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", str(tmp_path / "demo")]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "git add" in line)
+    names = line.split("git add ")[1].split(" &&")[0].split()
+    ignored = subprocess.run(
+        ["git", "check-ignore", *names], cwd=tmp_path / "demo", capture_output=True, text=True, check=False
+    )
+    assert (ignored.returncode, ignored.stdout) == (1, "")  # 1: none of them is ignored
