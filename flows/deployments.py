@@ -191,9 +191,9 @@ def _follow(server: Command, runner: StoppableRunner) -> None:
 
 @contextlib.contextmanager
 def _only_one() -> Iterator[None]:
-    """Refuse a second `lexveil serve`: at its end it would pause the schedules of the first."""
+    """Refuse a second `lexveil schedule`: at its end it would pause the schedules of the first."""
     try:
         with FileLock(LOCK, timeout=0):
             yield
     except Timeout:
-        raise RequestError("another `lexveil serve` is at work in this project; end it first") from None
+        raise RequestError("another `lexveil schedule` is at work in this project; end it first") from None

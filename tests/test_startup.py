@@ -61,7 +61,7 @@ from lexveil.cli.main import main
 assert main(["model", "build", "mine", "--corpus", "in.jsonl"]) == 2
 assert main(["init", "demo"]) == 0
 os.chdir("demo")
-for verb in ("run", "ui", "serve", "gc", "release"):
+for verb in ("run", "ui", "schedule", "gc", "release"):
     assert main([verb]) == 2, verb
 """
 
@@ -111,7 +111,7 @@ def test_what_needs_no_project_needs_nothing_of_the_extra(outside: Path) -> None
 def test_what_needs_the_extra_says_so_in_one_line(outside: Path) -> None:
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     said = without(LIBRARIES, OF_A_PROJECT, outside).stderr.splitlines()
-    assert [line.split(":")[0].split()[1] for line in said] == ["model", "run", "ui", "serve", "gc", "release"]
+    assert [line.split(":")[0].split()[1] for line in said] == ["model", "run", "ui", "schedule", "gc", "release"]
     assert all("which is not installed; `pip install 'lexveil[graph]'`" in line for line in said)
 
 

@@ -38,7 +38,7 @@ VERBS = (
     "explore",
     "report",
     "ui",
-    "serve",
+    "schedule",
     "service",
     "lineage",
     "gc",

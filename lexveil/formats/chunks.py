@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -51,6 +49,8 @@ class Chunk:
     @property
     def is_selected(self) -> Flags:
         """(n_rows,) which rows are rewritten."""
+        import numpy as np  # help that lists formats comes without it
+
         return np.ones(len(self), dtype=np.bool_) if self.selection is None else self.selection
 
 

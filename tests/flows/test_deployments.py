@@ -83,7 +83,7 @@ def test_an_absent_file(project: Project) -> None:
 
 def test_a_second_serve_is_refused(project: Project) -> None:
     (project.root / ".lexveil").mkdir()
-    with _only_one(), pytest.raises(RequestError, match="another `lexveil serve`"), _only_one():
+    with _only_one(), pytest.raises(RequestError, match="another `lexveil schedule`"), _only_one():
         pass
     with _only_one():
         pass

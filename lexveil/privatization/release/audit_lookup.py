@@ -69,7 +69,7 @@ def find_valid_audit(sought: AuditCriteria, folder: Path) -> tuple[AuditReferenc
     """The result of an audit that matches, of the nearest epsilon; or None, and why.
 
     Args:
-        folder: with the results of audits, as `lexveil serve` makes them every week.
+        folder: with the results of audits, as `lexveil schedule` makes them every week.
 
     Raises:
         RequestError: if an audit of this mechanism with these parameters found a violation, however old it is and

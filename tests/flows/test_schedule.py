@@ -1,4 +1,4 @@
-"""`lexveil serve` end to end: its own server, a schedule that fires, pages in a real browser, a webhook, its end."""
+"""`lexveil schedule` end to end: its own server, a schedule that fires, pages in a real browser, a webhook, its end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 class Served:
-    """One `lexveil serve` in the scratch project and the server that it started."""
+    """One `lexveil schedule` in the scratch project and the server that it started."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -59,7 +59,7 @@ class Served:
     def start(self) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lexveil.cli", "serve", "--port", str(self.port)],
+            [sys.executable, "-m", "lexveil.cli", "schedule", "--port", str(self.port)],
             cwd=self.project.root,
             env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
             stdout=subprocess.PIPE,

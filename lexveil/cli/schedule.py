@@ -1,4 +1,4 @@
-"""`lexveil serve`: the schedules of prefect.yaml."""
+"""`lexveil schedule`: the schedules of prefect.yaml."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from lexveil.cli.options import Port, option
 from lexveil.cli.output import in_project
 
 
-def serve(*, port: Annotated[Port, option("of the server, if one is started")] = 4200) -> int:
+def schedule(*, port: Annotated[Port, option("of the server, if one is started")] = 4200) -> int:
     """Run build and audit on the schedules of prefect.yaml.
 
     Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start
     them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses that server; else it
     starts one on 127.0.0.1, reachable from this machine only. docs/how-to/operation.md says how to keep it alive.
 
-      lexveil serve
-      lexveil serve --port 4201
+      lexveil schedule
+      lexveil schedule --port 4201
     """
     in_project()
     from flows import deployments
