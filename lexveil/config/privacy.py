@@ -8,7 +8,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, PlainValidator, create_model, model_validator
+from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, create_model, model_validator
 from pydantic_core import CoreSchema
 
 from lexveil.config.detectors import DetectionParams
@@ -37,7 +37,15 @@ def _grid_epsilon(raw: object) -> float:
 
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]
-GridEpsilon = Annotated[float, PlainValidator(_grid_epsilon, json_schema_input_type=float)]
+
+
+def _written(epsilon: float) -> float | str:
+    return str(epsilon) if isinstance(epsilon, Level) else epsilon
+
+
+GridEpsilon = Annotated[
+    float, PlainValidator(_grid_epsilon, json_schema_input_type=float), PlainSerializer(_written, when_used="always")
+]
 BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
 
 

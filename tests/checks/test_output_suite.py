@@ -370,7 +370,7 @@ def test_the_runs_are_those_of_the_grid(tmp_path, monkeypatch):
         (tmp_path / "artifacts/private" / name).mkdir(parents=True)
     for strategy in grid.strategies:
         for epsilon in grid.epsilons:
-            plan_file = tmp_path / f"artifacts/plans/{strategy}/{epsilon}.parquet"
+            plan_file = tmp_path / f"artifacts/plans/madlib/{strategy}/{epsilon}.parquet"
             plan_file.parent.mkdir(parents=True, exist_ok=True)
             plan_file.touch()
     runs = check_outputs.runs_of(grid)

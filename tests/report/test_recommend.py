@@ -233,7 +233,7 @@ def recovered(run: tuple[str, str, float], by_word: float, by_context: float | N
 
 def test_limits_of_recovery(grid: None, capsys: pytest.CaptureFixture[str]) -> None:
     """The upper end of the better reader's interval counts; what was not measured does not keep a limit."""
-    with pytest.raises(RequestError, match="measure_recovery"):
+    with pytest.raises(RequestError, match="stage evaluate"):
         recommend(max_attack=1.0, max_recovery=0.2, band="rare")
     recovered(LOW, 0.05, 0.1)
     recovered(MIDDLE, 0.1, 0.195)

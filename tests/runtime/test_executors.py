@@ -262,5 +262,6 @@ def test_a_dead_scheduler_ends_a_stage_with_code_2(project: Path, tmp_path: Path
 
 def test_machine_parameters_make_nothing_stale() -> None:
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    named = {param for one in stages.values() for param in one.get("params", [])}
+    params = [entry for one in stages.values() for entry in one.get("params", [])]
+    named = {param for entry in params for param in entry.get("params.yaml", [])}
     assert named and not any(param.split(".")[0] == "machine" for param in named)

@@ -138,7 +138,7 @@ def put_plan(strategy: str, epsilon: float) -> None:
     """Data set alpha: 2 texts of 3 and 5 words, B = 4 ε; beta: one text of 7 words."""
     per_token = {"S1": [2.0, 2.0, 3.5], "S2": [1.0, 1.0, 1.75]}[strategy]
     put_table(
-        f"plans/{strategy}/{epsilon}.parquet",
+        f"plans/madlib/{strategy}/{epsilon}.parquet",
         {
             "dataset": ["alpha", "alpha", "beta"],
             "doc_id": ["a", "b", "c"],
@@ -220,7 +220,7 @@ def make_artifacts() -> None:
     for strategy in STRATEGIES:
         for epsilon in EPSILONS:
             put_plan(strategy, epsilon)
-            put_check(f"checks/plans/{strategy}/{epsilon}.json", f"plans/{strategy}/{epsilon}", {})
+            put_check(f"checks/plans/madlib/{strategy}/{epsilon}.json", f"plans/{strategy}/{epsilon}", {})
     put_run("madlib", "S1", 1.0, unchanged=0.0625, cosine=0.25)
     put_run("madlib", "S1", 10.0, unchanged=0.5, cosine=0.75)
     put_run("madlib", "S2", 1.0, unchanged=0.125, cosine=0.375)
@@ -668,6 +668,8 @@ def test_no_bound_where_no_distance_is_euclidean(project):
     params = yaml.safe_load(Path("params.yaml").read_text())
     params["grid"]["mechanisms"] = ["diffractor_geometric"]
     Path("params.yaml").write_text(yaml.safe_dump(params))
+    for room in ("plans", "checks/plans"):
+        Path(f"artifacts/{room}/madlib").rename(f"artifacts/{room}/diffractor_geometric")
     report.main()
     page = Page(Path("artifacts/report/index.html").read_text(encoding="utf-8"))
     assert "bound" not in page.tables and "budgets" in page.tables
@@ -847,7 +849,7 @@ def test_plots_of_dvc_yaml_name_columns_and_templates_that_exist(made, name):
     stage = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["report"]
     (plot,) = [one[f"artifacts/report/{name}"] for one in stage["plots"] if f"artifacts/report/{name}" in one]
     header = (made / "artifacts/report" / name).read_text().splitlines()[0].split(",")
-    template = json.loads((ROOT / plot["template"]).read_text(encoding="utf-8"))
+    template = json.loads((ROOT / f".dvc/plots/{plot['template']}.json").read_text(encoding="utf-8"))
     named = {plot["x"], plot["y"]} | set(template["data"]["format"]["parse"])
     named |= {field for field in re.findall(r'"field": "([^"]+)"', json.dumps(template)) if not field.startswith("<")}
     assert named - {"rev"} <= set(header)
