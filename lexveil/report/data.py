@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.calibrations import resolved
 from lexveil.config import CLEAN, Params
 from lexveil.levels import Level, stage_name
-from lexveil.report import literature
 from lexveil.report.evaluation_values import EvaluatedRun, Key, Values, relative_gains, require_same_back_ends, values
 from lexveil.report.records import (
     SEGMENTATIONS,
@@ -189,11 +187,6 @@ class ReportData:
     def values(self) -> dict[str, Values]:
         """Every mean of the evaluation, by data set."""
         return {dataset: values(*self.evaluated, dataset, self.gains) for dataset in self.clean.datasets}
-
-    @cached_property
-    def published(self) -> list[literature.Literature]:
-        """The figures of the papers."""
-        return literature.parse((resources.files("lexveil.report") / "published.csv").read_text(encoding="utf-8"))
 
     @cached_property
     def corpus(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""The evaluation in the tables of the papers: next to clean texts, the majority baseline and published figures."""
+"""The evaluation as tables: next to clean texts and the majority-class baseline."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from lexveil.evaluation.metrics.utility import LOSS
 from lexveil.levels import Level
 from lexveil.report import formatting
 from lexveil.report.evaluation_values import CLEAN, MAJORITY, EvaluatedRun, Key, Values, averages, losses
-from lexveil.report.literature import Literature, beside, groups
 from lexveil.report.table import Column, Table
-
-OURS = "this project"
 
 FORMS = tuple(table for metric in METRICS for table in metric.tables)
 _AVERAGED = (
@@ -34,38 +31,29 @@ class TableContext:
 
     clean: EvaluatedRun
     runs: Sequence[Key]
-    published: Sequence[Literature]
 
 
-def dataset_tables(
-    place: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key], published: Sequence[Literature]
-) -> list[Table]:
+def dataset_tables(place: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]) -> list[Table]:
     """One table for each form of which anything was measured.
 
     Args:
         place: of the data set, from 1, for ids.
         runs: of the grid, in the order of its rows.
     """
-    context = TableContext(clean, runs, published)
+    context = TableContext(clean, runs)
     return [table for form in FORMS if (table := _table(f"{form.name}-{place}", dataset, [dataset], form, of, context))]
 
 
-def average_tables(
-    clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key], published: Sequence[Literature]
-) -> list[Table]:
-    """Means over the data sets of what the papers print so; over those of a paper too, where all of them are there."""
-    tables, context = [], TableContext(clean, runs, published)
+def average_tables(clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key]) -> list[Table]:
+    """Means over the data sets of what is comparable between them."""
+    tables, context = [], TableContext(clean, runs)
     own = {name: {**of, **losses(of)} for name, of in values_of.items()}
     for form in _AVERAGED:
         (score,) = form.scores
         measured = [name for name, of in own.items() if any(known == score.name for known, _ in of)]
-        sets = dict.fromkeys([tuple(measured)] if len(measured) > 1 else [])
-        sets |= dict.fromkeys(
-            group for group in groups(published, score.published, measured) if sorted(group) != sorted(measured)
-        )
-        for place, group in enumerate(sets, 1):
-            what = f"Mean over {formatting.listed(list(group))}"
-            table = _table(f"mean-{form.name}-{place}", what, group, form, averages(own, group), context)
+        if len(measured) > 1:
+            what = f"Mean over {formatting.listed(measured)}"
+            table = _table(f"mean-{form.name}", what, measured, form, averages(own, measured), context)
             tables += [table] if table else []
     return tables
 
@@ -78,44 +66,23 @@ def _table(
     of: Values,
     context: TableContext,
 ) -> Table | None:
-    clean, runs, published = context.clean, context.runs, context.published
+    clean, runs = context.clean, context.runs
     rows_of = list(dict.fromkeys((mechanism, strategy) for mechanism, strategy, _ in runs))
     epsilons = sorted({epsilon for _, _, epsilon in runs}, key=lambda one: (isinstance(one, Level), float(one)))
     show = formatting.mean_sd_one if form.scores[0].decimals == 1 else formatting.mean_sd
-    printed = {
-        one.name: beside(published, datasets, one.published, rows_of, epsilons) for one in form.scores if one.published
-    }
     rows: list[tuple[Any, ...]] = []
-    quiet: set[int] = set()
     for mechanism, strategy in rows_of:
         for score in form.scores:
             each = [of.get((score.name, (mechanism, strategy, epsilon))) for epsilon in epsilons]
             if any(value is not None for value in each):
                 base, majority = of.get((score.name, CLEAN)), of.get((score.name, MAJORITY))
-                rows.append((mechanism, strategy, score.words, OURS, base, majority, *each))
-        for score in form.scores:
-            for row in printed.get(score.name, ()) if rows else ():
-                if (row.mechanism, row.strategy) == (mechanism, strategy):
-                    quiet.add(len(rows))
-                    at = [row.at.get(epsilon) for epsilon in epsilons]
-                    rows.append(
-                        (
-                            mechanism,
-                            strategy,
-                            score.words,
-                            f"published, other models: {row.source}",
-                            row.clean,
-                            None,
-                            *at,
-                        )
-                    )
-    if not any(row[3] == OURS for row in rows):
+                rows.append((mechanism, strategy, score.words, base, majority, *each))
+    if not rows:
         return None
     columns = [
         Column("mechanism", "Mechanism"),
         Column("strategy", "Strategy"),
         Column("score", "Score"),
-        Column("figures", "Figures of"),
         Column("clean", "Clean texts", show, "No rewriting"),
         Column("majority", "Majority", show, "No rewriting"),
         *(
@@ -129,7 +96,6 @@ def _table(
         place
         for place, column in enumerate(columns)
         if (column.key == "score" and len(form.scores) == 1)
-        or (column.key == "figures" and not quiet)
         or (column.key in ("clean", "majority") and all(row[place] is None for row in rows))
     ]
     kept = [place for place in range(len(columns)) if place not in dropped]
@@ -140,16 +106,10 @@ def _table(
         for metric_name in reversed(dict.fromkeys(score.metric for score in form.scores)):
             entry = clean.entry(datasets[0], metric_name)
             note = note if entry is None else f"{BY_NAME[metric_name].note(entry)} {note}"
-    if quiet:
-        note += (
-            " Rows marked published are as the papers print them, measured with other models on texts rewritten in "
-            "other embeddings: compare how they change with ε, not their height. Percentages are written as shares."
-        )
     return Table(
         name,
         f"{what}: {form.caption} ({back_end})",
         [columns[place] for place in kept],
         [tuple(row[place] for place in kept) for row in rows],
         note,
-        frozenset(quiet),
     )

@@ -1,7 +1,6 @@
-"""The tables of what was measured: ours, beside clean texts, the majority and what is printed."""
+"""The tables of what was measured, beside clean texts and the majority."""
 
 import math
-from importlib import resources
 
 import pytest
 from evaluation_records import dataset, evaluated
@@ -15,10 +14,8 @@ from lexveil.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
 from lexveil.report import evaluation_tables, evaluation_values
 from lexveil.report.evaluation_values import CLEAN, MAJORITY
 from lexveil.report.formatting import MeanSd
-from lexveil.report.literature import parse
 from lexveil.report.sections import evaluation, glance
 
-PUBLISHED = parse((resources.files("lexveil.report") / "published.csv").read_text(encoding="utf-8"))
 EVERYTHING = {"utility": 0.5, "adaptive": 0.25, "cosine": 0.75, "perplexity": 1234.5, "auc": 0.625}
 
 
@@ -32,7 +29,7 @@ def grid(datasets, mechanisms=("madlib",), strategies=("S1", "S2"), epsilons=(1.
 
 def tables_of(clean, runs, name="sst2", gains=None):
     of = evaluation_values.values(clean, runs, name, gains or {})
-    tables = evaluation_tables.dataset_tables(3, name, clean, of, [one.key for one in runs], PUBLISHED)
+    tables = evaluation_tables.dataset_tables(3, name, clean, of, [one.key for one in runs])
     return {table.name: table for table in tables}
 
 
@@ -50,7 +47,6 @@ def test_one_table_for_each_measure():
     assert captions[4] == "mine: cosine of original and rewritten text (encoder: tfidf_mean)"
     assert captions[5] == "mine: perplexity of the texts (language model: kneser_ney)"
     assert captions[6] == "mine: membership inference, AUC (classifier: linear)"
-    assert all(not table.quiet for table in tables.values())  # nobody printed anything of this data set
 
 
 def test_cells_are_mean_and_deviation_beside_clean_and_majority():
@@ -87,47 +83,6 @@ def test_attack_table_has_the_lines_of_table_4():
     ]
 
 
-def test_published_stands_below_ours_and_is_told_apart():
-    table = tables_of(*grid(["sst2"], strategies=("S1", "S4"), epsilons=(1.0, 2.0)))["utility-3"]
-    assert [[*row[:3], *row[5:]] for row in shown(table)] == [
-        ["madlib", "S1", "this project", "0.625 ± 0.062", "0.625 ± 0.062"],
-        ["madlib", "S1", "published, other models: 1-Diffractor Table 3, bert-base-uncased", "0.530 ± 0.015", "–"],
-        ["madlib", "S1", "published, other models: CLMLDP Table 3, deberta-v3-base", "0.539 ± 0.029", "–"],
-        ["madlib", "S4", "this project", "0.625 ± 0.062", "0.625 ± 0.062"],
-        ["madlib", "S4", "published, other models: CLMLDP Table 3, deberta-v3-base", "0.527 ± 0.025", "–"],
-    ]
-    assert table.quiet == {1, 2, 4}
-    assert [row[3] for row in shown(table)] == ["0.875 ± 0.062", "–", "0.943 ± 0.002", "0.875 ± 0.062", "0.943 ± 0.002"]
-    assert "measured with other models" in table.note
-
-
-def test_published_of_the_mechanisms_of_the_grid_only():
-    clean, runs = grid(["sst2"], mechanisms=("vickrey", "diffractor_tem"), strategies=("S1",), epsilons=(10.0,))
-    named = [row[:3] for row in shown(tables_of(clean, runs)["utility-3"])]
-    assert named == [
-        ["vickrey", "S1", "this project"],
-        ["vickrey", "S1", "published, other models: 1-Diffractor Table 3, bert-base-uncased"],
-        ["vickrey", "S1", "published, other models: CLMLDP Table 6, k 2, deberta-v3-base"],
-        ["diffractor_tem", "S1", "this project"],
-        *(
-            ["diffractor_tem", "S1", f"published, other models: 1-Diffractor Table 1, {lists}, bert-base-uncased"]
-            for lists in ("L0", "L1", "L2")
-        ),
-    ]  # fmt: skip
-
-
-def test_nothing_published_without_ours():
-    clean, runs = grid(["imdb"], strategies=("S1",), epsilons=(2.0,), auc=None)
-    assert [row[3] for row in tables_of(clean, runs, "imdb")["on-clean-3"].rows][:1] != []
-    assert "membership-3" not in tables_of(clean, runs, "imdb")  # TEM prints an AUC at ε 2
-    clean, runs = grid(["imdb"], strategies=("S1",), epsilons=(2.0,))
-    (ours, printed) = shown(tables_of(clean, runs, "imdb")["membership-3"])
-    assert (
-        printed[2:] == ["published, other models: TEM text on Figure 1, fastText", "–", "0.500"]
-        and ours[2] == "this project"
-    )
-
-
 def test_records_before_a_measure_existed_are_not_measured():
     entries = dataset(utility=0.5)
     old = {name: entries[name] for name in ("utility", "attack")}
@@ -159,30 +114,19 @@ def test_standard_errors():
     assert of[UTILITY_MICRO.name, MAJORITY] == MeanSd(0.5, None)
 
 
-def test_means_over_data_sets_and_over_those_of_the_papers():
+def test_means_over_data_sets():
     names = ["cola", "mrpc", "rte", "sst2", "zeta"]
     clean, runs = grid(names, strategies=("S2",))
     runs = [*runs, evaluated("madlib", "S2", 5.0, {"cola": dataset(cosine=0.25)} | {n: dataset() for n in names[1:]})]
     less = {"cola": dataset(**(EVERYTHING | {"cosine": 0.25}))}
     runs[0] = evaluated("madlib", "S2", 1.0, runs[0].record["datasets"] | less)
     values_of = {name: evaluation_values.values(clean, runs, name, {}) for name in names}
-    tables = {
-        one.name: one
-        for one in evaluation_tables.average_tables(clean, values_of, [run.key for run in runs], PUBLISHED)
-    }
-    assert list(tables) == [
-        "mean-cosine-1", "mean-cosine-2", "mean-cosine-3", "mean-perplexity-1", "mean-perplexity-2", "mean-loss-1",
-    ]  # fmt: skip
+    tables = {one.name: one for one in evaluation_tables.average_tables(clean, values_of, [run.key for run in runs])}
+    assert list(tables) == ["mean-cosine", "mean-perplexity", "mean-loss"]
     # ε 1: 0.25 and four times 0.75; ε 5 is known in one data set only
-    assert shown(tables["mean-cosine-1"]) == [["madlib", "S2", "0.750", "0.650", "–", "0.750"]]
-    assert tables["mean-cosine-2"].caption.startswith("Mean over cola, mrpc, rte and sst2: cosine")
-    assert shown(tables["mean-cosine-2"]) == [
-        ["madlib", "S2", "this project", "0.750", "0.625", "–", "0.750"],
-        ["madlib", "S2", "published, other models: CLMLDP Table 1, all-MiniLM-L6-v2", "–", "0.180", "0.420", "0.650"],
-    ]
-    assert tables["mean-cosine-3"].caption.startswith("Mean over mrpc, rte and sst2:")
-    assert shown(tables["mean-perplexity-2"])[1][3:] == ["622.0", "4,774.0", "4,037.0", "2,953.0"]
-    assert shown(tables["mean-loss-1"])[0][2:] == ["0.250", "–", "0.250"]
+    assert shown(tables["mean-cosine"]) == [["madlib", "S2", "0.750", "0.650", "–", "0.750"]]
+    assert tables["mean-cosine"].caption.startswith("Mean over cola, mrpc, rte, sst2 and zeta: cosine")
+    assert shown(tables["mean-loss"])[0][2:] == ["0.250", "–", "0.250"]
 
 
 def test_glance_names_the_runs_that_stand_out():

@@ -497,24 +497,6 @@ def test_what_to_read_first(page):
     weakest = page.row("glance", "alpha", "weakest adaptive attack")
     assert weakest[:3] == ["madlib", "S1", "1"] and weakest[-2:] == ["10.9% (0.0–23.4)", "0.0% (0.0–12.5)"]
     assert not [row for row in page.tables["glance"] if row[0] == "beta"]
-    verdicts = {row[0]: row[2] for row in page.tables["shapes"][2:]}
-    assert len(verdicts) == 7
-    assert verdicts["N_w, how often a word comes out as itself, rises with ε."] == "holds"
-    assert verdicts["Cosine similarity rises with ε for each strategy."] == "cannot be said"
-
-
-def test_published_budgets_stand_below_those_of_a_data_set_of_that_name(project):
-    for file in Path("artifacts/plans").rglob("*.parquet"):
-        table = pq.read_table(file)
-        pq.write_table(table.set_column(0, "dataset", pa.array(["cola", "cola", "beta"])), file)
-    report.main()
-    html = Path("artifacts/report/index.html").read_text(encoding="utf-8")
-    page = Page(html)
-    # What is printed is drawn aside, and nothing else.
-    printed = re.findall(r"<tr([^>]*)>(?:(?!</tr>).)*?data-raw=\"published", html)
-    assert printed and set(printed) == {' class="quiet"'} and html.count('class="quiet"') == len(printed)
-    assert page.row("budgets", "cola", "published: CLMLDP Table 8") == ["–", "7.80", "7.80", "77.99"]
-    assert page.row("budgets", "cola", "this project") == ["2", "4.00", "4.00", "40.00"]
 
 
 def test_data_sets(page):

@@ -12,7 +12,6 @@ STATIC = classifier_score(
     "static",
     "macro_f1",
     "static F1",
-    published=("attack_static_macro_f1",),
     headline="attack_static",
 )
 ADAPTIVE = classifier_score(
@@ -20,19 +19,15 @@ ADAPTIVE = classifier_score(
     "adaptive",
     "macro_f1",
     "adaptive F1",
-    published=("attack_adaptive_macro_f1",),
     glance=("attack_adaptive_macro_f1", "Adaptive attack, macro F1"),
     headline="attack_adaptive",
 )
-STATIC_ACCURACY = classifier_score(
-    "attack", "static", "accuracy", "static accuracy", published=("attack_static_accuracy",)
-)
+STATIC_ACCURACY = classifier_score("attack", "static", "accuracy", "static accuracy")
 GAIN = Score(
     name="relative_gain",
     metric="attack",
     words="relative gain",
     path=None,
-    published=("relative_gain",),
     glance=("relative_gain", "Relative gain"),
 )
 

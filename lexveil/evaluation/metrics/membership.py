@@ -15,7 +15,6 @@ MEMBERSHIP = Score(
     metric="membership",
     words="AUC",
     path=("auc",),
-    published=("membership_auc",),
     glance=("membership_auc", "Membership AUC"),
     headline="membership_auc",
 )

@@ -15,7 +15,6 @@ PERPLEXITY = Score(
     metric="perplexity",
     words="perplexity",
     path=(),
-    published=("perplexity",),
     glance=("perplexity", "Perplexity"),
     headline="perplexity",
     decimals=1,

@@ -15,7 +15,6 @@ COSINE = Score(
     metric="similarity",
     words="cosine",
     path=(),
-    published=("cosine",),
     glance=("cosine", "Cosine"),
     headline="cosine",
 )

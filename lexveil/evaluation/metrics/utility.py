@@ -11,17 +11,12 @@ UTILITY = classifier_score(
     "private",
     "macro_f1",
     "utility F1",
-    published=("utility_macro_f1",),
     glance=("utility_macro_f1", "Utility, macro F1"),
     headline="utility_private",
 )
-UTILITY_MICRO = classifier_score(
-    "utility", "private", "micro_f1", "utility", published=("utility_micro_f1", "utility_accuracy")
-)
+UTILITY_MICRO = classifier_score("utility", "private", "micro_f1", "utility")
 ON_CLEAN = classifier_score("utility", "clean", "macro_f1", "utility on clean texts", headline="utility_clean")
-ON_CLEAN_MICRO = classifier_score(
-    "utility", "clean", "micro_f1", "utility on clean texts", published=("utility_clean_accuracy",)
-)
+ON_CLEAN_MICRO = classifier_score("utility", "clean", "micro_f1", "utility on clean texts")
 LOSS = Score(name="utility_loss", metric="utility", words="utility loss", path=None)
 
 

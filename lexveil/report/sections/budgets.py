@@ -1,4 +1,4 @@
-"""Budgets in the form of CLMLDP Table 8, and what the strategies make of them."""
+"""Budgets, and what the strategies make of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import EvaluatedRun
-from lexveil.report.literature import ANY, Literature, beside
 from lexveil.report.records import SEGMENTATIONS, PlanTotals, RunResult
 from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
@@ -19,12 +18,11 @@ from lexveil.report.table import Column, Table
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
 
 
-def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: Sequence[Literature]) -> Table:
+def budgets_table(totals: Sequence[PlanTotals], mechanisms: Sequence[str]) -> Table:
     """Average words per text and the document budget at each base epsilon, per data set.
 
     Args:
         mechanisms: of the grid; the plans are the same for all, the unit of ε is not.
-        published: figures of the papers; those of the same data sets and epsilons stand below ours.
 
     Raises:
         CheckFailed: if two strategies were given different budgets for the same texts.
@@ -41,34 +39,22 @@ def table_8(totals: Sequence[PlanTotals], mechanisms: Sequence[str], published: 
             )
     datasets = sorted({dataset for dataset, _ in found})
     rows: list[tuple[object, ...]] = []
-    quiet = set()
     for dataset in datasets:
         first = found[dataset, epsilons[0]]
         budgets = [found[dataset, epsilon].budget for epsilon in epsilons]
-        rows.append((dataset, "this project", first.n_texts, first.words_per_text, *budgets))
-        printed = (
-            figure.value for figure in published if (figure.dataset, figure.measure) == (dataset, "words_per_text")
-        )
-        words = next(printed, None)
-        for row in beside(published, [dataset], ["document_budget"], [(ANY, ANY)], epsilons):
-            quiet.add(len(rows))
-            at = [row.at[epsilon].mean if epsilon in row.at else None for epsilon in epsilons]
-            rows.append((dataset, f"published: {row.source}", None, words, *at))
-    note = " Rows marked published are as printed, slips too." if quiet else ""
+        rows.append((dataset, first.n_texts, first.words_per_text, *budgets))
     return Table(
         "budgets",
         "Document budget B = base ε × average words per text",
         [
             Column("dataset", "Data set"),
-            Column("figures", "Figures of"),
             Column("n_texts", "Texts", formatting.count),
             Column("words_per_text", "Avg. words / text", formatting.two),
             *(_at(f"budget_{base}", base, "Document budget B at base ε") for base in epsilons),
         ],
         rows,
-        "The form of the paper's Table 8. Each text of a data set has the same budget. Punctuation marks are not "
-        f"counted as words. {epsilon_units.in_words(mechanisms)}{note}",
-        frozenset(quiet),
+        "Each text of a data set has the same budget. Punctuation marks are not "
+        f"counted as words. {epsilon_units.in_words(mechanisms)}",
     )
 
 
@@ -246,11 +232,11 @@ def _at(key: str, epsilon: float, group: str) -> Column:
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     if not report.plans:  # all runs are at levels of recovery
-        return {"table_8": None}
+        return {"budgets": None}
     grid, mechanisms = report.params.grid, bounded(report.runs, epsilon_units.EUCLIDEAN)
     nearest = {str(name): report.nearest[SEGMENTATION_OF[name]] for name in grid.strategies}
     return {
-        "table_8": table_8(report.plans, grid.mechanisms, report.published),
+        "budgets": budgets_table(report.plans, grid.mechanisms),
         "data_sets": datasets_table(report.plans, class_counts(report.clean)),
         "per_token": per_token_table(report.plans),
         "spent": spent_table(report.plans),
@@ -264,9 +250,9 @@ SECTION = Section(
     heading="Data sets and budgets",
     view=view,
     prose="""\
-{% if table_8 %}
+{% if budgets %}
 {{ render_table(data_sets) }}
-{{ render_table(table_8) }}
+{{ render_table(budgets) }}
 {{ render_table(per_token) }}
 {{ render_table(spent) }}
 {% if bound %}{{ render_table(bound) }}{% endif %}

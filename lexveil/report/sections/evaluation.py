@@ -122,7 +122,7 @@ def evaluated_datasets(report: ReportData) -> list[tuple[str, list[Table], list[
     """Tables and figures of every data set of which anything was measured, by its name."""
     shown = []
     for number, (dataset, of) in enumerate(report.values.items(), 1):
-        tables = dataset_tables(number, dataset, report.clean, of, report.keys, report.published)
+        tables = dataset_tables(number, dataset, report.clean, of, report.keys)
         panels = [
             panel
             for mechanism in report.params.grid.mechanisms
@@ -169,7 +169,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     explanations = [metric.explanation for metric in METRICS if metric.explanation]
     return {
         "explanations": Markup("; ".join(explanations[:-1]) + f"; and {explanations[-1]}"),
-        "average_tables": average_tables(report.clean, report.values, report.keys, report.published),
+        "average_tables": average_tables(report.clean, report.values, report.keys),
         "evaluated": evaluated_datasets(report),
         "left_out": left_out(report.clean),
         "not_measured": not_measured(report.clean),
@@ -229,8 +229,5 @@ clean texts, dotted lines for the majority. Towards the upper left the task gain
 {% if not_measured %}
 <p>Not measured in these runs: {{ not_measured|listed }}.</p>
 {% endif %}
-<p>Of the papers' tables this page leaves out speed and memory (1-Diffractor Table 5, Figures 6 and 7), which are of a
-machine and not of a run, sample texts (CLMLDP Table 9, 1-Diffractor Tables 6 and 7), because no text of the documents may
-stand here, and inference error (Vickrey Figures 2 and 3).</p>
 """,
 )

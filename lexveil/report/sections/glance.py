@@ -1,4 +1,4 @@
-"""Each data set at a glance, and whether the results have the shape of the papers' results."""
+"""Each data set at a glance."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.recovery.bands import ALL
-from lexveil.report import formatting, replication_claims
+from lexveil.report import formatting
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values, at_epsilons
+from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values
 from lexveil.report.records import RunRecovery
 from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
@@ -94,12 +94,9 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    values_of = {dataset: at_epsilons(of) for dataset, of in report.values.items()}
-    claims = replication_claims.shapes(values_of, report.deniability)
     return {
         "glance": glance_table(report.values, report.keys, report.recovery),
         "unlearnt": unlearnt(report.values),
-        "shapes": replication_claims.shapes_table(claims),
     }
 
 
@@ -123,8 +120,5 @@ rewritten texts may not be there to be learnt. More documents may show it.</p>
 {% else %}
 <p>No data set has a label or an attribute that could be scored.</p>
 {% endif %}
-<p>A setting that departs from the papers' shapes wants a look before it is relied on: too few documents, an embedding
-that learnt too little, or a fault.</p>
-{{ render_table(shapes, style="prose") }}
 """,
 )

@@ -14,13 +14,35 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 from lexveil.errors import ParameterError
+from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC, STATIC_ACCURACY
+from lexveil.evaluation.metrics.base import Score
+from lexveil.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.evaluation.metrics.perplexity import PERPLEXITY
+from lexveil.evaluation.metrics.similarity import COSINE
+from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY, UTILITY_MICRO
 from lexveil.report.formatting import MeanSd
 
+PUBLISHED_CSV = Path(__file__).with_name("published.csv")
 ANY = "any"  # a figure that does not depend on mechanism or strategy
 NONE = "none"
 _UNITS = {"percent": 100.0, "one": 1.0}
+
+# What published.csv calls a score of ours.
+MEASURES: Mapping[Score, tuple[str, ...]] = {
+    UTILITY: ("utility_macro_f1",),
+    UTILITY_MICRO: ("utility_micro_f1", "utility_accuracy"),
+    ON_CLEAN_MICRO: ("utility_clean_accuracy",),
+    STATIC: ("attack_static_macro_f1",),
+    ADAPTIVE: ("attack_adaptive_macro_f1",),
+    STATIC_ACCURACY: ("attack_static_accuracy",),
+    GAIN: ("relative_gain",),
+    COSINE: ("cosine",),
+    PERPLEXITY: ("perplexity",),
+    MEMBERSHIP: ("membership_auc",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +128,7 @@ def parse(text: str) -> list[Literature]:
             )
         except (KeyError, TypeError, ValueError):
             raise ParameterError(
-                f"lexveil/report/published.csv, line {line}: not a complete row; every column but sd and variant "
+                f"published.csv, line {line}: not a complete row; every column but sd and variant "
                 "needs a value, unit is percent or one, and epsilon, value and sd are numbers"
             ) from None
     return found
