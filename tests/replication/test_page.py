@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -39,14 +38,6 @@ def test_means_over_several_sets_stand_beside_printed_means() -> None:
     (table,) = compared(dict.fromkeys(("cola", "mrpc", "rte", "sst2"), values), runs, PUBLISHED)
     assert table.caption == "cola, mrpc, rte, sst2: cosine"
     assert [row[-1].text for row in table.cells] == ["0.500", "0.940"]
-
-
-def test_the_page_of_a_run(built: Path, tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    shutil.copytree(built, project, symlinks=True, ignore=shutil.ignore_patterns(".dvc", ".git"))
-    main([str(project)])
-    page = (project / "replication.md").read_text(encoding="utf-8")
-    assert page.startswith("# Replication\n") and "Cosine similarity rises with ε for each strategy." in page
 
 
 def test_a_folder_without_sets_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from examples.replication.__main__ import main as replication
 from lexveil.accounting.measurements import FORMULA
 from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact
@@ -436,10 +437,10 @@ def test_recovery_without_a_language_model_is_by_the_word(project):
     assert page.row("recovery-bands", "madlib", "S2", "10")[-1] == "18.8% (6.2–31.2)"
 
 
-def test_budgets_have_the_form_of_table_8(page):
-    assert page.tables["budgets"][1] == ["Data set", "Figures of", "Texts", "Avg. words / text", "1", "10"]
-    assert page.row("budgets", "alpha") == ["this project", "2", "4.00", "4.00", "40.00"]
-    assert page.row("budgets", "beta") == ["this project", "1", "7.00", "7.00", "70.00"]
+def test_budgets_per_data_set(page):
+    assert page.tables["budgets"][1] == ["Data set", "Texts", "Avg. words / text", "1", "10"]
+    assert page.row("budgets", "alpha") == ["2", "4.00", "4.00", "40.00"]
+    assert page.row("budgets", "beta") == ["1", "7.00", "7.00", "70.00"]
     # S2: two texts, two tokens each, ε a token; so 2 ε a text, half of B.
     assert page.row("per-token", "S2", "alpha") == ["2.00", "1.00", "10.00"]
     assert page.row("spent", "S2", "alpha") == ["50.0%", "2.00", "20.00"]
@@ -894,6 +895,12 @@ def test_plans_that_contradict_each_other_stop_the_report(project):
         CheckFailed, match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 and 41"
     ):
         report.main()
+
+
+def test_the_page_of_the_replication_reads_the_same_project(project):
+    replication([str(project)])
+    text = (project / "replication.md").read_text(encoding="utf-8")
+    assert text.startswith("# Replication\n") and "Cosine similarity rises with ε for each strategy." in text
 
 
 def test_one_run_and_no_trigrams_still_make_a_page(project):
