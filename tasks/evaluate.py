@@ -22,7 +22,6 @@ from lexveil import paths
 from lexveil.artifacts.attackers import load_attackers
 from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.evaluation_models import load_models
-from lexveil.compiled import worth_kernels
 from lexveil.config import CLEAN, Params, load_params
 from lexveil.errors import RequestError
 from lexveil.evaluation.membership import parts_of
@@ -35,10 +34,8 @@ from lexveil.recovery.measured import GUESSES
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
-from lexveil.text.encode import CHARACTER
 
 STAGE = "evaluate"
-READINGS = 4  # times that texts are cut into tokens
 LARGE = 50_000_000  # bytes of documents from which on data sets are evaluated in parallel
 
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
@@ -110,7 +107,6 @@ def run(mechanism: str, strategy: str, epsilon: float, params: Params, out: Path
     """
     private = read_run(mechanism, strategy, epsilon)
     clean = private if mechanism == "none" else read_run(*CLEAN)
-    worth_kernels(READINGS * clean.nbytes * CHARACTER)  # all that is to come, so that they are not put off
     settings = params.evaluation
     models = load_models(settings)
     record = {

@@ -13,8 +13,8 @@ from lexveil.runtime.graph_libraries import LIBRARIES
 
 pytestmark = pytest.mark.slow
 
-# Of the graph and of compiled code: none of them is needed for a few texts.
-HEAVY = ("numba", "llvmlite", "scipy", *LIBRARIES)
+# Neither starting nor a few texts need any of them.
+HEAVY = ("scipy", *LIBRARIES)
 
 ABSENT = """
 import sys
@@ -83,18 +83,20 @@ def imported(script: str, folder: Path) -> set[str]:
 
 
 def test_the_import_of_the_library_is_light(tmp_path: Path) -> None:
-    assert not {"numpy", "pyarrow", "pydantic", "yaml", "rich", "cyclopts"} & imported("import lexveil", tmp_path)
+    assert not {"numba", "numpy", "pyarrow", "pydantic", "yaml", "rich", "cyclopts"} & imported(
+        "import lexveil", tmp_path
+    )
 
 
 def test_the_help_is_light(tmp_path: Path) -> None:
     help_of = "from lexveil.cli.main import main\nmain(['--help'])\nmain(['privatize', '--help'])"
-    assert not {"numpy", "pyarrow", "pydantic"} & imported(help_of, tmp_path)
+    assert not {"numba", "numpy", "pyarrow", "pydantic"} & imported(help_of, tmp_path)
 
 
 @pytest.mark.parametrize("mechanism", ["tem", "madlib"])
 @pytest.mark.parametrize("script", [PRIVATIZE, COMMAND], ids=["function", "command"])
 def test_a_few_texts_need_nothing_of_the_graph(outside: Path, script: str, mechanism: str) -> None:
-    """Neither engine nor compiled code, by a packaged model outside any project, once its epsilon has been used."""
+    """By a packaged model outside any project, once its epsilon has been used."""
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     script = script.replace("NAME", repr(mechanism))
     without((), script, outside)

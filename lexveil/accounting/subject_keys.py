@@ -20,14 +20,11 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-from lexveil.compiled import worth_kernels
-from lexveil.text.tokenize import sentences
 
 TEXT = "\0text:"  # before the hash of a row's texts
 
@@ -38,7 +35,6 @@ _UNSEEN_RANGES = (
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
 )  # fmt: skip
 _UNSEEN = r"[\p{Cf}%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in _UNSEEN_RANGES)  # noqa: UP031
-CHARACTER = 5e-7  # seconds that it takes to tokenize a character without kernels
 MAX_COMPARED = 2**21  # different subjects that are compared with each other
 
 
@@ -69,8 +65,6 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
     """
     if not rows:
         return []
-    if (keys := _ascii_keys(rows)) is not None:
-        return keys
     import pyarrow.compute as pc
 
     columns = [_normal_texts(column) for column in zip(*rows, strict=True)]
@@ -78,16 +72,6 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
     data, offsets = _bytes_of(joined)
     sha256 = hashlib.sha256
     return [TEXT + sha256(data[start:end]).hexdigest() for start, end in pairwise(offsets.tolist())]
-
-
-def _ascii_keys(rows: Sequence[Sequence[str | None]]) -> list[str] | None:
-    """The same of a few rows of ASCII, where nothing need be normalized; None of others."""
-    texts = [[text or "" for text in row] for row in rows]
-    size = sum(len(text) for row in texts for text in row)
-    if not all(text.isascii() for row in texts for text in row) or worth_kernels(size * CHARACTER):
-        return None
-    forms = ("\0".join(" ".join(chain.from_iterable(sentences(text.lower()))) for text in row) for row in texts)
-    return [TEXT + hashlib.sha256(form.encode()).hexdigest() for form in forms]
 
 
 def _normal_texts(texts: Sequence[str | None]) -> pa.StringArray:

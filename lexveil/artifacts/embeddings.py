@@ -53,8 +53,3 @@ def read_words(file: Path) -> list[str]:
     """Read what ``write_words`` wrote."""
     # Not splitlines and no translation of line ends: a token may hold any other separator.
     return file.read_bytes().decode("utf-8").split("\n")[:-1]
-
-
-def export_word2vec(segmentation: str, out: Path, binary: bool) -> None:
-    """Write one embedding in word2vec's own format, text or binary."""
-    load_embedding(segmentation).to_keyed_vectors().save_word2vec_format(str(out), binary=binary)

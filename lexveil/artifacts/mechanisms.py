@@ -17,14 +17,14 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
 from lexveil.embeddings.neighborhoods import NearTable
-from lexveil.embeddings.word_orders import SETS, WordLists, greedy_orders
+from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.base import OnNeighbors
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
-from lexveil.types import Orders, Vectors
+from lexveil.types import Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +131,6 @@ def prepare(
     near = of_project or open_lists(cache_folder(key), key)
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near)
     return Prepared(mechanism, vocabulary, shown, files, None if of_project else key, near_folder)
-
-
-def build_over(name: str, vectors: Vectors, params: MechanismParams) -> Kernel:
-    """The mechanism as params.yaml describes it over any words, (W, p); its lists are built on their vectors."""
-    given = params.model_dump()
-    own, orders = dict(given.get(name, {})), None
-    if MECHANISMS[name].on_lists:
-        per_model, _ = SETS[own.pop("lists")]
-        orders = greedy_orders(vectors, [start % len(vectors) for start in range(0, -per_model, -1)])
-    return build_mechanism(name, vectors, given | {name: own}, orders)
 
 
 def _lists(segmentation: str, name: str, source: Path | PackagedModel) -> tuple[WordLists, dict[str, Path]]:

@@ -2,8 +2,7 @@
 
 The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates within the rounding
 bound are measured again in float64. So it depends neither on block sizes nor on the number of threads, nor on which
-products there were: for few neighbours of many queries those of a graphics processor, where PyTorch sees one, or 8-bit
-ones, where the processor has an instruction for them.
+products there were: for few neighbours of many queries 8-bit ones, where the processor has an instruction for them.
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.compiled import worth_kernels
 from lexveil.types import Rows, Vectors
 
 if TYPE_CHECKING:
-    from lexveil.embeddings.device_screen import DeviceScreen
     from lexveil.embeddings.screen import Screen
 
 Queries = npt.NDArray[np.float64]
@@ -31,11 +28,8 @@ FEW = 8  # up to so many neighbours the maxima of the groups find the candidates
 ROW_VALUES = 4_000_000  # scores held at a time where whole rows are kept; those of ROWS queries if that is more,
 ROWS = 256  # because fewer are not worth what a matrix product does before it starts
 CUT_ROWS = 8
-# Seconds that it takes without kernels to measure the words that a product left of a query, and a coordinate of a pair.
-QUERY, PAIR = 1e-3, 5e-9
 # Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so many multiplications.
 SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
-DEVICE_WORK, DEVICE_BLOCK = 5e11, 1 << 16  # loading PyTorch as so many; queries handed to a device at a time
 FARTHEST = 1e15  # beyond, float32 has no room for a score
 
 
@@ -62,7 +56,6 @@ class ExactSearch:
         self._longest = float(np.sqrt(2 * halves.max(initial=0.0)))
         self._asked = 0 if screens else -1
         self._screen: Screen | None = None
-        self._on_device: DeviceScreen | None = None
 
     def nearest(self, queries: Queries) -> Rows:
         """The nearest row of each query.
@@ -90,9 +83,8 @@ class ExactSearch:
         if k <= FEW:
             n = len(queries) if k else 0
             self._prepare(n)
-            at_once = DEVICE_BLOCK if self._on_device else QUERY_BLOCK
-            for start in range(0, n, at_once):
-                block = slice(start, start + at_once)
+            for start in range(0, n, QUERY_BLOCK):
+                block = slice(start, start + QUERY_BLOCK)
                 ids[block], squares[block] = self._nearest(np.ascontiguousarray(queries[block], dtype=np.float64), k)
         else:
             at_once = min(max(ROWS, ROW_VALUES // len(self.vectors)), len(queries))
@@ -107,10 +99,7 @@ class ExactSearch:
         """The k nearest rows of a block of queries, and the squares of their distances, by what is fastest."""
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         far = ~(lengths + self._longest < FARTHEST)
-        if self._on_device is not None:
-            slack = np.where(far, np.inf, self._slack(queries))
-            ids, squares, answered = self._on_device.nearest_k(queries, k, slack)
-        elif self._screen is not None:
+        if self._screen is not None:
             ids, squares, answered = self._screen.nearest_k(queries, k)
         else:
             ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
@@ -118,26 +107,18 @@ class ExactSearch:
         for query in np.flatnonzero(far & ~answered):
             ids[query], squares[query] = _nearest_of(self.vectors, queries[query], np.arange(len(self.vectors)), k)
         left = np.flatnonzero(~answered & ~far)
-        if len(left) == len(queries) <= QUERY_BLOCK:
+        if len(left) == len(queries):
             return self._few(queries, k)
-        for start in range(0, len(left), QUERY_BLOCK):
-            some = left[start : start + QUERY_BLOCK]
-            ids[some], squares[some] = self._few(queries[some], k)
+        if len(left):
+            ids[left], squares[left] = self._few(queries[left], k)
         return ids, squares
 
     def _prepare(self, n: int) -> None:
-        """Round the words to 8 bits, or bring them to a device, once n more searches make up for it."""
-        if self._asked < 0 or not worth_kernels(0.0):
+        """Round the words to 8 bits once n more searches make up for it."""
+        if self._asked < 0 or self._screen is not None:
             return
-        before, self._asked = self._asked * self.vectors.size, self._asked + n
-        work = self._asked * self.vectors.size
-        if before < DEVICE_WORK <= work and self._longest < FARTHEST:
-            from lexveil.embeddings.device_screen import on_device
-
-            self._on_device = on_device(self.vectors, self.half_norms)
-        if self._on_device is not None or self._screen is not None:
-            return
-        if self._asked >= SCREEN_QUERIES and work >= SCREEN_WORK:
+        self._asked += n
+        if self._asked >= SCREEN_QUERIES and self._asked * self.vectors.size >= SCREEN_WORK:
             from lexveil.embeddings.kernels.dot import processor_kind
             from lexveil.embeddings.kernels.screen import LONGEST
             from lexveil.embeddings.screen import WIDEST, Screen
@@ -147,6 +128,8 @@ class ExactSearch:
                 self._screen = Screen(self.vectors, kind)
 
     def _few(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
+        from lexveil.embeddings.kernels.search import largest, measure_groups
+
         n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
         single = np.ascontiguousarray(queries.T, dtype=np.float32)
         maxima = np.empty((n_groups, n), dtype=np.float32)
@@ -162,29 +145,15 @@ class ExactSearch:
             if whole * GROUP < len(words):
                 np.max(here[whole * GROUP :], axis=0, out=maxima[group + whole])
         # A word among the k nearest has a score of at least the k-th largest maximum, up to rounding.
-        compiled = worth_kernels(n * QUERY)
-        if k > n_groups:
-            kth = np.full(n, -np.inf)
-        elif compiled:
-            from lexveil.embeddings.kernels.search import largest
-
-            kth = largest(maxima, k)
-        else:
-            kth = np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
+        kth = np.full(n, -np.inf) if k > n_groups else largest(maxima, k)
         groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
-        if compiled:
-            from lexveil.embeddings.kernels.search import measure_groups
-
-            measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
-        else:
-            for query in range(n):
-                near = (groups[of == query, None] * GROUP + np.arange(GROUP)).reshape(-1)
-                near = near[near < len(self.vectors)]
-                ids[query], squares[query] = _nearest_of(self.vectors, queries[query], near, k)
+        measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
         return ids, squares
 
     def _many(self, queries: Queries, k: int, scores: Vectors) -> tuple[Rows, Distances]:
+        from lexveil.embeddings.kernels.search import cut_rows
+
         np.matmul(queries.astype(np.float32), self.vectors.T, out=scores)
         slack = self._slack(queries).astype(np.float32)
         ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
@@ -192,7 +161,6 @@ class ExactSearch:
         n_groups = len(self.vectors) // GROUP
         if n_groups < 2 * k:
             n_groups = 0
-        compiled = worth_kernels(len(queries) * QUERY)
         for first in range(0, len(queries), CUT_ROWS):
             rows = slice(first, first + CUT_ROWS)
             part = scores[rows]
@@ -201,14 +169,7 @@ class ExactSearch:
             # The k smallest minima are k words, so no word farther than all of them is among the k nearest.
             minima = grouped.min(axis=1) if n_groups else part
             cut = np.partition(minima, k - 1, axis=1)[:, k - 1] + slack[rows]
-            if compiled:
-                from lexveil.embeddings.kernels.search import cut_rows
-
-                cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, GROUP, ids[rows], squares[rows])
-            else:
-                for query in range(first, first + len(part)):
-                    near = np.flatnonzero(part[query - first] <= cut[query - first])
-                    ids[query], squares[query] = _nearest_of(self.vectors, queries[query], near, k)
+            cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, GROUP, ids[rows], squares[rows])
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
@@ -238,12 +199,9 @@ class ExactSearch:
 
 def search_way() -> str:
     """By what products large searches are done on this machine, in words."""
-    from lexveil.embeddings.device_screen import graphics_device
     from lexveil.embeddings.kernels.dot import KINDS, processor_kind
 
-    device, kind = graphics_device(), processor_kind()
-    if device is not None:
-        return f"float32 products on {device}, by PyTorch, decided in float64"
+    kind = processor_kind()
     if kind < 0:
         return f"float32 products: this processor has none of {', '.join(each.name for each in KINDS)}"
     return f"8-bit products by {KINDS[kind].name}, decided in float64"
@@ -251,21 +209,16 @@ def search_way() -> str:
 
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
     """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
-    if worth_kernels(len(left) * vectors.shape[1] * PAIR):
-        from lexveil.embeddings.kernels.search import measure_pairs
+    from lexveil.embeddings.kernels.search import measure_pairs
 
-        return np.sqrt(measure_pairs(vectors, left, right))
-    return np.sqrt(_squares(vectors[left], vectors[right]))
+    return np.sqrt(measure_pairs(vectors, left, right))
 
 
 def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
     """Inner products in float64 of rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
-    if worth_kernels(len(left) * vectors.shape[1] * PAIR):
-        from lexveil.embeddings.kernels.search import multiply_pairs
+    from lexveil.embeddings.kernels.search import multiply_pairs
 
-        return multiply_pairs(vectors, left, right)
-    products: Distances = np.einsum("np,np->n", vectors[left], vectors[right], dtype=np.float64, casting="safe")
-    return products
+    return multiply_pairs(vectors, left, right)
 
 
 def distance_rows(vectors: Vectors, rows: Rows) -> Distances:

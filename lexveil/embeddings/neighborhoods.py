@@ -1,8 +1,8 @@
 """The nearest words of every word, exactly, with their distances: made once for a space, used by all that need them.
 
 A list is a function of the vectors alone: candidates come from float32 matrix products, but every list is what a
-float64 scan would give whose squares are added in the order of the dimensions. So lists that one process made, with or
-without compiled kernels, on whatever processor, are those that another would make, bit by bit.
+float64 scan would give whose squares are added in the order of the dimensions. So lists that one process made, on
+whatever processor, are those that another would make, bit by bit.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.compiled import worth_kernels
 from lexveil.types import Floats, Ids, Vectors
 
 Near = npt.NDArray[np.int32]
 
 LISTED = 64  # words of a list, with the word itself: more than truncated Gumbel asks for of a million words
 SPARE = 8  # more candidates than that, so that near ties at the end of a list seldom need a scan
-ROW_VALUES = 4_000_000  # scores held at a time
-LIST = 2e-8  # seconds that a list takes without kernels for each word of the vocabulary
 
 
 @dataclass(frozen=True)
@@ -126,12 +123,11 @@ def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
     ids, distances = np.empty((len(words), size), dtype=np.int32), np.zeros((len(words), size))
     ids[:, :1] = words[:, None]
     if size > 1:
-        compiled = worth_kernels(len(words) * len(vectors) * LIST)
-        ids[:, 1:], distances[:, 1:] = (_by_graph if compiled else _by_rows)(vectors, words, size - 1)
+        ids[:, 1:], distances[:, 1:] = _nearest_others(vectors, words, size - 1)
     return NearTable(ids, distances)
 
 
-def _by_graph(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
+def _nearest_others(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
     from lexveil.embeddings.knn_graph import Scanner, exact_graph, squared_distances
 
     graph = exact_graph(Scanner(vectors), k + SPARE, words)
@@ -142,37 +138,6 @@ def _by_graph(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
         squares = squared_distances(vectors, int(words[i]), every)
         ids[i], distances[i] = _nearest(every, squares, int(words[i]), k)
     return ids, distances
-
-
-def _by_rows(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
-    """The same without kernels, for few words."""
-    n_words, relative = len(vectors), (vectors.shape[1] + 16) * 2.0**-24
-    squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64)
-    norms = np.sqrt(squares)
-    ids, distances = np.empty((len(words), k), dtype=np.int32), np.empty((len(words), k))
-    at_once = max(1, ROW_VALUES // n_words)
-    for start in range(0, len(words), at_once):
-        some = words[start : start + at_once]
-        scores = (vectors[some] @ vectors.T).astype(np.float64) - squares / 2
-        error = relative * (norms[some, None] * norms + squares / 2)  # at most, of the score in float32
-        scores[np.arange(len(some)), some] = -np.inf
-        least = np.partition(scores - error, n_words - k, axis=1)[:, n_words - k]
-        for i, word in enumerate(some.tolist()):
-            candidates = np.flatnonzero(scores[i] + error[i] >= least[i])
-            measured = _squares_in_order(vectors, word, candidates)
-            ids[start + i], distances[start + i] = _nearest(candidates, measured, word, k)
-    return ids, distances
-
-
-def _squares_in_order(vectors: Vectors, word: int, others: Ids) -> Floats:
-    """Squared distances of one word to others, float64, added in the order of the dimensions."""
-    own = vectors[word].astype(np.float64)
-    columns = np.ascontiguousarray(vectors[others].T)
-    total = np.zeros(len(others))
-    for value, column in zip(own.tolist(), columns, strict=True):
-        difference = value - column.astype(np.float64)
-        total += difference * difference
-    return total
 
 
 def _nearest(candidates: Ids, squares: Floats, word: int, k: int) -> tuple[Ids, Floats]:

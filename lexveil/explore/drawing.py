@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget
-from lexveil.compiled import expect_much
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import RequestError
 from lexveil.explore.form import Form
@@ -252,7 +251,6 @@ class Desk:
 
 def load_kernels(model: str | None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
-    expect_much()
     desk, text = Desk(model), next(iter(SAMPLES.values()))
     for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
         desk.draw(Form(text=text, mechanism=mechanism))

@@ -1,4 +1,4 @@
-"""Numbers that TEM and both of its samplers, compiled or not, share."""
+"""Numbers that TEM and its compiled samplers share."""
 
 from __future__ import annotations
 

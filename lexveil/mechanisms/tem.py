@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from lexveil.compiled import worth_kernels
 from lexveil.mechanisms.base import EuclideanMechanism, register
 from lexveil.mechanisms.preconditions import check_epsilon
 from lexveil.mechanisms.rejection import PENDING, UNDECIDED
@@ -24,7 +23,6 @@ UNIFORM = 16  # up to so many uniform proposals, as expected, a token is drawn w
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together
 DIGITS = 60  # of exact decisions
-TOKEN = 2e-3  # seconds that a draw takes without compiled kernels
 FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
 BLOCK = 4096  # words at a time
 
@@ -126,11 +124,8 @@ class Tem(EuclideanMechanism):
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the distribution with each token's own stream."""
-        sampler: Any
-        if worth_kernels(len(ids) * TOKEN):
-            from lexveil.mechanisms.kernels import tem as sampler
-        else:
-            from lexveil.mechanisms.uncompiled import tem as sampler
+        from lexveil.mechanisms.kernels import tem as sampler
+
         vectors, rows, step = self.vectors, self.sketch.rows, self.sketch.step
 
         def uniformly(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:

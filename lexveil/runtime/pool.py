@@ -17,7 +17,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext, ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
-from lexveil.compiled import expect_much
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.executor import ONE_THREAD, Executor, starting_workers
@@ -265,7 +264,6 @@ def _begin(function: Any, watched: Connection, environment: dict[str, str]) -> N
         os.environ.update(environment)
     global _function  # noqa: PLW0603 - the one thing that a worker keeps between its items
     _function = function
-    expect_much()  # for little no process begins
 
     def end() -> None:
         watched.poll(None)

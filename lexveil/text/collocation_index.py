@@ -3,7 +3,7 @@
 ``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and of the trigram that
 starts there (minus infinity where there is none, or where it would cross a sentence boundary).
 
-Few words are looked up in sorted arrays of keys, many in hash tables (kernels/collocations.py).
+They are looked up in hash tables (kernels/collocations.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.compiled import worth_kernels
 from lexveil.errors import RequestError
 from lexveil.text.collocation_keys import BITS, MAX_WORDS, Table, WordIds
-from lexveil.types import Flags, Floats, Ids
-
-WORD = 1e-7  # seconds that it takes to score a word without hash tables
+from lexveil.types import Floats, Ids
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class Collocations:
 
     @cached_property
     def tables(self) -> tuple[Table, Table]:
-        """Hash tables of word pairs and of trigrams, made when many words are scored."""
+        """Hash tables of word pairs and of trigrams, made when words are first scored."""
         from lexveil.text.kernels.collocations import tables
 
         return tables(self.pair_keys, self.pair_pmi, self.triple_keys, self.triple_pmi)
@@ -147,27 +144,11 @@ class Collocations:
             Two (n,) float64 arrays in bits, minus infinity where there is no collocation.
         """
         check_offsets(sentence_offsets, len(ids))
-        if not worth_kernels(len(ids) * WORD):
-            return self._scores_of_few(ids, sentence_offsets)
         from lexveil.text.kernels.collocations import score
 
         pair_score, triple_score = np.empty(len(ids)), np.empty(len(ids))
         score(ids, sentence_offsets, self.numbers, *self.tables, pair_score, triple_score)
         return pair_score, triple_score
-
-    def _scores_of_few(self, ids: WordIds, sentence_offsets: Ids) -> tuple[Floats, Floats]:
-        known = (ids >= 0) & (ids < len(self.numbers))
-        number = np.full(len(ids) + 2, -1, dtype=np.int64)
-        number[: len(ids)][known] = self.numbers[ids[known]]
-        first, second, third = number[:-2], number[1:-1], number[2:]
-        left = np.repeat(sentence_offsets[1:], np.diff(sentence_offsets)) - np.arange(len(ids))  # words to its end
-        is_pair = (first >= 0) & (second >= 0) & (left > 1)
-        is_triple = is_pair & (third >= 0) & (left > 2)
-        pair = first << BITS | second
-        return (
-            _looked_up(pair, is_pair, self.pair_keys, self.pair_pmi),
-            _looked_up(pair << BITS | third, is_triple, self.triple_keys, self.triple_pmi),
-        )
 
 
 def check_offsets(sentence_offsets: Ids, n: int) -> None:
@@ -193,13 +174,3 @@ def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
     keys, scores = keys[order], np.asarray(scores, dtype=np.float64)[order]
     first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
     return (keys, scores) if first.all() else (keys[first], scores[first])
-
-
-def _looked_up(wanted: Ids, is_wanted: Flags, keys: Ids, scores: Floats) -> Floats:
-    """The score of each key that is wanted and known, else minus infinity."""
-    found = np.full(len(wanted), -np.inf)
-    if len(keys):
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        is_known = is_wanted & (keys[at] == wanted)
-        found[is_known] = scores[at[is_known]]
-    return found

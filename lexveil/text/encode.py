@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lexveil.compiled import worth_kernels
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.pieces import Bounded, Pieces
@@ -24,7 +23,6 @@ from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
 from lexveil.types import Int32
 
 S = TypeVar("S", bound=np.generic)
-CHARACTER = 5e-7  # seconds that it takes to tokenize a character without kernels
 
 
 class TokenClass(IntEnum):
@@ -271,9 +269,6 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[Sequence[st
         The distinct normal forms; (m,) the form of each word; (m, 2) where it stands in its text; (s,) words of each
         sentence; (t,) sentences of each text.
     """
-    size = texts.n_bytes if isinstance(texts, Strings) else sum(map(len, texts))
-    if not worth_kernels(size * CHARACTER):
-        return _tokenize_by_expressions(texts, language)
     from lexveil.text.fast_tokenize import spans_of_texts
 
     try:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.compiled import worth_kernels
 from lexveil.text.encode import Encoded
-from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT, Pieces, plain
+from lexveil.text.pieces import Pieces, plain
 from lexveil.text.strings import Strings
-from lexveil.types import Ids
 
 NOTHING: Mapping[int, str] = {}  # written in the place of tokens, where no detector looks for any
-TOKEN = 4e-7  # seconds that it takes to write a token without kernels
 
 
 def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> Sequence[str]:
@@ -28,32 +24,9 @@ def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np
     Returns:
         ``n_texts`` strings.
     """
-    bounds = np.searchsorted(text_of, np.arange(n_texts + 1))
-    if worth_kernels(len(token) * TOKEN):
-        return _render_compiled(pieces, token, bounds)
-    written, place = pieces.written[token], pieces.place[token]
-    n = len(place)
-    quote = place == QUOTE
-    # The k-th quotation mark of its text opens if k is odd and closes if it is even.
-    seen = np.concatenate([[0], np.cumsum(quote)])
-    order = seen[1:] - seen[bounds[text_of]] if n else seen[1:]
-    opening = (place == OPENING) | (quote & (order % 2 == 1))
-    closing = (place == CLOSING) | (quote & (order % 2 == 0))
-    tight = place == TIGHT
-    space = np.ones(n, dtype=bool)
-    space[closing | tight] = False
-    space[1:] &= ~(opening | tight)[:-1]
-    space[bounds[:-1][bounds[:-1] < n]] = False  # nothing before the first token of a text
-    parts = np.empty(2 * n, dtype=object)
-    parts[0::2] = np.array(["", " "], dtype=object)[space.view(np.int8)]
-    parts[1::2] = written
-    listed, ends = parts.tolist(), (2 * bounds).tolist()
-    return ["".join(listed[start:end]) for start, end in itertools.pairwise(ends)]
-
-
-def _render_compiled(pieces: Pieces, token: npt.NDArray[np.int32], bounds: Ids) -> Sequence[str]:
     from lexveil.text.kernels.rendering import write
 
+    bounds = np.searchsorted(text_of, np.arange(n_texts + 1))
     letters, starts = pieces.letters
     out = np.empty(int(np.diff(starts)[token].sum()) + len(token), dtype=np.uint8)
     ends = np.zeros(len(bounds), dtype=np.int64)
@@ -90,21 +63,6 @@ def render_in_layout(
             end = int(encoded.spans[first + int(encoded.n_words[at]) - 1, 1])
         rendered.append("".join(pieces) + text[end:])
     return rendered
-
-
-def copied_layout(encoded: Encoded, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """What ``render_in_layout`` copies of each text: what stands between its tokens, and how each is capitalized."""
-    bounds, copied = encoded.offsets(), []
-    for i, text in enumerate(texts):
-        parts: list[str] = []
-        end = 0
-        for at in range(int(bounds[i]), int(bounds[i + 1])):
-            first = int(encoded.first_word[at])
-            start, stop = encoded.spans[first].tolist()
-            parts += [text[end:start], _capitals("ab", text[start:stop])]
-            end = int(encoded.spans[first + int(encoded.n_words[at]) - 1, 1])
-        copied.append((*parts, text[end:]))
-    return copied
 
 
 def _capitals(word: str, model: str) -> str:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lexveil.compiled import worth_kernels
 from lexveil.text.collocation_index import check_offsets
 from lexveil.text.collocation_keys import WordIds
 from lexveil.types import Bytes, Floats, Ids, Lengths
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
 TRAINED = SEGMENTATIONS[:3]  # those that a project trains embeddings of
-WORD = 2e-6  # seconds that it takes to segment a word without kernels
 
 
 def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentence_offsets: Ids) -> Lengths:
@@ -32,8 +30,6 @@ def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentenc
     """
     if segmentation == "word":
         return np.ones(len(pair_score), dtype=np.int8)
-    if segmentation in ("gst", "mst") and not worth_kernels(len(pair_score) * WORD):
-        return (_gst_of_few if segmentation == "gst" else _mst_of_few)(pair_score, triple_score)
     from lexveil.text.kernels import segments
 
     if segmentation == "gst":
@@ -44,33 +40,6 @@ def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentenc
         check_offsets(sentence_offsets, len(pair_score))
         return segments.mst_exact(pair_score, triple_score, sentence_offsets)
     raise ValueError(f"unknown segmentation {segmentation!r}")
-
-
-def _gst_of_few(pair_score: Floats, triple_score: Floats) -> Lengths:
-    """What the kernel ``gst`` gives."""
-    lengths = np.zeros(len(pair_score), dtype=np.int8)
-    sizes = np.where(triple_score > -np.inf, 3, np.where(pair_score > -np.inf, 2, 1)).tolist()
-    i = 0
-    while i < len(sizes):
-        lengths[i] = sizes[i]
-        i += sizes[i]
-    return lengths
-
-
-def _mst_of_few(pair_score: Floats, triple_score: Floats) -> Lengths:
-    """What the kernel ``mst`` gives."""
-    lengths = np.ones(len(pair_score), dtype=np.int8)
-    candidates = [
-        (-float(score[i]), -size, i)
-        for size, score in ((3, triple_score), (2, pair_score))
-        for i in np.flatnonzero(score > -np.inf).tolist()
-    ]
-    for _, size, i in sorted(candidates):
-        inside = slice(i, i - size)
-        if (lengths[inside] == 1).all():
-            lengths[inside] = 0
-            lengths[i] = -size
-    return lengths
 
 
 def write_lines(word_bytes: Bytes, word_offsets: Ids, ids: WordIds, lengths: Lengths, sentence_offsets: Ids) -> Bytes:

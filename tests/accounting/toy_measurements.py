@@ -23,8 +23,8 @@ from lexveil.privatization.engine.plan import count_planned
 from lexveil.privatization.engine.worker import allocate
 from lexveil.privatization.settings import Settings
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon
-from lexveil.text.render import copied_layout
+from lexveil.text.encode import Encoded, Lexicon
+from lexveil.text.render import _capitals
 
 POLICY = Policy("perturb", "keep", "sample")
 WORDS = ("fire", "new", "south", "wales", "police", "the", "water")
@@ -104,3 +104,18 @@ def structures_of(
             )
         )
     return structures
+
+
+def copied_layout(encoded: Encoded, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """What ``render_in_layout`` copies of each text: what stands between its tokens, and how each is capitalized."""
+    bounds, copied = encoded.offsets().tolist(), []
+    for text, tokens in zip(texts, map(range, bounds, bounds[1:]), strict=False):
+        parts: list[str] = []
+        end = 0
+        for token in tokens:
+            first = int(encoded.first_word[token])
+            start, stop = encoded.spans[first].tolist()
+            parts += [text[end:start], _capitals("ab", text[start:stop])]
+            end = int(encoded.spans[first + int(encoded.n_words[token]) - 1, 1])
+        copied.append((*parts, text[end:]))
+    return copied

@@ -1,13 +1,12 @@
-"""Embeddings on disk: plain files, no pickle, back into gensim, out in word2vec's format."""
+"""Embeddings on disk: plain files, no pickle."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors
 
 from lexveil import paths
-from lexveil.artifacts.embeddings import export_word2vec, load_embedding, write_embedding
+from lexveil.artifacts.embeddings import load_embedding, write_embedding
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import MissingArtifact
 
@@ -22,15 +21,6 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert sorted(file.name for file in paths.embedding("gst").iterdir()) == [
         "counts.npy", "meta.json", "vectors.npy", "words.txt",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("binary", [False, True])
-def test_word2vec_format(built: Path, tmp_path: Path, binary: bool) -> None:
-    export_word2vec("gst", tmp_path / "vectors", binary)
-    keyed = KeyedVectors.load_word2vec_format(str(tmp_path / "vectors"), binary=binary)
-    space = load_embedding("gst")
-    assert keyed.index_to_key == list(space.tokens)
-    assert np.allclose(keyed.vectors, space.vectors, atol=1e-6)
 
 
 def test_a_missing_space_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

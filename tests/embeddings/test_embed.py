@@ -15,7 +15,6 @@ from lexveil.embeddings.training import (
     train_word2vec,
     with_plain_copies,
 )
-from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 
 SETTINGS = Word2VecSettings(
@@ -123,13 +122,6 @@ def test_displacement_is_measured_from_gensims_own_start(corpus: Path) -> None:
 def test_nothing_to_train(corpus: Path) -> None:
     with pytest.raises(RequestError, match=r"no token occurs 100000 times.*min_count"):
         train_word2vec(str(corpus), replace(SETTINGS, min_count=100_000))
-
-
-def test_back_into_gensim() -> None:
-    space = WordSpace(["a", "new_york"], np.eye(2, dtype=np.float32), np.array([5, 2]))
-    keyed = space.to_keyed_vectors()
-    assert keyed["new_york"].tolist() == [0.0, 1.0]
-    assert keyed.get_vecattr("a", "count") == 5
 
 
 def test_a_sentence_with_collocations_is_read_again_as_plain_words() -> None:

@@ -84,7 +84,6 @@ def queries_of(vectors: np.ndarray) -> np.ndarray:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_search, "SCREEN_QUERIES", 0)
     monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)
-    monkeypatch.setattr(exact_search, "worth_kernels", lambda _: True)
 
 
 @here

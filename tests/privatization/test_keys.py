@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from lexveil.accounting.subject_keys import text_keys
-from lexveil.compiled import expect_much
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
 from lexveil.privatization.engine.batch import Batch, joined_rows
@@ -32,7 +31,6 @@ def batch_of_rows(rows: Texts) -> Batch:
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_keys_of_tokens_are_keys_of_texts(width: int) -> None:
-    expect_much()
     both = itertools.product(PIECES, repeat=2)
     glued = [None if one is None or other is None else one + other for one, other in both]
     rows = [[*pair][:width] for pair in zip(glued, reversed(glued), strict=True)]

@@ -104,7 +104,7 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
 def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, prepared: bool) -> None:
     """It need not look at ``__name__``, as scripts that call ``lexveil.privatize`` do not."""
     script = tmp_path / "script.py"
-    block = "prepared_workers('lexveil.compiled')" if prepared else "nullcontext()"
+    block = "prepared_workers('lexveil.formats')" if prepared else "nullcontext()"
     script.write_text(
         "from contextlib import nullcontext\nfrom operator import neg\n"
         "from lexveil.runtime.pool import ordered_map, prepared_workers\nprint('begun')\n"

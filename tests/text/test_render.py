@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.text import render as module
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render, render_in_layout
@@ -19,19 +18,9 @@ def spaced(tokens: list[str]) -> str:
 
 
 def rendered(tokens: list[str], text_of: np.ndarray, n_texts: int) -> list[str]:
-    """Written by Python and by compiled code, which must agree."""
-    number, both = np.arange(len(tokens), dtype=np.int32), []
-    for compiled in (False, True):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "worth_kernels", lambda _, compiled=compiled: compiled)
-            # Pieces that were joined are the same as those written together.
-            half = len(tokens) // 2
-            pieces = (
-                Pieces.joined(Pieces.of(tokens[:half]), Pieces.of(tokens[half:])) if compiled else Pieces.of(tokens)
-            )
-            both.append(render(pieces, number, text_of, n_texts))
-    assert both[0] == both[1]
-    return both[1]
+    half = len(tokens) // 2
+    pieces = Pieces.joined(Pieces.of(tokens[:half]), Pieces.of(tokens[half:]))
+    return [*render(pieces, np.arange(len(tokens), dtype=np.int32), text_of, n_texts)]
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Compiled kernels of the embeddings, loaded on first use: see ``lexveil.compiled``."""
+"""Compiled kernels of the embeddings, loaded on first use."""

@@ -25,7 +25,6 @@ from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFa
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
-from lexveil.compiled import expect_much
 from lexveil.config import ReleaseParams
 from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError
@@ -184,10 +183,8 @@ def privatize_file(
         jobs = stack.enter_context(find_jobs(source, out, chosen, spool))
         size = sum(job.reader.size for job in jobs)
         workers = chosen.workers_for(size, using)
-        if size >= SMALL:
-            if workers > 1 and settings.mechanism != "none":
-                stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
-            expect_much()
+        if size >= SMALL and workers > 1 and settings.mechanism != "none":
+            stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         hooks = hooks or ReleaseHooks()
         request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, hooks.subjects, table)
         with writing(base, hooks.more, hooks.operator_folder) as outputs:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lexveil.compiled import expect_much
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
 from lexveil.privatization.engine import engine  # noqa: F401
@@ -21,7 +20,6 @@ from lexveil.text.render import render
 
 def preload_kernels() -> None:
     """Do a little of all that is done with any text."""
-    expect_much()
     batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])
     encoded = encode(batch.texts, Lexicon.build("word", ["words"], None))
     keys_of(batch, encoded)

@@ -1,1 +1,1 @@
-"""Compiled kernels of texts, loaded on first use: see ``lexveil.compiled``."""
+"""Compiled kernels of texts, loaded on first use."""
