@@ -1,10 +1,4 @@
-"""The ledger of epsilon: documents reserved per second, memory, and what is left of releases that are killed.
-
-    python -m benchmarks.ledger                   # a million documents of as many subjects, and of a tenth as many
-    python -m benchmarks.ledger --kills 1000      # 1,000 processes killed at any moment
-
-Ends with exit code 1 if a killed release left anything that its ledger does not account for.
-"""
+"""The ledger of epsilon: documents reserved per second, and memory; of as many subjects, and of a tenth as many."""
 
 from __future__ import annotations
 
@@ -21,7 +15,6 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.ledger_kills import run
 from benchmarks.table import print_table
 from lexveil.ledger.ledger import Ledger
 
@@ -87,26 +80,12 @@ def _alone(work: Any) -> Any:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, metavar="N", help="kill N processes instead of measuring speed")
     parser.add_argument("--documents", type=int, default=1_000_000, metavar="N", help="default: 1,000,000")
     parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
-    parser.add_argument("--seed", type=int, default=0, help="of when and where processes are killed (default: 0)")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as made:
         folder = Path(made)
-        if arguments.kills is not None:
-            began = time.perf_counter()
-            result = run(arguments.kills, folder, arguments.seed)
-            result["seconds"] = time.perf_counter() - began
-            if arguments.json:
-                print(json.dumps(result, indent=2))
-            else:
-                print_table({"state": "died in", "n": "processes"}, _counted(result["died_in"]))
-                print_table({"state": "was, became", "n": "releases"}, _counted(result["recovered"]))
-                print(f"{result['kills']:,} killed, {result['outputs']:,} outputs, {result['seconds']:.0f} s")
-                print("\n".join(result["violations"]) or "every output is paid for, nobody is above the cap")
-            return 1 if result["violations"] else 0
         rows = []
         n = arguments.documents
         for n_subjects, cap in ((n, None), (max(1, n // 10), 15.0), (1, n / 2)):
@@ -123,10 +102,6 @@ def main() -> int:
             }  # fmt: skip
             print_table(names, rows)
     return 0
-
-
-def _counted(counts: dict[str, int]) -> list[dict[str, Any]]:
-    return [{"state": state, "n": n} for state, n in sorted(counts.items())]
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ class DeploymentEntry(_Part):
     """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
 
     name: str
-    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release"]
+    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release", "flows.searches.searches"]
     description: str | None = None
     tags: list[str] = Field(default_factory=list)
     parameters: dict[str, Any] = Field(default_factory=dict)

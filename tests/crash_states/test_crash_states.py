@@ -1,4 +1,4 @@
-"""Power cuts at any moment of a release: a few of the states that `python -m benchmarks.crash_states` goes through."""
+"""Power cuts at any moment of a release: a few of the states that they may leave; nightly, all of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.crash_states import whole
-from benchmarks.crash_states.disk import Born, Change, Contents, Ext4, Posix, Sync, Write
-from benchmarks.crash_states.exploring import Recording, explore, record_all, work_folder
-from benchmarks.crash_states.recording import is_available, record
-from benchmarks.crash_states.scenarios import SCENARIOS
+from tests.crash_states import whole
+from tests.crash_states.disk import Born, Change, Contents, Ext4, Posix, Sync, Write
+from tests.crash_states.exploring import Recording, explore, record_all, work_folder
+from tests.crash_states.recording import is_available, record
+from tests.crash_states.scenarios import FAULTS, SCENARIOS
 
 pytestmark = pytest.mark.slow
 traced = pytest.mark.skipif(not is_available(), reason="there is no strace, or it may not watch processes")
@@ -31,16 +31,27 @@ FAULTY = (
 )
 
 
+EVERY_FAULT = [f"{scenario}:{fault}" for fault in FAULTS for scenario in ("second", "aborted")]
+
+
 @pytest.fixture(scope="module")
 def recordings() -> Iterator[dict[str, Recording]]:
     with work_folder() as work:
-        yield {one.name: one for one in record_all([*SCENARIOS, *FAULTY], Path(work))}
+        yield {recording.name: recording for recording in record_all([*SCENARIOS, *EVERY_FAULT], Path(work))}
+
+
+many = pytest.mark.parametrize(
+    ("most", "at_most"), [(4, 60), pytest.param(64, None, marks=pytest.mark.nightly)], ids=["few", "all"]
+)
 
 
 @traced
+@many
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_power_cut_leaves_nothing_unpaid(recordings: dict[str, Recording], scenario: str) -> None:
-    found = explore(recordings[scenario], most=4, at_most=60)
+def test_a_power_cut_leaves_nothing_unpaid(
+    recordings: dict[str, Recording], scenario: str, most: int, at_most: int | None
+) -> None:
+    found = explore(recordings[scenario], most=most, at_most=at_most)
     assert found.violations == {} and found.refusals == {}
     assert found.states.total() > 20 and found.syncs > 5
 
@@ -53,11 +64,23 @@ def test_the_simulation_can_fail(recordings: dict[str, Recording], faulty: str) 
 
 
 @traced
-def test_a_power_cut_of_a_whole_release(built: Path) -> None:
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_planted_fault_is_seen(recordings: dict[str, Recording], fault: str) -> None:
+    seen = (explore(recordings[f"{scenario}:{fault}"], 64, until_violated=True) for scenario in ("second", "aborted"))
+    assert any(explored.violations or explored.refusals for explored in seen)
+
+
+@traced
+@pytest.mark.parametrize(
+    ("scenario", "most", "n_states"),
+    [("privatize first", 4, 12), *(pytest.param(name, 64, 150, marks=pytest.mark.nightly) for name in whole.SCENARIOS)],
+)
+def test_a_power_cut_of_a_whole_release(built: Path, scenario: str, most: int, n_states: int) -> None:
     with work_folder() as work:
-        (recording,) = record_all(["privatize first"], Path(work), built)
-        found = explore(recording, most=4, at_most=12, checked=whole.check)
-    assert found.violations == {} and found.refusals == {} and found.states.total() == 12
+        (recording,) = record_all([scenario], Path(work), built)
+        found = explore(recording, most=most, at_most=n_states, checked=whole.check)
+    assert found.violations == {} and found.refusals == {} and found.states.total() == n_states
 
 
 @traced

@@ -1,7 +1,8 @@
-"""Whole releases that are killed: a few of those of `python -m benchmarks.kills`."""
+"""Whole releases that are killed at any moment of them."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,16 +15,21 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def run(*command: str) -> subprocess.CompletedProcess[str]:
-    """In the current folder, with the benchmarks of this repository."""
+def run(*command: str) -> str:
+    """What a command prints, in the current folder: a process without threads, from which it forks."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def test_whole_releases_killed_at_any_moment(built: Path, tmp_path: Path) -> None:
-    done = run("-m", "benchmarks.kills", "--runs", "14", "--folder", str(tmp_path), "--verbs", "privatize")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "14 killed" in done.stdout and "\n0 violations" in done.stdout and "refused" not in done.stdout
+@pytest.mark.parametrize(
+    ("runs", "verbs"), [(14, ["privatize"]), pytest.param(1000, [], marks=pytest.mark.nightly)], ids=["few", "many"]
+)
+def test_whole_releases_killed_at_any_moment(built: Path, tmp_path: Path, runs: int, verbs: list[str]) -> None:
+    killing = json.loads(run("-m", "tests.crash_states.kills", str(runs), str(tmp_path), "7", *verbs))
+    assert killing["violations"] == [] and killing["refusals"] == {}
+    assert killing["killed"] == runs and (runs < 100 or len(killing["states"]) > 5)
 
 
 def test_the_harness_can_fail(built: Path, tmp_path: Path) -> None:
@@ -31,9 +37,9 @@ def test_the_harness_can_fail(built: Path, tmp_path: Path) -> None:
     code = """if True:
         import sys
         from pathlib import Path
-        from benchmarks.kills import run
+        from tests.crash_states.kills import run
         from lexveil.ledger import balances
         balances.charge = lambda *_: None
         print(len(run(2, Path.cwd(), Path(sys.argv[1]), 3, ("privatize",)).found.violations))
     """
-    assert int(run("-c", code, str(tmp_path)).stdout) > 0
+    assert int(run("-c", code, str(tmp_path))) > 0

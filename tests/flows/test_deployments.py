@@ -20,22 +20,24 @@ def entries(project: Project) -> list[dict[str, object]]:
 
 
 def test_the_committed_file(entries: list[dict[str, object]]) -> None:
-    build, audit, release = read_deployments()
-    assert (build.flow_name, build.name, build.entrypoint) == ("build", "build", "flows.build.build")
-    assert (audit.flow_name, audit.name, audit.entrypoint) == ("audit", "audit", "flows.audit.audit")
-    assert (release.flow_name, release.name, release.entrypoint) == ("release", "release", "flows.release.release")
-    assert [schedule.schedule.cron for made in (build, audit, release) for schedule in made.schedules] == [
-        "0 2 * * *",
-        "0 4 * * 0",
-        "0 3 * * *",
+    deployments = read_deployments()
+    assert [
+        (deployment.name, deployment.entrypoint, *(entry.schedule.cron for entry in deployment.schedules))
+        for deployment in deployments
+    ] == [
+        ("build", "flows.build.build", "0 2 * * *"),
+        ("audit", "flows.audit.audit", "0 4 * * 0"),
+        ("release", "flows.release.release", "0 3 * * *"),
+        ("searches", "flows.searches.searches", "0 5 * * *"),
     ]
-    for made in (build, audit, release):
-        assert made.concurrency_limit == 1
-        assert made.concurrency_options.collision_strategy.value == "ENQUEUE"
+    for deployment in deployments:
+        assert deployment.flow_name == deployment.name
+        assert deployment.concurrency_limit == 1
+        assert deployment.concurrency_options.collision_strategy.value == "ENQUEUE"
 
 
 def test_what_can_be_changed_in_the_pages_has_types(entries: list[dict[str, object]]) -> None:
-    build, audit, _ = (made._parameter_openapi_schema.properties for made in read_deployments())
+    build, audit = (entry._parameter_openapi_schema.properties for entry in read_deployments()[:2])
     assert list(build) == ["keep_going"] and build["keep_going"]["type"] == "boolean"
     assert list(audit) == ["mechanisms", "strategies", "epsilons", "words", "samples"]
     choices, nothing = audit["mechanisms"]["anyOf"]

@@ -311,4 +311,4 @@ def test_sigterm_ends_the_run_that_is_under_way_and_pauses_the_schedules(served:
         paused = database.execute("select paused from deployment").fetchall()
     assert not {"RUNNING", "PENDING", "CANCELLING"} & {state for state, _ in states}
     assert dict(states)["CANCELLED"] == 1
-    assert paused == [(1,), (1,), (1,)]
+    assert paused == [(1,)] * 4

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +19,6 @@ from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 NANO = 10**9
 
 # Argument 2 says after which call it kills itself.
@@ -71,7 +68,7 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    with forks_of("lexveil.ledger.ledger", "benchmarks.ledger_kills") as made:
+    with forks_of("lexveil.ledger.ledger", "tests.crash_states.ledger_kills") as made:
         yield made
 
 
@@ -264,23 +261,26 @@ def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder: Path, tmp
     assert not (tmp_path / "f").exists()
 
 
-def test_thirty_killed_at_random_moments(tmp_path: Path) -> None:
-    """The benchmark's harness, in a process without threads, from which it forks."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.ledger", "--kills", "30", "--seed", "1", "--json", "--folder", tmp_path],
-        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+@pytest.mark.parametrize("kills", [30, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_killed_at_random_moments(forks: Forks, tmp_path: Path, kills: int) -> None:
+    code = """if True:
+        import json, sys
+        from pathlib import Path
+        from tests.crash_states.ledger_kills import run
+        print(json.dumps(run(int(sys.argv[2]), Path(sys.argv[1]) / "kills", 1)))
+    """
+    done = forks.run(code, tmp_path, kills)
+    assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["violations"] == [] and done.returncode == 0
-    assert result["kills"] == 30
-    assert sum(result["died_in"].get(state, 0) for state in ("open", "reserved", "spent", "written")) > 5
+    assert result["violations"] == [] and result["kills"] == kills
+    assert sum(result["died_in"].get(state, 0) for state in ("open", "reserved", "spent", "written")) > kills / 6
 
 
 def test_the_harness_can_fail(forks: Forks, tmp_path: Path) -> None:
     """Where outputs are published that nobody is charged for, it says so."""
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from lexveil.ledger import balances\nfrom benchmarks.ledger_kills import run\n"
+        "from lexveil.ledger import balances\nfrom tests.crash_states.ledger_kills import run\n"
         "balances.charge = lambda *_: None\n"
         "print(len(run(20, Path(sys.argv[1]) / 'k', 3)['violations']))"
     )

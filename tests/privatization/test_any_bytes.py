@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,10 +14,10 @@ from bad_inputs import BAD, packed, parquet, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fuzz.entries import check_request
-from benchmarks.fuzz.properties import ENDINGS, check_file, check_message, check_texts, read, small_limits
+from tests.fuzz.entries import check_request
+from tests.fuzz.properties import ENDINGS, check_file, check_message, check_texts, read, small_limits
 
-FUZZ = Path(__file__).parents[2] / "benchmarks" / "fuzz"
+FUZZ = Path(__file__).parents[1] / "fuzz"
 EXAMPLES = settings(max_examples=150)
 
 VALUES = st.recursive(
@@ -104,24 +107,24 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lexveil.formats.json_lines.JsonLines.encode", lambda *_: '{"text": "b"}\n')
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
-    monkeypatch.setattr("benchmarks.fuzz.properties.sentences", lambda text: [[text]])
+    monkeypatch.setattr("tests.fuzz.properties.sentences", lambda text: [[text]])
     with pytest.raises(AssertionError):
         check_texts(["a b"])
     monkeypatch.undo()
-    monkeypatch.setattr("benchmarks.fuzz.properties.text_keys", lambda rows: [text for (text,) in rows])
+    monkeypatch.setattr("tests.fuzz.properties.text_keys", lambda rows: [text for (text,) in rows])
     with pytest.raises(AssertionError):
         check_texts(["a b"])
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is installed for a search only")
-def test_the_harness_starts() -> None:
-    import subprocess
-    import sys
-
+@pytest.mark.parametrize("target", ["readers", "tokenizer", "entries"])
+def test_a_search_guided_by_coverage_finds_nothing(project: Path, tmp_path: Path, target: str) -> None:
+    """Twenty minutes from the inputs above; one that breaks something is left in the file of the message."""
+    (tmp_path / "new").mkdir()
+    command = ["-m", "tests.fuzz.search", target, str(tmp_path / "new"), str(FUZZ / "corpus" / target)]
+    environment = os.environ | {"PYTHONPATH": str(FUZZ.parents[1])}
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.fuzz", "tokenizer", "-runs=5"],
-        capture_output=True,
-        check=False,
-        cwd=FUZZ.parents[1],
+        [sys.executable, *command, "-max_total_time=1200"], env=environment, capture_output=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr[-2000:]

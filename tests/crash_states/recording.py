@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from benchmarks.crash_states.disk import (
+from tests.crash_states.disk import (
     ROOT,
     Born,
     Change,

@@ -1,6 +1,6 @@
 """Whole releases, `lexveil privatize` and `lexveil release`, with everything that they write: recorded, and checked.
 
-Recorded as ``python -m benchmarks.crash_states.whole ROOT MARKS BUILT NAME...``, with the artifacts of a built project.
+Recorded as ``python -m tests.crash_states.whole ROOT MARKS BUILT NAME...``, with the artifacts of a built project.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks.crash_states.invariants import Finding, refusals
-from benchmarks.crash_states.scenarios import Say, folder_of
-from benchmarks.kill_checks import Expected, Found, inspect_here, outputs_of
-from benchmarks.kills import BUDGET, TEXT, make_project
 from lexveil.ledger.amounts import NANO
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.transaction import Transaction
+from tests.crash_states.invariants import Finding, refusals
+from tests.crash_states.kill_checks import Expected, Found, inspect_here, outputs_of
+from tests.crash_states.kills import BUDGET, TEXT, make_project
+from tests.crash_states.scenarios import Say, folder_of
 
 CAP = 3 * BUDGET  # epsilon of a subject
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.crash_states.disk import ROOT, Contents, Ext4, Mark, Operation, Posix, Sync, Tree
-from benchmarks.crash_states.invariants import Finding, check
-from benchmarks.crash_states.recording import record
-from benchmarks.crash_states.scenarios import folder_of
+from tests.crash_states.disk import ROOT, Contents, Ext4, Mark, Operation, Posix, Sync, Tree
+from tests.crash_states.invariants import Finding, check
+from tests.crash_states.recording import record
+from tests.crash_states.scenarios import folder_of
 
 MODELS = (Ext4, Posix)
 
@@ -52,7 +52,7 @@ class Recording:
 
 def record_all(names: Sequence[str], work: Path, built: Path | None = None) -> list[Recording]:
     """Record scenarios, in one process: of ``whole`` if there is a built project, else of ``scenarios``."""
-    module = "benchmarks.crash_states." + ("whole" if built else "scenarios")
+    module = "tests.crash_states." + ("whole" if built else "scenarios")
     given = [str(built)] if built else []
     root, marks = work / "root", work / "marks"
     root.mkdir()

@@ -1,7 +1,7 @@
-"""Look for inputs that break what must hold, guided by coverage: `python -m benchmarks.fuzz TARGET …`.
+"""Look for inputs that break what must hold, guided by coverage.
 
     uv pip install atheris
-    uv run --no-sync python -m benchmarks.fuzz readers benchmarks/fuzz/corpus/readers -max_total_time=3600
+    uv run --no-sync python -m tests.fuzz.search readers tests/fuzz/corpus/readers -max_total_time=3600
 
 Targets are readers, tokenizer and entries; the last one needs the current folder to be a copy of a project that has
 run, and this one on PYTHONPATH.
@@ -24,11 +24,11 @@ MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file
 # numba compiles only what is not instrumented.
 COMPILED = [name for name, file in MODULES.items() if re.search("numba|kernel", file.read_text(encoding="utf-8"))]
 
-with atheris.instrument_imports(include=["lexveil", "benchmarks"], exclude=COMPILED):
-    from benchmarks.fuzz.entries import check_request
-    from benchmarks.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
+with atheris.instrument_imports(include=["lexveil", "tests.fuzz"], exclude=COMPILED):
     from lexveil.formats import parquet_tables  # noqa: F401 - imported when a file is opened, which is too late here
     from lexveil.formats.registry import formats
+    from tests.fuzz.entries import check_request
+    from tests.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
 
     formats()
 
@@ -55,7 +55,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": 
 def main() -> None:
     """Run one target until libFuzzer ends, or an input breaks it; that one is left in a file crash-…"""
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
-        sys.exit(f"usage: python -m benchmarks.fuzz {{{'|'.join(TARGETS)}}} [FOLDER …] [-OPTION=VALUE …]")
+        sys.exit(f"usage: python -m tests.fuzz.search {{{'|'.join(TARGETS)}}} [FOLDER …] [-OPTION=VALUE …]")
     atheris.Setup([sys.argv[0], *sys.argv[2:]], TARGETS[sys.argv[1]])
     with small_limits() if sys.argv[1] != "entries" else contextlib.nullcontext():
         atheris.Fuzz()

@@ -1,12 +1,10 @@
 """Whole releases, `lexveil privatize` and `lexveil release`, killed at any moment of them, two at a time.
 
-    python -m benchmarks.kills --runs 1000      # in a project in which `lexveil run` made the artifacts
-
 Each run is forked from a parent that has imported everything, says on a pipe which state of the ledger it has reached,
 and gets SIGKILL, with its workers. Half of the kills are drawn evenly from the whole duration of such a run, half from
 one of its states: the parent measures all the time how long each state lasts, draws state and part of it, and waits for
 the run to reach it, so that kills land inside runs on any machine. After each pair the next process opens the ledger,
-and what is out is counted from the outputs themselves. Ends with exit code 1 if an output is not paid for, a subject is
+and what is out is counted from the outputs themselves. It is a violation if an output is not paid for, a subject is
 over its cap, more is spent than killed runs had spent, or anything half-written is left.
 """
 
@@ -14,7 +12,6 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy: the parent has no threads
 
-import argparse
 import json
 import os
 import random
@@ -36,11 +33,10 @@ from unittest import mock
 
 import yaml
 
-from benchmarks import ledger_kills
-from benchmarks.kill_checks import Expected, Found, inspect
-from benchmarks.table import print_table
 from lexveil.errors import LexveilError
 from lexveil.ledger import chain
+from tests.crash_states import ledger_kills
+from tests.crash_states.kill_checks import Expected, Found, inspect
 
 TEXT = "The government said that fire services in New South Wales were there, and so was Zorblax."
 BUDGET = 40.0  # of a document
@@ -320,39 +316,16 @@ def run(runs: int, built: Path, work: Path, seed: int, verbs: tuple[str, ...] = 
     return killing
 
 
-def main() -> int:
-    """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000, help="that are killed (default: 1000)")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
-    parser.add_argument("--verbs", nargs="+", choices=VERBS, default=VERBS, help="kinds of releases (default: all)")
-    arguments = parser.parse_args()
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
-        killing = run(arguments.runs, Path.cwd(), Path(name), arguments.seed, tuple(arguments.verbs))
-    found, states = killing.found, list(dict.fromkeys(state for _, state in sorted(killing.killed)))
-    rows = [
-        {"state": state, **{verb: killing.killed[verb, state] for verb in VERBS}}
-        for state in sorted(states, key=lambda state: [*ORDER, state].index(state))
-    ]
-    print_table({"state": "killed in", **{verb: verb for verb in VERBS}}, rows)
-    for verb in VERBS:
-        lasts = {state: statistics.median(values) for state, values in killing.durations.seen[verb].items()}
-        print(f"{verb}, ms: " + ", ".join(f"{state} {seconds * 1000:.0f}" for state, seconds in lasts.items()))
-    print_table(
-        {"what": "recovered", "n": "releases"}, [{"what": w, "n": n} for w, n in sorted(found.recovered.items())]
-    )
-    print(f"{killing.killed.total():,} killed, {killing.finished:,} finished, {killing.missed:,} of these early")
-    print(f"{found.outputs:,} outputs, {found.lost:,} releases spent and not published")
-    for refusal, n in found.refusals.items():
-        print(f"refused, {n:,} times: {refusal}")
-    print(f"{len(found.violations):,} violations, {time.monotonic() - began:.0f} s")
-    print("\n".join(found.violations))
-    return 1 if found.violations else 0
+def main() -> None:
+    """Kill ``RUNS`` releases of the built project here, in ``FOLDER``, and write what happened as JSON."""
+    runs, folder, seed, *verbs = sys.argv[1:]
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        killing = run(int(runs), Path.cwd(), Path(work), int(seed), tuple(verbs) or VERBS)
+    found = killing.found
+    states = sorted({state for _, state in killing.killed})
+    summary = {"killed": killing.killed.total(), "states": states, "refusals": dict(found.refusals)}
+    print(json.dumps(summary | {"violations": found.violations}))
 
-
-ORDER = ("not begun", "begun", "opened", "reserved", "spent", "written", "committed", "aborted", "failed", "ended")
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

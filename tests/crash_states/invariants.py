@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.crash_states.scenarios import CAP, LEDGER, OUTPUTS, open_ledger, release, sha256
 from lexveil.errors import LexveilError
 from lexveil.ledger.amounts import NANO
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
+from tests.crash_states.scenarios import CAP, LEDGER, OUTPUTS, open_ledger, release, sha256
 
 
 @dataclass(slots=True)

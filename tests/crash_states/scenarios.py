@@ -1,6 +1,6 @@
 """What is recorded: releases of a few lines each, in a process that says what has left it, with faults on demand.
 
-python -m benchmarks.crash_states.scenarios ROOT MARKS NAME[:FAULT]...
+python -m tests.crash_states.scenarios ROOT MARKS NAME[:FAULT]...
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def recovers(folder: Path, say: Say) -> None:  # noqa: ARG001
+def recovers(folder: Path, say: Say) -> None:
     """The next to open the ledger puts right what a killed process left."""
     open_ledger(folder).close()
 
