@@ -32,7 +32,7 @@ from lexveil.recovery.ladder import Ladder
 from lexveil.recovery.shares import Expected, Sample, expected
 from lexveil.recovery.tem import RATIO, TemAdversary
 from lexveil.text.function_words import STOP_WORDS
-from lexveil.text.tokenize import is_punctuation
+from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Bytes, Floats, Orders, Vectors
 
 N_WORDS, DIMENSIONS, TOKENS = 30_000, 300, 200_000

@@ -78,7 +78,7 @@ def _normal_texts(texts: Sequence[str | None]) -> pa.StringArray:
     """The normal forms of each text's tokens, joined by spaces; of null as of a text without any."""
     import pyarrow.compute as pc
 
-    from lexveil.text.fast_tokenize import tokenize_texts
+    from lexveil.text.tokenize import tokenize_texts
 
     present = pa.array([text or "" for text in texts], pa.large_string())
     if not pc.all(pc.string_is_ascii(present), min_count=0).as_py():

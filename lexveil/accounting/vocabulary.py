@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from lexveil.accounting.budgets import Policy
-from lexveil.text.tokenize import is_punctuation
+from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Floats, Ids, Vectors
 
 

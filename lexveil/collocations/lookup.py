@@ -21,7 +21,6 @@ from lexveil.association import COLUMNS, MEASURES, rendered
 from lexveil.config import load_params
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
-from lexveil.text.tokenize import sentences
 
 NGRAMS = {2: "bigrams", 3: "trigrams"}
 PLACES = ("first_word", "second_word", "third_word")
@@ -108,6 +107,8 @@ def of_text(text: str) -> dict[str, Any]:
     Raises:
         RequestError: if the text holds no token, or there are no collocations yet.
     """
+    from lexveil.text.tokenize import sentences
+
     split = sentences(text)
     if not split:
         raise RequestError("TEXT holds no words")
@@ -235,6 +236,8 @@ def _rows(found: pa.Table, measures: Sequence[str]) -> list[Row]:
 
 def _one_word(word: str) -> str:
     """Its normal form."""
+    from lexveil.text.tokenize import sentences
+
     tokens = [token for words in sentences(_unicode(word, "--word")) for token in words]
     if len(tokens) != 1:
         raise RequestError(f"--word {word!r} is {len(tokens)} words to the tokenizer; give one, or a TEXT")

@@ -25,9 +25,9 @@ from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file
-from lexveil.text.fast_tokenize import tokenize_texts
 from lexveil.text.languages import DEFAULT, language_of
-from lexveil.text.tokenize import has_letters, is_punctuation
+from lexveil.text.normal_forms import has_letters, is_punctuation
+from lexveil.text.tokenize import tokenize_texts
 
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
 SHARD_WORDS = pa.schema(

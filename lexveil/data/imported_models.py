@@ -7,7 +7,6 @@ public and fixed before any private text is seen.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +29,6 @@ from lexveil.formats.messages import shown
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.hashes import sha256, version
 from lexveil.runtime.stage import Progress
-from lexveil.text.tokenize import sentences
 from lexveil.types import Counts, Floats, Orders
 
 MAX_WORDS = 50_000  # unless asked otherwise: what the model that ships has, and orders of it are made in a minute
@@ -139,12 +137,15 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
 
     Another model's measurement holds for its own vocabulary and collocations alone, so nothing is taken over.
     """
+    import pyarrow as pa
+
+    from lexveil.text.tokenize import tokenize_texts
+
     texts = articles()
-    counted = Counter(form for text in texts for sentence in sentences(text) for form in sentence)
-    words = sorted(counted)
-    replacements = Replacements(
-        texts, words, np.array([counted[word] for word in words]), stream(SEED, "import", "structure")
-    )
+    tokens_of_texts = tokenize_texts(pa.array(texts, pa.large_string()))
+    counts = np.bincount(tokens_of_texts.ids).tolist()
+    words, frequencies = zip(*sorted(zip(tokens_of_texts.words.to_pylist(), counts, strict=True)), strict=True)
+    replacements = Replacements(texts, words, np.array(frequencies), stream(SEED, "import", "structure"))
     params = parse_params({"seed": SEED})
     return {
         one.segmentation: measured(one, replacements, params, LEE_CORPUS) for one in lexicons_of(tokens, pmi, ENGLISH)

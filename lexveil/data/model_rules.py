@@ -20,7 +20,7 @@ from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 from lexveil.text.collocation_keys import MAX_WORDS
-from lexveil.text.tokenize import has_letters, is_token, normal_form
+from lexveil.text.normal_forms import has_letters, normal_form
 
 Array = npt.NDArray[Any]
 
@@ -123,6 +123,8 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
 
 def check_tokens(card: ModelCard, content: bytes) -> list[str]:
     """The tokens of words.txt, each one that the tokenizer makes of a text, or 2 or 3 such words joined by ``_``."""
+    from lexveil.text.tokenize import is_token
+
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -30,7 +30,7 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 from lexveil.text.languages import DEFAULT
-from lexveil.text.tokenize import is_token, normal_form
+from lexveil.text.normal_forms import normal_form
 from lexveil.types import Vectors
 
 # Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where it is not known).
@@ -150,6 +150,8 @@ def _unusable(word: bytes, language: str) -> str | None:
         text = word.decode("utf-8")
     except UnicodeDecodeError:
         return "not_utf8"
+    from lexveil.text.tokenize import is_token
+
     # Written alone it must come out of the tokenizer as one token, and as the one that is stored.
     return None if is_token(text, language) else "no_token"
 

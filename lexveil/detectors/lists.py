@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from lexveil.detectors.given import type_name
 from lexveil.errors import RequestError
 from lexveil.text.spans import Span, Words
-from lexveil.text.tokenize import normal_form, token_spans
 from lexveil.types import Flags
 
 LISTED = "LISTED"  # the type of what stands before the first heading of a list
@@ -56,9 +56,11 @@ class Phrases:
         Raises:
             RequestError: if it has no entry, or one with two types.
         """
+        from lexveil.text.tokenize import sentences
+
         types: dict[Phrase, str] = {}
         for entry, kind in entries(lines, where):
-            phrase = tuple(normal_form(entry[start:end]) for sentence in token_spans(entry) for start, end in sentence)
+            phrase = tuple(chain.from_iterable(sentences(entry)))
             if phrase and types.setdefault(phrase, kind) != kind:
                 raise RequestError(f"{where}: an entry stands below two headings; leave it below one")
         if not types:

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.languages import DEFAULT, language_of
+from lexveil.text.normal_forms import is_punctuation
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import segment
 from lexveil.text.spans import Claim, Found, Words
 from lexveil.text.strings import Strings, letters_of
-from lexveil.text.tokenize import is_punctuation, normal_form, token_spans
 from lexveil.types import Int32
 
 S = TypeVar("S", bound=np.generic)
@@ -269,12 +269,9 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[Sequence[st
         The distinct normal forms; (m,) the form of each word; (m, 2) where it stands in its text; (s,) words of each
         sentence; (t,) sentences of each text.
     """
-    from lexveil.text.fast_tokenize import spans_of_texts
+    from lexveil.text.tokenize import spans_of_texts
 
-    try:
-        array = texts.array if isinstance(texts, Strings) else pa.array(texts, pa.large_string())
-    except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8 that could be scanned
-        return _tokenize_by_expressions(texts, language)
+    array = texts.array if isinstance(texts, Strings) else pa.array(texts, pa.large_string())
     tokens, spans = spans_of_texts(array, language)
     return (
         Strings(tokens.words.cast(pa.large_string())),
@@ -282,29 +279,6 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[Sequence[st
         spans,
         tokens.sentence_sizes,
         tokens.sentences_per_text,
-    )
-
-
-def _tokenize_by_expressions(texts: Sequence[str], language: str) -> tuple[list[str], Int32, Int32, Int32, Int32]:
-    """The same, slowly, by the tokenizer's definition."""
-    number: dict[str, int] = {}
-    ids: list[int] = []
-    spans: list[tuple[int, int]] = []
-    sentence_sizes: list[int] = []
-    per_text: list[int] = []
-    for text in texts:
-        found = token_spans(text, language)
-        per_text.append(len(found))
-        for sentence in found:
-            sentence_sizes.append(len(sentence))
-            spans += sentence
-            ids += [number.setdefault(normal_form(text[start:end]), len(number)) for start, end in sentence]
-    return (
-        [*number],
-        np.array(ids, dtype=np.int32),
-        np.array(spans, dtype=np.int32).reshape(-1, 2),
-        np.array(sentence_sizes, dtype=np.int32),
-        np.array(per_text, dtype=np.int32),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lexveil.text.tokenize import normal_form
+from lexveil.text.normal_forms import normal_form
 
 
 def token_of(line: str) -> str:

@@ -103,10 +103,7 @@ class Pieces:
 
     @cached_property
     def letters(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
-        """What is written as UTF-8, one after the other, and the (n + 1,) bytes where each starts.
-
-        Half of a surrogate pair is written as if it were a character.
-        """
-        encoded = [written.encode("utf-8", "surrogatepass") for written in self.written.tolist()]
+        """What is written as UTF-8, one after the other, and the (n + 1,) bytes where each starts."""
+        encoded = [written.encode() for written in self.written.tolist()]
         ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         return np.frombuffer(b"".join(encoded), np.uint8), ends

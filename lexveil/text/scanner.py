@@ -1,6 +1,6 @@
-"""The compiled scanner behind fast_tokenize.py: UTF-8 bytes to tokens, sentences and numbers, from left to right.
+"""The compiled scanner behind tokenize.py: UTF-8 bytes to tokens, sentences and numbers, from left to right.
 
-Why left to right is the same as the expressions:
+Why left to right is the same as the expressions of tests/text/reference_tokenizer.py:
 
 * Every alternative of the token expression ends where a run of one class of characters ends, and what must follow it
   is never of that class; so giving characters back cannot help, and the longest run is the only candidate. The one

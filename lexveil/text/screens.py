@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lexveil.text.function_words import STOP_WORDS
-from lexveil.text.tokenize import is_punctuation
+from lexveil.text.normal_forms import is_punctuation
 
 # Letters, and apostrophes or hyphens between them; or an abbreviation as u.s.
 _WORD = re.compile(r"'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|(?:[^\W\d_]\.){2,}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -19,7 +18,7 @@ class Strings(Sequence[str]):
     """Strings without nulls, in an Arrow array.
 
     Attributes:
-        array: large strings; UTF-8, of half of a surrogate pair as if it were a character.
+        array: large strings.
     """
 
     def __init__(self, array: pa.LargeStringArray) -> None:
@@ -36,19 +35,8 @@ class Strings(Sequence[str]):
     @cached_property
     def listed(self) -> list[str]:
         """All of them as strings."""
-        try:
-            listed: list[str] = self.array.to_pylist()
-        except UnicodeDecodeError:
-            letters, offsets = letters_of(self.array)
-            data = letters.tobytes()
-            return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets.tolist())]
+        listed: list[str] = self.array.to_pylist()
         return listed
-
-    @property
-    def n_bytes(self) -> int:
-        """UTF-8 bytes of all."""
-        _, offsets = letters_of(self.array)
-        return int(offsets[-1] - offsets[0])
 
     @property
     def highest_byte(self) -> int:

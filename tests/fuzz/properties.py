@@ -22,9 +22,9 @@ from lexveil.formats.registry import as_source
 from lexveil.formats.writers import open_writer
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, TokenClass, encode
-from lexveil.text.fast_tokenize import spans_of_texts
 from lexveil.text.segment import SEGMENTATIONS
-from lexveil.text.tokenize import sentences, token_spans
+from lexveil.text.tokenize import spans_of_texts
+from tests.text.reference_tokenizer import sentences, token_spans
 
 ENDINGS = (
     *(f"{kind}{packing}" for kind in ("jsonl", "csv", "tsv", "txt") for packing in ("", ".gz", ".zst")),
@@ -128,7 +128,7 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
 
 
 def check_texts(texts: Sequence[str]) -> None:
-    """See that the scanner and tokenize.py agree in every token, sentence and span."""
+    """See that the scanner and the reference tokenizer agree in every token, sentence and span."""
     tokens, spans = spans_of_texts(pa.array(texts, pa.string()))
     expected = [sentences(text) for text in texts]
     words = tokens.words.to_pylist()

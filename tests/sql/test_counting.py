@@ -22,7 +22,8 @@ from lexveil.config import CollocationParams, MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 from lexveil.text.function_words import CONNECTORS
-from lexveil.text.tokenize import has_letters, sentences
+from lexveil.text.normal_forms import has_letters
+from lexveil.text.tokenize import sentences
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, TokenClass, encode
-from lexveil.text.tokenize import normal_form, token_spans
+from lexveil.text.normal_forms import normal_form
+from tests.text.reference_tokenizer import token_spans
 
 TOKENS = ["the", "new_york", "is", "big", ",", "york", "new"]
 COLLOCATIONS = Collocations.build(
@@ -41,25 +42,10 @@ def test_no_texts() -> None:
     assert encoded.offsets().tolist() == [0]
 
 
-def batches(also: str, *without: str) -> st.SearchStrategy[list[str]]:
-    characters = "new york is big the. ,!?'\u2019\u2026_\t\n\x1c\x85\xa0\u2003\u3000\u0301\U0001f600" + also
-    return st.lists(
-        st.text(st.sampled_from(characters), max_size=40)
-        | st.text(st.characters(exclude_categories=without), max_size=20),
-        max_size=5,
-    )
-
-
-# Half a surrogate pair takes another way than text that has a UTF-8.
-TEXTS = batches("", "Cs") | batches("\ud800")
-
-
-def test_half_a_surrogate_pair_is_an_unknown_word() -> None:
-    encoded = encode(["the \ud800", "York"], Lexicon.build("word", TOKENS, None))
-    assert encoded.words == ["the", "\ud800", "york"]
-    assert [TokenClass(kind).label for kind in encoded.kind] == ["stopword", "oov", "word"]
-    assert encoded.spans.tolist() == [[0, 3], [4, 5], [0, 4]]
-    assert encoded.offsets().tolist() == [0, 2, 3]
+CHARACTERS = "new york is big the. ,!?'\u2019\u2026_\t\n\x1c\x85\xa0\u2003\u3000\u0301\U0001f600"
+TEXTS = st.lists(
+    st.text(CHARACTERS, max_size=40) | st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5
+)
 
 
 @given(TEXTS)

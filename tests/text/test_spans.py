@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, TokenClass, encode
+from lexveil.text.normal_forms import normal_form
 from lexveil.text.spans import NOBODY, Span, Spans, Words, claims_of, owners
-from lexveil.text.tokenize import normal_form, token_spans
+from tests.text.reference_tokenizer import token_spans
 
 TEXT = "Call Ann Lee-Roy of New York, now."
 #       0    5   9       17 20  24  28 30

@@ -1,17 +1,15 @@
-"""The tokenizer: lossless, stable, the same for counting and for privatizing."""
+"""The tokenizer by examples; test_scanner.py compares it with regular expressions."""
 
-import re
-from pathlib import Path
-
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.text.tokenize import has_letters, is_punctuation, normal_form, sentence_spans, sentences, token_spans
+from lexveil.text.normal_forms import has_letters, is_punctuation
+from lexveil.text.tokenize import sentences
 
 # Text as people write it, and every character there is.
-TEXTS = st.text(max_size=200) | st.text(alphabet="aB1 .,!?'’\"-_@#/:\n\t…é\u0301😀", max_size=200)
+ANY = st.characters(exclude_categories=["Cs"])
+TEXTS = st.text(ANY, max_size=200) | st.text(alphabet="aB1 .,!?'’\"-_@#/:\n\t…é\u0301😀", max_size=200)
 
 
 @pytest.mark.parametrize(
@@ -41,36 +39,12 @@ def test_examples(text: str, expected: list[list[str]]) -> None:
 
 
 @given(TEXTS)
-def test_text_is_gaps_and_tokens(text: str) -> None:
-    """Spans are in order, apart, not empty, and only white space stands between them."""
-    end = 0
-    for start, stop in (span for sentence in token_spans(text) for span in sentence):
-        assert end <= start < stop
-        assert text[end:start].strip() == ""
-        assert not re.search(r"\s", text[start:stop])
-        end = stop
-    assert text[end:].strip() == ""
-
-
-@given(TEXTS)
-def test_counting_and_privatizing_see_the_same_tokens(text: str) -> None:
-    seen = [[normal_form(text[start:end]) for start, end in sentence] for sentence in token_spans(text)]
-    assert seen == sentences(text)
-
-
-@given(TEXTS)
 def test_a_normal_form_can_be_joined(text: str) -> None:
     """No white space and no underscore, so lines and collocations can be taken apart again."""
     for form in (form for sentence in sentences(text) for form in sentence):
         assert form.split() == [form]
         assert "_" not in form
         assert "\n" not in form
-
-
-@given(TEXTS)
-def test_sentences_cover_the_text(text: str) -> None:
-    spans = list(sentence_spans(text))
-    assert "".join(text[start:end] for start, end in spans) == text
 
 
 @pytest.mark.parametrize(
@@ -85,27 +59,3 @@ def test_punctuation(form: str, expected: bool) -> None:
 @pytest.mark.parametrize(("form", "expected"), [("a", True), ("5", True), ("█", False), (",", False)])
 def test_letters(form: str, expected: bool) -> None:
     assert has_letters(form) is expected
-
-
-@pytest.mark.parametrize("unit", ["a", "a.", "ab-", " ", ".", '."', "'", "_", "1.", "x@", "\n", "e\u0301"])
-def test_long_runs_take_linear_work(unit: str) -> None:
-    """100,000 repetitions would never end if matching were quadratic; here the answer is what counts."""
-    text = unit * 100_000
-    assert sum(end - start for sentence in token_spans(text) for start, end in sentence) == len("".join(text.split()))
-
-
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "benchmarks"
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="real texts are not beside the project")
-def test_fifty_thousand_real_sentences() -> None:
-    """Of every kind: reviews, tweets, transcripts, news, linguists' examples."""
-    seen = 0
-    for file in sorted(SHARED.glob("*.parquet")):
-        texts = pq.read_table(file, columns=["text"]).column("text").to_pylist()
-        for text in texts[:: max(1, len(texts) // 1200)]:
-            spans, forms = token_spans(text), sentences(text)
-            assert [[normal_form(text[start:end]) for start, end in sentence] for sentence in spans] == forms
-            assert "".join(text[start:end] for sentence in spans for start, end in sentence) == "".join(text.split())
-            seen += len(forms)
-    assert seen > 50_000

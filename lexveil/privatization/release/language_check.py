@@ -17,7 +17,7 @@ from lexveil.privatization.engine.batch import selected_texts
 from lexveil.privatization.engine.worker import BatchCounts
 from lexveil.text.encode import Lexicon, tokenize
 from lexveil.text.languages.detection import other_language
-from lexveil.text.tokenize import is_punctuation
+from lexveil.text.normal_forms import is_punctuation
 
 WORDS = 10_000  # the first ones, which are enough to tell languages apart
 CHARACTERS = 8 * WORDS

@@ -1,4 +1,4 @@
-"""The scanner gives what tokenize.py gives: the same tokens, sentences, normal forms and spans, for every text."""
+"""The scanner gives what the regular expressions give: the same tokens, sentences, normal forms and spans."""
 
 import gzip
 import json
@@ -17,18 +17,19 @@ from hypothesis import strategies as st
 
 from lexveil.data.default import articles, polarity
 from lexveil.errors import RequestError
-from lexveil.text import fast_tokenize, tokenize
-from lexveil.text.fast_tokenize import spans_of_texts, tokenize_texts
+from lexveil.text import normal_forms, tokenize
 from lexveil.text.kernels import surfaces
 from lexveil.text.languages import LANGUAGES
 from lexveil.text.languages.base import LONGEST
-from lexveil.text.tokenize import normal_form, sentences, token_spans
+from lexveil.text.normal_forms import normal_form
+from lexveil.text.tokenize import spans_of_texts, tokenize_texts
+from tests.text.reference_tokenizer import sentences, token_spans
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "corpus"
-# `TOKENIZE_EXAMPLES=20000 pytest tests/text/test_fast_tokenize.py` looks longer than every run has to.
+# `TOKENIZE_EXAMPLES=20000 pytest tests/text/test_scanner.py` looks longer than every run has to.
 EXAMPLES = int(os.environ.get("TOKENIZE_EXAMPLES", "300"))
 
 PIECES = (
@@ -69,7 +70,7 @@ STOPS = st.lists(
 
 
 def assert_same(texts: list[str], array: pa.Array | None = None, language: str = "en") -> int:
-    """Compare everything with tokenize.py; return the number of tokens."""
+    """Compare everything with the expressions, and see that no text is lost; return the number of tokens."""
     array = pa.array(texts, pa.string()) if array is None else array
     expected = [sentences(text, language) for text in texts]
     flat = [form for text in expected for sentence in text for form in sentence]
@@ -86,6 +87,9 @@ def assert_same(texts: list[str], array: pa.Array | None = None, language: str =
         assert types == {np.dtype(np.int32)}
     assert spans.shape == (len(flat), 2)
     assert spans.tolist() == places
+    for text in texts:
+        written = [text[start:end] for sentence in token_spans(text, language) for start, end in sentence]
+        assert "".join(written) == "".join(text.split())
     return len(flat)
 
 
@@ -180,34 +184,34 @@ def test_every_kind_of_code_point() -> None:
 def test_classes_are_those_of_the_expressions() -> None:
     """For every code point there is, those that no Arrow string can hold included."""
     every = "".join(map(chr, range(sys.maxunicode + 1)))
-    for bit, pattern in fast_tokenize._PATTERNS.items():
+    for bit, pattern in tokenize._PATTERNS.items():
         expected = np.zeros(len(every), dtype=bool)
         for run in re.finditer(f"(?:{pattern})+", every):
             expected[run.start() : run.end()] = True
-        assert np.array_equal((fast_tokenize._classes() & bit) != 0, expected), pattern
+        assert np.array_equal((tokenize._classes() & bit) != 0, expected), pattern
 
 
 def test_what_the_scanner_takes_for_granted() -> None:
     """That no run can give characters back, and that white space ends tokens and sentences: see the module's head."""
-    classes = fast_tokenize._classes()
+    classes = tokenize._classes()
 
     def members(bit: int) -> set[str]:
         return {chr(at) for at in np.flatnonzero(classes & bit).tolist()}
 
     letters, spaces, closers = (
-        members(fast_tokenize.LETTER),
-        members(fast_tokenize.SPACE),
-        members(fast_tokenize.CLOSER),
+        members(tokenize.LETTER),
+        members(tokenize.SPACE),
+        members(tokenize.CLOSER),
     )
-    assert members(fast_tokenize.BREAK) < spaces < members(fast_tokenize.NO_URL) < members(fast_tokenize.AFTER_URL)
-    assert members(fast_tokenize.ALPHA) | members(fast_tokenize.DIGIT) < letters
-    assert not members(fast_tokenize.JOINER) & letters
+    assert members(tokenize.BREAK) < spaces < members(tokenize.NO_URL) < members(tokenize.AFTER_URL)
+    assert members(tokenize.ALPHA) | members(tokenize.DIGIT) < letters
+    assert not members(tokenize.JOINER) & letters
     assert not letters & spaces
-    assert not closers & (spaces | members(fast_tokenize.STOP))
-    assert not {"@"} & members(fast_tokenize.LOCAL)
-    assert not {"."} & (members(fast_tokenize.DOMAIN) | members(fast_tokenize.ALPHA))
-    assert not set(".,:") & members(fast_tokenize.DIGIT)
-    assert not set("@#") & (letters | members(fast_tokenize.MARK))
+    assert not closers & (spaces | members(tokenize.STOP))
+    assert not {"@"} & members(tokenize.LOCAL)
+    assert not {"."} & (members(tokenize.DOMAIN) | members(tokenize.ALPHA))
+    assert not set(".,:") & members(tokenize.DIGIT)
+    assert not set("@#") & (letters | members(tokenize.MARK))
     # Words of languages are compared as letters of Latin-1, eight at most, which have one letter in lower case. One
     # letter beyond ASCII has ASCII in lower case: it stays as it is, and so is in no such word.
     for one in LANGUAGES.values():
@@ -223,7 +227,7 @@ def test_what_the_scanner_takes_for_granted() -> None:
 def test_the_case_of_ascii_letters_does_not_change_a_normal_form(text: str) -> None:
     """Surfaces are numbered with ASCII letters in lower case before normal_form sees them."""
     lowered = re.sub("[A-Z]", lambda letter: letter[0].lower(), text)
-    assert tokenize._normal(lowered) == tokenize._normal(text)
+    assert normal_forms._normal(lowered) == normal_forms._normal(text)
 
 
 @pytest.mark.parametrize(
@@ -275,11 +279,9 @@ def test_a_sentence_starts_with_its_text() -> None:
 CHECKED = """
 import sys
 import pyarrow as pa
-sys.path.insert(0, "tests/text")
-from test_fast_tokenize import PIECES, spans_of_texts
+from tests.text.test_scanner import PIECES, spans_of_texts
 for piece in PIECES:
-    for other in PIECES:
-        spans_of_texts(pa.array([piece + other, other]))
+    spans_of_texts(pa.array([text for other in PIECES for text in (piece + other, other)]))
 print("every position was inside")
 """
 
@@ -339,7 +341,7 @@ def test_refused(texts: object, message: str) -> None:
 
 
 def test_too_much_at_once_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_tokenize, "MAX_BYTES", 3)
+    monkeypatch.setattr(tokenize, "MAX_BYTES", 3)
     assert tokenize_texts(pa.array(["abc"])).words.to_pylist() == ["abc"]
     with pytest.raises(RequestError, match="4 bytes of text to tokenize at once; the limit is 3"):
         tokenize_texts(pa.array(["ab", "cd"]))
