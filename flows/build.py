@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -32,26 +31,22 @@ from prefect.states import Cancelled, Completed, Failed
 from flows.data_bootstrap import DataUnreachable, ensure_data
 from flows.display import duration
 from flows.notify import on_failure
+from flows.planning import plan, say_done
 from flows.prefect_records import FLOW_RUN, hand_over, note_run, published, retry_seconds
 from flows.prefect_server import ServerLost, answers_within
-from flows.recovery import prune, repair, settle_lock
+from flows.recovery import settle_lock
 from flows.run_summary import metrics_page, table_rows
-from flows.stages import Build, Planned, current_build, repro, schedule
+from flows.stages import Build, current_build, schedule
 from flows.supervision import time_limit, timed_out
-from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
-from lexveil.lineage.file_hashes import file_md5
 from lexveil.lineage.openlineage import Events
-from lexveil.lineage.provenance import own_entries
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, Graph, open_repo, read_graph, with_status
-from lexveil.runtime.project import build_lock, end_leftovers, find_root, prepare, stage_environment
+from lexveil.runtime.dvc_graph import Graph, open_repo
+from lexveil.runtime.project import build_lock, find_root, prepare
 from lexveil.runtime.run_events import RunObserver, StageResult
-from lexveil.runtime.stage_code import CODE, refresh_code
 
-REPORT = paths.REPORT / "index.html"
 TIME_IS_UP = signal.SIGALRM  # stands for the time limit among the signals that stop a run
 
 
@@ -114,12 +109,8 @@ def _run(build: Build) -> State[Any]:
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
-    planned = build.planned or plan_ahead()
-    for line in planned.said:
-        say(line)
-    if planned.error is not None:
-        raise planned.error
-    build.graph = planned.graph
+    if not build.graph.stages:
+        build.graph = plan(say)
     if target := load_params().operation.openlineage:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
@@ -159,41 +150,6 @@ def _run(build: Build) -> State[Any]:
     return Completed(message=build.headline())
 
 
-def plan_ahead() -> Planned:
-    """Plan, before a flow run or in it, which says what there is to say and records what went wrong."""
-    said: list[str] = []
-    try:
-        return Planned(plan(said.append), said)
-    except Exception as error:
-        return Planned(Graph({}), said, error)
-
-
-def plan(say: Callable[[str], None]) -> Graph:
-    """Remove leftovers of earlier runs, then ask DVC for the graph and for what is stale in it."""
-    from dvc.repo import lock_repo
-
-    if ended := end_leftovers():
-        say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
-    with open_repo() as repo:
-        repair(repo, say)
-    if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
-        done = subprocess.run(repro(CODE_STAGE), capture_output=True, text=True, check=False, env=stage_environment())
-        if done.returncode:
-            raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
-    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
-        graph = read_graph(repo)
-        prune(graph, say)
-        for name in settle_lock(repo, graph):
-            say(f"dropped {name} from dvc.lock: dvc.yaml has no such stage")
-        return with_status(repo, graph)
-
-
-def _is_new_code() -> bool:
-    """Whether dvc.lock has another code.json than the one that is there."""
-    outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
-    return [out["md5"] for out in outs] != [file_md5(CODE)]
-
-
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
     """On Ctrl-C and SIGTERM end the stages, then let the flow end cleanly; the same signal again ends it at once."""
@@ -222,7 +178,7 @@ def run(
     keep_going: bool = False,
     started: float | None = None,
     until: str | None = None,
-    planned: Planned | None = None,
+    graph: Graph | None = None,
 ) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
@@ -232,13 +188,13 @@ def run(
         keep_going: after a failure, go on with what does not depend on it.
         started: time.monotonic() when the command began, for the total.
         until: the stage that is wanted; None for all.
-        planned: by :func:`plan_ahead`, if it was called.
+        graph: as planned; None plans it in the flow run.
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
         ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going=keep_going, api_url=api_url, until=until, planned=planned)
+    current = Build(watcher, keep_going, graph or Graph({}), api_url=api_url, until=until)
     token = current_build.set(current)
     started = time.monotonic() if started is None else started
     try:
@@ -254,7 +210,8 @@ def run(
     finally:
         current_build.reset(token)
         watcher.close()
-    took = duration(time.monotonic() - started)
+    seconds = time.monotonic() - started
+    took = duration(seconds)
     if current.stopped_by is not None:
         watcher.say(f"stopped after {took}: {current.headline()}; `lexveil run` continues here")
         return 128 + current.stopped_by
@@ -266,9 +223,7 @@ def run(
         if isinstance(outcome, LexveilError):
             raise outcome
         raise LexveilError(advised(f"the flow ended as {state.name}: {state.message}"))
-    watcher.say(f"done in {took}: {current.headline()}")
-    if REPORT.exists():
-        watcher.say(f"report: {REPORT}")
+    say_done(watcher, current.headline(), seconds)
     return 0
 
 

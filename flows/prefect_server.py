@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from flows.process import Command
@@ -37,26 +37,36 @@ class ServerLost(LexveilError):
 
 
 @contextlib.contextmanager
-def api(meanwhile: Callable[[], object]) -> Iterator[str]:
-    """Give the address of a Prefect API that answers: PREFECT_API_URL, `lexveil ui`, or a server for this run alone.
+def api(url: str | None) -> Iterator[str]:
+    """Give the address of a Prefect API that answers: of a server that runs, or of one for this run alone.
 
     Args:
-        meanwhile: is called while a server starts, which takes seconds.
+        url: of :func:`running_api`.
+
+    Raises:
+        LexveilError: if the server for this run does not start.
+    """
+    if url is not None:
+        yield url
+    else:
+        with _server_for_one_run() as own_url:
+            yield own_url
+
+
+def running_api() -> str | None:
+    """Return the address of the Prefect API that runs are shown in: PREFECT_API_URL, or that of `lexveil ui`.
 
     Raises:
         RequestError: if PREFECT_API_URL is set and nothing answers there.
-        LexveilError: if the server for this run does not start.
     """
-    given = os.environ.get("PREFECT_API_URL")
-    if given:
-        if not answers(given):
-            raise RequestError(f"no Prefect server answers at PREFECT_API_URL={given}; start it, or unset the variable")
-        yield given
-    elif url := running_ui():
-        yield url
-    else:
-        with _server_for_one_run(meanwhile) as url:
-            yield url
+    configured = os.environ.get("PREFECT_API_URL")
+    if not configured:
+        return running_ui()
+    if not answers(configured):
+        raise RequestError(
+            f"no Prefect server answers at PREFECT_API_URL={configured}; start it, or unset the variable"
+        )
+    return configured
 
 
 def answers(url: str) -> bool:
@@ -127,13 +137,12 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _server_for_one_run(meanwhile: Callable[[], object]) -> Iterator[str]:
+def _server_for_one_run() -> Iterator[str]:
     for _ in range(3):  # another process may take the free port before the server does
         port = _free_port()
         url = f"http://127.0.0.1:{port}/api"
         server = _start({**_environment(port), **FOR_ONE_RUN}, LOG)
         try:
-            meanwhile()
             if _await(server, url):
                 yield url
                 return
@@ -166,10 +175,8 @@ def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
     Raises:
         RequestError: if PREFECT_API_URL is set and nothing answers there, or the port is taken.
     """
-    given = os.environ.get("PREFECT_API_URL")
-    if given or running_ui():
-        with api(meanwhile=lambda: None) as url:
-            yield url, None
+    if configured := running_api():
+        yield configured, None
     else:
         with pages(port) as (url, server):
             yield url, server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import sys
 import threading
 import time
 from contextvars import ContextVar
@@ -21,6 +20,7 @@ from prefect.states import Cancelled, Completed, Failed
 
 from flows.display import duration
 from flows.dvc_output import DvcOutputParser
+from flows.planning import repro
 from flows.process import Command, stop_stages
 from flows.recovery import forget_damaged
 from flows.run_summary import stage_rows
@@ -34,15 +34,6 @@ from lexveil.runtime.run_events import RunObserver, StageResult
 # Stages of a graph up to which those that are unchanged are task runs too. Each costs Prefect's client and server a
 # tenth of a second, and in a larger graph they hide the others; the table of the run has them all.
 ALL_SHOWN = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a run will find to do, or what kept it from looking; and what there is to say about it."""
-
-    graph: Graph
-    said: list[str]
-    error: Exception | None = None
 
 
 @dataclass
@@ -63,7 +54,6 @@ class Build:
     seconds: float = 0.0
     at_once: int = 1  # stages side by side, at most
     until: str | None = None  # the stage that is wanted; None for all
-    planned: Planned | None = None  # before the flow run began
     api_url: str | None = None  # of the server of `lexveil run`
     settings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # Prefect's, for the rest of the run
 
@@ -74,11 +64,7 @@ class Build:
 
     def wanted(self) -> list[Stage]:
         """The stages of this run, in DVC's order."""
-        every = list(self.graph.stages.values())
-        if self.until is None:
-            return every
-        names = self.graph.upstream(self.until)
-        return [stage for stage in every if stage.name in names]
+        return self.graph.wanted(self.until)
 
     def count(self, state: str) -> int:
         """How many stages ended in ``state``."""
@@ -158,14 +144,6 @@ class Build:
             return StageResult(stage.name, "stopped", seconds, "the run was stopped")
         message, exit_code = parser.failure(ended.code, ended.error)
         return StageResult(stage.name, "failed", seconds, message, exit_code)
-
-
-def repro(stage: str) -> list[str]:
-    """The command that brings one stage up to date.
-
-    Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
-    """
-    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
 
 
 def _task_run() -> str | None:

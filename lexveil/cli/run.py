@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from lexveil import paths
 from lexveil.cli.main import fail
@@ -54,22 +53,41 @@ def run(
 
 
 def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str | None = None) -> int:
-    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the build lock."""
+    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the build lock.
+
+    Where nothing is stale and no Prefect server is at work that would show the run, none is started.
+    """
     from flows.data_bootstrap import ensure_data
     from flows.display import watcher
-    from flows.prefect_server import api
+    from flows.planning import plan, say_done
+    from flows.prefect_server import api, running_api
+    from lexveil.config import load_params
+    from lexveil.lineage import provenance
+    from lexveil.runtime.run_events import StageResult
 
     # Prefect's own log goes to its server; the console belongs to the display.
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
     view = watcher(verbose)
-    planned: list[Any] = []
     try:
         ensure_data(view)
-        with api(meanwhile=lambda: planned.append(import_module("flows.build").plan_ahead())) as url:
-            ahead = planned[-1] if planned else None  # the server may have been started more than once
-            return int(import_module("flows.build").run(url, view, keep_going, started, until, ahead))
+        url = running_api()
+        graph = plan(view.say)
+        wanted = graph.wanted(until)
+        is_recorded = url is not None or load_params().operation.openlineage is not None
+        if not is_recorded and graph.stale.keys().isdisjoint(stage.name for stage in wanted):
+            view.begin(len(wanted))
+            for stage in wanted:
+                view.end(StageResult(stage.name, "cached"))
+            provenance.settle()
+            view.close()
+            say_done(view, f"{len(wanted)} cached", time.monotonic() - started)
+            return 0
+        with api(url) as api_url:
+            from flows.build import run as run_flow
+
+            return run_flow(api_url, view, keep_going, started, until, graph)
     finally:
         view.close()
 

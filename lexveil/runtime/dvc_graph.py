@@ -36,14 +36,16 @@ class Graph:
     stages: dict[str, Stage]
     stale: dict[str, str] = field(default_factory=dict)  # name -> why
 
-    def upstream(self, name: str) -> set[str]:
-        """Return a stage with all that it needs, directly or not."""
-        found, waiting = {name}, [name]
+    def wanted(self, until: str | None) -> list[Stage]:
+        """The stages that a run brings up to date: stage ``until`` with all that it needs; None for all."""
+        if until is None:
+            return list(self.stages.values())
+        names, waiting = {until}, [until]
         while waiting:
-            new = set(self.stages[waiting.pop()].needs) - found
-            found |= new
-            waiting += new
-        return found
+            needs = set(self.stages[waiting.pop()].needs) - names
+            names |= needs
+            waiting += needs
+        return [stage for stage in self.stages.values() if stage.name in names]
 
     def downstream(self, names: set[str]) -> set[str]:
         """Return the stages that need one of ``names``, directly or not."""

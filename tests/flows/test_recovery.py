@@ -18,6 +18,7 @@ from scratch_project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
+STAGES = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
 PATIENCE = 60  # seconds until a test gives up waiting; nothing is measured by it
 
 
@@ -183,6 +184,7 @@ def test_an_unreachable_prefect_server_is_said_before_anything_runs(
 
 
 def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built: Project) -> None:
+    """Where nothing is stale it starts none."""
     project = built
     (project.root / "data").mkdir()
     (project.root / "data/any.txt").touch()
@@ -191,20 +193,26 @@ def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built: Pr
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home)}
     for name in ("PREFECT_API_URL", "PREFECT_HOME"):
         environment.pop(name, None)
-    done = subprocess.run(
-        [sys.executable, "-m", "lexveil.cli", "run"],
-        cwd=project.root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+
+    def run() -> list[str]:
+        argv = [sys.executable, "-m", "lexveil.cli", "run"]
+        done = subprocess.run(argv, cwd=project.root, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    *stages, done, report = run()
+    assert stages == [f"{stage} ... cached" for stage in STAGES]
+    assert re.fullmatch("done in .* s: 7 cached", done) and report == "report: artifacts/report/index.html"
+    assert not (project.root / ".lexveil/prefect").exists()
+
+    project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+    *stages, done, report = run()
+    assert re.fullmatch("done in .* s: 1 ran, 6 cached", done)
     assert list(home.iterdir()) == []
     import sqlite3
 
     with sqlite3.connect(project.root / ".lexveil/prefect/prefect.db") as records:
         states = dict(records.execute("select name, state_name from task_run"))
         (table,) = records.execute("select data from artifact where key = 'lexveil-build'").fetchone()
-    assert len(states) == 7 and set(states.values()) == {"Cached"}
-    assert {row["stage"]: row["state"] for row in json.loads(json.loads(table))} == dict.fromkeys(states, "cached")
+    assert states == dict.fromkeys(STAGES, "Cached") | {"check": "Completed"}
+    assert {row["stage"] for row in json.loads(json.loads(table))} == set(STAGES)

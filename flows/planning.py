@@ -1,0 +1,61 @@
+"""The plan of a run: what is stale in the graph. Prefect is not imported, and not needed where nothing is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+from flows.display import duration
+from flows.recovery import prune, repair, settle_lock
+from lexveil import paths
+from lexveil.errors import LexveilError
+from lexveil.lineage.file_hashes import file_md5
+from lexveil.lineage.provenance import own_entries
+from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, Graph, open_repo, read_graph, with_status
+from lexveil.runtime.project import end_leftovers, stage_environment
+from lexveil.runtime.run_events import RunObserver
+from lexveil.runtime.stage_code import CODE, refresh_code
+
+REPORT = paths.REPORT / "index.html"
+
+
+def plan(say: Callable[[str], None]) -> Graph:
+    """Remove leftovers of earlier runs, then ask DVC for the graph and for what is stale in it."""
+    from dvc.repo import lock_repo
+
+    if ended := end_leftovers():
+        say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
+    with open_repo() as repo:
+        repair(repo, say)
+    if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
+        done = subprocess.run(repro(CODE_STAGE), capture_output=True, text=True, check=False, env=stage_environment())
+        if done.returncode:
+            raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
+    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
+        graph = read_graph(repo)
+        prune(graph, say)
+        for name in settle_lock(repo, graph):
+            say(f"dropped {name} from dvc.lock: dvc.yaml has no such stage")
+        return with_status(repo, graph)
+
+
+def _is_new_code() -> bool:
+    """Whether dvc.lock has another code.json than the one that is there."""
+    outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
+    return [out["md5"] for out in outs] != [file_md5(CODE)]
+
+
+def repro(stage: str) -> list[str]:
+    """The command that brings one stage up to date.
+
+    Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
+    """
+    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
+
+
+def say_done(watcher: RunObserver, headline: str, seconds: float) -> None:
+    """Say that a run has ended well, and where the report is."""
+    watcher.say(f"done in {duration(seconds)}: {headline}")
+    if REPORT.exists():
+        watcher.say(f"report: {REPORT}")
