@@ -25,8 +25,7 @@ import yaml
 from scratch_project import ROOT, Project
 from test_notify import Endpoint
 
-# The life of one server, told in order: its runs, its end and its second start.
-pytestmark = [pytest.mark.slow, pytest.mark.random_order(disabled=True)]
+pytestmark = pytest.mark.slow
 
 PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -79,13 +78,19 @@ class Served:
 
     def kill(self) -> None:
         """End everything of it as a power cut would."""
-        leader = psutil.Process(self.process.pid)
-        family = [*leader.children(recursive=True), leader]
+        family = self.family()
         for process in family:
-            with contextlib.suppress(psutil.NoSuchProcess):  # a child may end between being listed and being killed
+            with contextlib.suppress(psutil.NoSuchProcess):  # one may end between being listed and being killed
                 process.kill()
         psutil.wait_procs(family, timeout=PATIENCE)
         self.process.wait()
+
+    def family(self) -> list[psutil.Process]:
+        """The processes of it, as far as they live."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            leader = psutil.Process(self.process.pid)
+            return [*leader.children(recursive=True), leader]
+        return []
 
     def ask(self, path: str, **body: Any) -> Any:
         """POST to Prefect's API; again where its database is busy, as Prefect's own clients do."""
@@ -99,22 +104,22 @@ class Served:
 
     def runs(self, deployment: str, *states: str) -> list[Record]:
         """Runs of a deployment that are in one of ``states``, the first to start first."""
-        found: list[Record] = self.ask(
+        runs: list[Record] = self.ask(
             "flow_runs/filter",
             deployments={"name": {"any_": [deployment]}},
             flow_runs={"state": {"name": {"any_": list(states)}}},
             sort="START_TIME_ASC",
         )
-        return found
+        return runs
 
     def start_now(self, deployment: str, **parameters: Any) -> Record:
         """Start a deployment as the button in the pages does."""
-        made: Record = self.ask(f"deployments/{self.id_of(deployment)}/create_flow_run", parameters=parameters)
-        return made
+        run: Record = self.ask(f"deployments/{self.id_of(deployment)}/create_flow_run", parameters=parameters)
+        return run
 
     def id_of(self, deployment: str) -> str:
-        (found,) = self.ask("deployments/filter", deployments={"name": {"any_": [deployment]}})
-        return str(found["id"])
+        (entry,) = self.ask("deployments/filter", deployments={"name": {"any_": [deployment]}})
+        return str(entry["id"])
 
     def pause(self, deployment: str) -> None:
         """Stop a deployment's schedules, until it is served anew."""
@@ -135,7 +140,8 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests, which may end it; its project has everything made by a run of the schedule."""
     root = tmp_path_factory.mktemp("served") / "project"
     shutil.copytree(template, root)
     (root / "data").mkdir()
@@ -144,18 +150,35 @@ def served(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     # Of the committed file only the time of the build is another, for the first run to come in this test's time.
     deployments["deployments"][0]["schedules"] = [{"interval": 15}]
     (root / "prefect.yaml").write_text(yaml.safe_dump(deployments))
-    served = Served(Project(root))
-    yield served
-    if served.process.poll() is None:
-        served.kill()
+    server = Served(Project(root))
+    yield server
+    server.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def served(server: Served) -> Iterator[Served]:
+    """The server, alive, with the build's schedule paused: a test starts its own runs; afterwards all is as before."""
+    if server.process.poll() is not None:
+        server.start()
+    until(lambda: server.runs("build", "Completed"))
+    server.pause("build")
+    params = (server.project.root / "params.yaml").read_text()
+    yield server
+    restore(server.project, params)
+
+
+def restore(project: Project, params: str) -> None:
+    """Let the stages of later runs do what they do in every project."""
+    (project.root / "params.yaml").write_text(params)
+    project.behave()
+    for file in project.root.glob("waiting-*"):
+        file.unlink()
+
+
+@pytest.fixture
 def first(served: Served) -> Record:
     """The first run, which the schedule started."""
-    run: Record = until(lambda: (runs := served.runs("build", "Completed")) and runs[0])
-    served.pause("build")  # the others would only be in the way
-    return run
+    return served.runs("build", "Completed")[0]
 
 
 @pytest.fixture
@@ -182,12 +205,11 @@ def test_it_says_where_the_pages_are(served: Served) -> None:
 
 
 def test_it_listens_on_this_machine_only(served: Served) -> None:
-    listening = {
-        connection.laddr.ip
-        for process in psutil.Process(served.process.pid).children(recursive=True)
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    }
+    listening: set[str] = set()
+    for process in served.family():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            connections = process.net_connections("inet")
+            listening |= {connection.laddr.ip for connection in connections if connection.status == psutil.CONN_LISTEN}
     assert listening == {"127.0.0.1"}
 
 
@@ -210,7 +232,9 @@ def test_a_cron_line_creates_runs_at_its_times(served: Served) -> None:
         assert (when.utctimetuple().tm_wday, when.utctimetuple()[3:6]) == (6, (4, 0, 0))
 
 
-def test_the_pages_show_a_run_and_its_artifact(served: Served, first: Record, browse, tmp_path: Path) -> None:
+def test_the_pages_show_a_run_and_its_artifact(
+    served: Served, first: Record, browse: Callable[..., str], tmp_path: Path
+) -> None:
     text = browse(f"runs/flow-run/{first['id']}")
     assert first["name"] in text and "Completed" in text and "8 Task runs" in text
     assert "Beginning flow run" in text and "7 stages, 7 stale" in text  # its log
@@ -232,83 +256,70 @@ def test_the_pages_show_a_run_and_its_artifact(served: Served, first: Record, br
     assert len(colours) > 50  # a blank page has one
 
 
-@pytest.fixture(scope="module")
-def failed(served: Served, first: Record) -> tuple[Record, Record, list[Record]]:
-    """A run that was started as the pages start one, and failed; its last state, and what the webhook heard of it."""
-    project = served.project
+def test_a_failure_is_told_to_the_webhook(served: Served, request: pytest.FixtureRequest) -> None:
+    """Of a run that was started as the pages start one; the link leads to its page."""
     with Endpoint() as endpoint:
         threading.Thread(target=endpoint.serve_forever, daemon=True).start()
-        project.set_params("webhook: null", f"webhook: {endpoint.address}")
-        project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
-        project.behave("check fail 1")
+        served.project.set_params("webhook: null", f"webhook: {endpoint.address}")
+        served.project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+        served.project.behave("check fail 1")
         run = served.start_now("build", keep_going=True)
         state = served.ended(run)
-        told = until(lambda: [notice for notice in endpoint.told if notice["run"] == run["name"]])
+        (notice,) = until(lambda: [notice for notice in endpoint.told if notice["run"] == run["name"]])
         endpoint.shutdown()
-    return run, state, told
-
-
-def test_a_failure_is_told_to_the_webhook(served: Served, failed: tuple[Record, Record, list[Record]]) -> None:
-    run, state, told = failed
     assert state["message"] == "check: CheckFailed: check does not hold; the limit is 3"
-    assert told == [
-        {
-            "flow": "build",
-            "run": run["name"],
-            "state": "Failed",
-            "stage": "check",
-            "message": "CheckFailed: check does not hold; the limit is 3",
-            "link": f"{served.pages}/runs/flow-run/{run['id']}",
-        }
-    ]
-
-
-def test_the_link_of_a_failure_leads_to_its_page(served: Served, failed, browse) -> None:
-    run, _, (told,) = failed
-    text = browse(told["link"].removeprefix(f"{served.pages}/"))
+    assert notice == {
+        "flow": "build",
+        "run": run["name"],
+        "state": "Failed",
+        "stage": "check",
+        "message": "CheckFailed: check does not hold; the limit is 3",
+        "link": f"{served.pages}/runs/flow-run/{run['id']}",
+    }
+    browse = request.getfixturevalue("browse")  # skips what follows where there is no browser
+    text = browse(notice["link"].removeprefix(f"{served.pages}/"))
     assert run["name"] in text and "Failed" in text
 
 
-def test_a_run_by_hand_beside_it_is_refused_while_it_works_and_a_power_cut_leaves_no_run_behind(served: Served) -> None:
-    project = served.project
-    project.set_params("seed: 20261", "seed: 1")
-    project.behave("privatize@S1-1.0 wait 600")
-    served.start_now("build")
-    until(lambda: list(project.root.glob("waiting-*")))
-    (running,) = served.runs("build", "Running")
+def start_waiting(served: Served, seed: int) -> Record:
+    """Start a run that stops in the middle of a stage."""
+    served.project.set_params("seed: 20261", f"seed: {seed}")
+    served.project.behave("privatize@S1-1.0 wait 600")
+    run = served.start_now("build")
+    until(lambda: list(served.project.root.glob("waiting-*")))
+    return run
+
+
+def test_a_run_by_hand_is_refused_during_a_run_and_a_power_cut_leaves_none_behind(served: Served) -> None:
+    running = start_waiting(served, seed=1)
     by_hand = subprocess.run(
         [sys.executable, "-m", "lexveil.cli", "run"],
-        cwd=project.root, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        cwd=served.project.root, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
     assert by_hand.returncode == 2 and "another run is at work" in by_hand.stderr
 
     served.kill()
-    project.behave()
+    served.project.behave()
     served.start()
-    assert served.ended(running)["name"] == "Crashed"
+    state = served.ended(running)
+    assert state["name"] == "Crashed"
     # The place of the killed run is free again: the schedule goes on.
-    until(
-        lambda: [run for run in served.runs("build", "Completed") if run["expected_start_time"] > running["start_time"]]
-    )
+    until(lambda: [run for run in served.runs("build", "Completed") if run["start_time"] > state["timestamp"]])
 
 
 def test_sigterm_ends_the_run_that_is_under_way_and_pauses_the_schedules(served: Served) -> None:
-    project = served.project
-    for file in project.root.glob("waiting-*"):
-        file.unlink()
-    project.set_params("seed: 1", "seed: 2")
-    project.behave("privatize@S1-1.0 wait 600")
-    until(lambda: list(project.root.glob("waiting-*")))
-    family = psutil.Process(served.process.pid).children(recursive=True)
+    running = start_waiting(served, seed=2)
+    family = served.family()
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(PATIENCE) == 0
     _, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert alive == []
     import sqlite3
 
-    with sqlite3.connect(project.root / ".lexveil/prefect/prefect.db") as database:
-        states = database.execute("select state_type, count(*) from flow_run group by state_type").fetchall()
+    with sqlite3.connect(served.project.root / ".lexveil/prefect/prefect.db") as database:
+        states = dict(database.execute("select id, state_type from flow_run").fetchall())
         paused = database.execute("select paused from deployment").fetchall()
-    assert not {"RUNNING", "PENDING", "CANCELLING"} & {state for state, _ in states}
-    assert dict(states)["CANCELLED"] == 1
+    assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
+    assert states[running["id"]] == "CANCELLED"
     assert paused == [(1,)] * 4
