@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lexveil.runtime.run_events import StageResult
+from lexveil.errors import LexveilError
+from lexveil.runtime.project import build_lock
+from lexveil.runtime.run_events import RunObserver, StageResult
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,15 +105,51 @@ with open("ran.log", "a") as log:
 """
 
 
-class Silent:
-    """A watcher that keeps nothing."""
+ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
 
-    def say(self, text: str) -> None: ...
-    def begin(self, total: int) -> None: ...
-    def start(self, stage: str) -> None: ...
-    def output(self, stage: str, line: str) -> None: ...
-    def end(self, result: StageResult) -> None: ...
-    def close(self) -> None: ...
+
+@dataclass
+class Notes(RunObserver):
+    """A watcher that writes everything down."""
+
+    said: list[str] = field(default_factory=list)
+    results: dict[str, StageResult] = field(default_factory=dict)
+    lines: list[tuple[str, str]] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def output(self, stage: str, line: str) -> None:
+        self.lines.append((stage, line))
+
+    def end(self, result: StageResult) -> None:
+        self.results[result.stage] = result
+
+
+@dataclass
+class Run:
+    """One run of the flow: its exit code, its line for standard error, and what its watcher wrote down."""
+
+    code: int
+    error: str
+    notes: Notes
+
+    @property
+    def states(self) -> dict[str, str]:
+        results = self.notes.results
+        return {name: results[name].state for name in sorted(results, key=ORDER.index)}
+
+
+def run_flow(prefect_server: str, keep_going: bool = False) -> Run:
+    """Run the flow in the current folder as `lexveil run` does."""
+    from flows import build
+
+    notes = Notes()
+    with build_lock():
+        try:
+            return Run(build.run(prefect_server, notes, keep_going), "", notes)
+        except LexveilError as error:
+            return Run(error.exit_code, str(error), notes)
 
 
 class Project:

@@ -4,78 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import yaml
-from scratch_project import Project
+from scratch_project import ORDER, Project, Run
 
-from flows import build, stages
+from flows import stages
 from lexveil.runtime.dvc_graph import open_repo, read_graph
-from lexveil.runtime.project import build_lock
-from lexveil.runtime.run_events import StageResult
 
 pytestmark = pytest.mark.slow
-
-ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
-
-
-@dataclass
-class Notes:
-    """A watcher that writes everything down."""
-
-    said: list[str] = field(default_factory=list)
-    results: dict[str, StageResult] = field(default_factory=dict)
-    lines: list[tuple[str, str]] = field(default_factory=list)
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-    def begin(self, total: int) -> None:
-        self.total = total
-
-    def start(self, stage: str) -> None:
-        pass
-
-    def output(self, stage: str, line: str) -> None:
-        self.lines.append((stage, line))
-
-    def end(self, result: StageResult) -> None:
-        self.results[result.stage] = result
-
-    def close(self) -> None:
-        pass
-
-    def states(self) -> dict[str, str]:
-        return {name: self.results[name].state for name in sorted(self.results, key=ORDER.index)}
-
-
-@dataclass
-class Run:
-    """One run of the flow and what is known of it afterwards."""
-
-    code: int
-    error: str
-    notes: Notes
-
-    @property
-    def states(self) -> dict[str, str]:
-        return self.notes.states()
-
-
-@pytest.fixture
-def run(project: Project, prefect_server: str) -> Iterator[object]:
-    def once(keep_going: bool = False) -> Run:
-        notes = Notes()
-        with build_lock():
-            try:
-                return Run(build.run(prefect_server, notes, keep_going), "", notes)
-            except build.LexveilError as error:
-                return Run(error.exit_code, str(error), notes)
-
-    yield once
 
 
 def task_runs(prefect_server: str, n: int = len(ORDER)) -> dict[str, object]:
@@ -104,17 +42,16 @@ def test_order_and_edges_are_those_of_dvc(project: Project) -> None:
     assert len(edges) == 9
 
 
-def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(project: Project, run, built_template: Path) -> None:
-    project.behave("count@a meet count@b", "count@b meet count@a")
-    first = run()
-    assert first.code == 0
-    assert first.states == dict.fromkeys(ORDER, "ran")
+def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(first_run: tuple[Path, Run], built_template: Path) -> None:
+    root, run = first_run
+    project, serial = Project(root), Project(built_template)
+    assert run.code == 0
+    assert run.states == dict.fromkeys(ORDER, "ran")
     times = project.times()
     # The siblings ran side by side: both began before either ended. What needs them began after both.
     ends = times["count@a", "end"], times["count@b", "end"]
     assert max(times["count@a", "start"], times["count@b", "start"]) < min(ends)
     assert times["privatize@S1-1.0", "start"] > max(ends)
-    serial = Project(built_template)
     assert project.artifacts() == serial.artifacts() and len(serial.artifacts()) == len(ORDER)
     assert project.lock() == serial.lock()
 

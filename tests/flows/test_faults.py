@@ -24,37 +24,21 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 import yaml
-from scratch_project import ROOT, Project
+from scratch_project import ROOT, Project, Run
 
-from flows import build
 from flows.data_bootstrap import ensure_data
 from flows.prefect_server import answers_within
 from lexveil.config import MachineParams, load_params
 from lexveil.errors import LexveilError, ParameterError, RequestError, advised
 from lexveil.runtime import duckdb_session
-from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import RunObserver
 
 pytestmark = pytest.mark.slow
 
 PATIENCE = 60  # seconds until a test gives up waiting; nothing is measured by it
 
-Run = Callable[[], tuple[int, str]]
+RunFlow = Callable[[], Run]
 Mount = Callable[..., Path]
-
-
-@pytest.fixture
-def run(project: Project, prefect_server: str) -> Run:
-    """Run the flow as `lexveil run` does; the exit code and the line for standard error."""
-
-    def once() -> tuple[int, str]:
-        with build_lock():
-            try:
-                return build.run(prefect_server, RunObserver()), ""
-            except LexveilError as error:
-                return error.exit_code, str(error)
-
-    return once
 
 
 @pytest.fixture
@@ -122,22 +106,23 @@ def make_stale(project: Project) -> None:
 # Processes
 
 
-def test_a_killed_stage_is_said_and_the_next_run_makes_it(built: Project, run: Run, built_template: Path) -> None:
+def test_a_killed_stage_is_said_and_the_next_run_makes_it(built: Project, run: RunFlow, built_template: Path) -> None:
     make_stale(built)
     built.behave("check die")
-    code, error = run()
+    failed = run()
+    code, error = failed.code, failed.error
     assert code == 1
     assert error.startswith("check: the stage was killed (signal 9)") and ".lexveil/logs/check.log" in error
     assert not (built.root / "artifacts/checks/outputs.json").exists()
     built.behave()
     built.ran()
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.ran() == ["check"]
     assert built.artifacts() == Project(built_template).artifacts()
 
 
 def test_a_killed_worker_of_a_stage_is_said_and_the_next_run_makes_it(
-    built: Project, run: Run, built_template: Path, monkeypatch: pytest.MonkeyPatch
+    built: Project, run: RunFlow, built_template: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stage maps over two processes; the first word of the mapping is SIGKILL, as from a machine out of memory."""
     (built.root / "pooled.py").write_text(
@@ -160,11 +145,12 @@ def test_a_killed_worker_of_a_stage_is_said_and_the_next_run_makes_it(
     file.write_text(file.read_text().replace("stage.py artifacts/checks", "pooled.py artifacts/checks"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (built.root / "kill").touch()
-    code, error = run()
+    failed = run()
+    code, error = failed.code, failed.error
     assert code == 1
     assert error.startswith("check: LexveilError: a worker process was killed") and "machine.workers" in error
     (built.root / "kill").unlink()
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.artifacts() == Project(built_template).artifacts()
 
 
@@ -208,7 +194,7 @@ def until_check_waits(project: Project, process: subprocess.Popen[str]) -> int:
     return int(waiting[0].name.removeprefix("waiting-"))
 
 
-def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: Run, built_template: Path) -> None:
+def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: RunFlow, built_template: Path) -> None:
     """The server of one run is killed in the middle of a stage; the stage ends well, and so do those after it."""
     make_stale(built)
     (built.root / "data").mkdir()
@@ -227,13 +213,13 @@ def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: 
     assert "check ... done" in out and "report ... cached" in out
     assert err.count("\n") == 1 and "went away during the run" in err and "1 ran, 6 cached" in err
     built.ran()
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.ran() == []
     assert built.artifacts() == Project(built_template).artifacts()
 
 
 def test_a_network_that_is_lost_is_said_after_what_failed(
-    built: Project, run: Run, prefect_server: str, built_template: Path
+    built: Project, run: RunFlow, prefect_server: str, built_template: Path
 ) -> None:
     """The server takes connections and says nothing any more, as when it is paused or its packets are dropped."""
     make_stale(built)
@@ -252,7 +238,7 @@ def test_a_network_that_is_lost_is_said_after_what_failed(
     assert err.count("\n") == 1 and err.startswith("lexveil run: check: the stage was killed (signal 9)")
     assert f"server at {url} went away during the run" in err and "5 cached, 1 failed, 1 not run" in err
     built.behave()
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.artifacts() == Project(built_template).artifacts()
 
 
@@ -266,16 +252,17 @@ def test_a_server_is_waited_for_and_one_that_is_not_there_is_told(prefect_server
 
 @pytest.mark.parametrize("folder", ["artifacts", ".dvc/cache"])
 def test_a_full_disk_is_said_and_the_next_run_is_as_if_it_had_not_been(
-    project: Project, run: Run, mount: Mount, folder: str
+    project: Project, run: RunFlow, mount: Mount, folder: str
 ) -> None:
     """Five outputs of 300 kB and more do not fit into 1 MB, wherever they or DVC's copies of them lie."""
     (project.root / "src.txt").write_text("x" * 300_000 + "\n")
     small_disk(mount, project.root / folder)
-    code, error = run()
+    failed = run()
+    code, error = failed.code, failed.error
     assert code == 1
     assert "No space left on device; free some space" in error and "run again" in error
     mount(project.root / folder, "-o", "remount,size=64m")
-    assert run() == (0, "")
+    assert run().code == 0
     first = "x" * 300_000 + "\nfirst\n"
     counted = f"{first}count@a\n{first}count@b\n"
     outputs = {f"artifacts/private/{s}/1.0/documents.txt": f"{counted}privatize@{s}-1.0\n" for s in ("S1", "S2")}
@@ -305,19 +292,20 @@ def test_room_for_spilled_rows_that_is_full_is_said(tmp_path: Path, mount: Mount
 
 
 def test_artifacts_that_cannot_be_written_are_said_and_stay(
-    built: Project, run: Run, mount: Mount, built_template: Path
+    built: Project, run: RunFlow, mount: Mount, built_template: Path
 ) -> None:
     make_stale(built)
     folder = built.root / "artifacts"
     mount(folder, "--bind", str(folder))
     mount(folder, "-o", "remount,ro,bind")
-    code, error = run()
+    failed = run()
+    code, error = failed.code, failed.error
     assert (
         code == 1 and error.startswith("check: ") and "Read-only file system" in error and "make it writable" in error
     )
     assert built.artifacts() == Project(built_template).artifacts()
     mount(folder, "-o", "remount,rw,bind")
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.artifacts() == Project(built_template).artifacts()
 
 
@@ -347,16 +335,16 @@ def test_only_errors_of_a_disk_are_given_advice() -> None:
 # What DVC keeps
 
 
-def test_a_changed_output_is_made_good(built: Project, run: Run, built_template: Path) -> None:
+def test_a_changed_output_is_made_good(built: Project, run: RunFlow, built_template: Path) -> None:
     (built.root / "artifacts/first.txt").write_bytes(
         other_first_byte((built.root / "artifacts/first.txt").read_bytes())
     )
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.ran() == []
     assert same_as(built_template, built)
 
 
-def test_a_damaged_cache_is_never_given_back(built: Project, run: Run, built_template: Path) -> None:
+def test_a_damaged_cache_is_never_given_back(built: Project, run: RunFlow, built_template: Path) -> None:
     """Files and lists of a folder's files; all write-protected, so that DVC takes them for whole."""
     copies = objects(built)
     assert {copy.stat().st_mode & 0o777 for copy in copies.values()} == {0o444}
@@ -371,7 +359,7 @@ def test_a_damaged_cache_is_never_given_back(built: Project, run: Run, built_tem
     shutil.rmtree(built.root / "artifacts/private")
     for name in ("first.txt", "counts/a.txt", "counts/b.txt"):
         (built.root / "artifacts" / name).unlink()
-    assert run() == (0, "")
+    assert run().code == 0
     assert sorted(built.ran()) == ["count@a", "count@b", "first", "privatize@S1-1.0", "privatize@S2-1.0"]
     assert same_as(built_template, built)
     assert not any(file.exists() for file in left)
@@ -389,7 +377,7 @@ def test_damaged_data_are_not_taken_from_the_cache(project: Project) -> None:
     assert not Path("data").exists()
 
 
-def test_locks_of_a_dead_dvc_hold_nothing_up(built: Project, run: Run, built_template: Path) -> None:
+def test_locks_of_a_dead_dvc_hold_nothing_up(built: Project, run: RunFlow, built_template: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     make_stale(built)
@@ -398,7 +386,7 @@ def test_locks_of_a_dead_dvc_hold_nothing_up(built: Project, run: Run, built_tem
     outs = {str(built.root / "artifacts/checks/outputs.json"): entry, str(built.root / "artifacts/first.txt"): entry}
     (temporary / "rwlock").write_text(json.dumps({"write": outs, "read": {path: [entry] for path in outs}}))
     (temporary / "lock").write_text(f"{dead.pid:>10}\n")
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.ran() == ["check"]
     assert built.artifacts() == Project(built_template).artifacts()
 
@@ -417,30 +405,32 @@ def test_params_cut_short_anywhere_are_refused(tmp_path: Path) -> None:
     load_params(file)
 
 
-def test_half_a_params_file_is_one_line_and_the_whole_one_runs(built: Project, run: Run, built_template: Path) -> None:
+def test_half_a_params_file_is_one_line_and_the_whole_one_runs(
+    built: Project, run: RunFlow, built_template: Path
+) -> None:
     whole = (built.root / "params.yaml").read_text()
     (built.root / "params.yaml").write_text(whole[: len(whole) // 2])
     process = lexveil(built, "run")
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err.count("\n")) == (2, "", 1) and "params.yaml" in err
     (built.root / "params.yaml").write_text(whole)
-    assert run() == (0, "")
+    assert run().code == 0
     assert built.ran() == []
     assert same_as(built_template, built)
 
 
-def test_nothing_is_decided_by_the_clock(built: Project, run: Run, built_template: Path) -> None:
+def test_nothing_is_decided_by_the_clock(built: Project, run: RunFlow, built_template: Path) -> None:
     """Times of files far in the future and in the past make nothing stale, and a change older than all is seen."""
     files = [file for file in built.root.rglob("*") if file.is_file() and ".git" not in file.parts]
     for when in (4_000_000_000, 1):
         for file in files:
             if file.exists():
                 os.utime(file, (when, when))
-        assert run() == (0, "")
+        assert run().code == 0
         assert built.ran() == []
         assert same_as(built_template, built)
     made = built.root / "artifacts/checks/outputs.json"
     made.write_bytes(other_first_byte(made.read_bytes()))
     os.utime(made, (0, 0))
-    assert run() == (0, "")
+    assert run().code == 0
     assert same_as(built_template, built)

@@ -12,40 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from scratch_project import Project, Silent
+from scratch_project import Project, Run
 
-from flows import build
 from lexveil.config import load_params
 from lexveil.errors import ParameterError
 from lexveil.lineage.openlineage import Events
 from lexveil.runtime.dvc_graph import open_repo, read_graph
-from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import StageResult
 
 pytestmark = pytest.mark.slow
-
-
-class Heard(Silent):
-    """A watcher that keeps what is said to people."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-
-@pytest.fixture
-def run(project: Project, prefect_server: str):
-    def once() -> tuple[int, list[str]]:
-        heard = Heard()
-        with build_lock():
-            try:
-                return build.run(prefect_server, heard), heard.said
-            except build.LexveilError as error:
-                return error.exit_code, heard.said
-
-    return once
 
 
 @pytest.fixture
@@ -80,42 +55,43 @@ def told(events: list[dict]) -> list[tuple[str, str]]:
     return [(event["job"]["name"], event["eventType"]) for event in events]
 
 
-def test_nothing_goes_anywhere_by_default(project: Project, run, server) -> None:
-    assert load_params().operation.openlineage is None
-    before = {path.name for path in project.root.iterdir()}
-    assert run()[0] == 0
-    made = {path.name for path in project.root.iterdir()} - before
+def test_nothing_goes_anywhere_by_default(template: Path, first_run: tuple[Path, Run]) -> None:
+    before = {path.name for path in template.iterdir()}
+    made = {path.name for path in first_run[0].iterdir()} - before
     assert made == {"artifacts", "dvc.lock", "ran.log", ".lexveil", ".provenance.json"}
 
 
-def test_a_run_in_a_file(project: Project, run) -> None:
-    send_to(project, "events.jsonl")
-    assert run()[0] == 0
-    events = [json.loads(line) for line in (project.root / "events.jsonl").read_text().splitlines()]
-    stages = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
+def test_a_run_in_a_file(built: Project, run) -> None:
+    assert load_params().operation.openlineage is None
+    send_to(built, "events.jsonl")
+    built.set_params("seed: 20261", "seed: 7")
+    assert run().code == 0
+    events = [json.loads(line) for line in (built.root / "events.jsonl").read_text().splitlines()]
     assert (told(events)[0], told(events)[-1]) == (("build", "START"), ("build", "COMPLETE"))
-    assert sorted(told(events)[1:-1]) == sorted((stage, kind) for stage in stages for kind in ("START", "COMPLETE"))
+    # `check` was asked about, and had nothing new to read.
+    asked = ["privatize@S1-1.0", "privatize@S2-1.0", "check"]
+    assert sorted(told(events)[1:-1]) == sorted((stage, kind) for stage in asked for kind in ("START", "COMPLETE"))
     flow = events[0]["run"]["runId"]
-    noted = json.loads((project.root / ".provenance.json").read_text())["stages"]
+    noted = json.loads((built.root / ".provenance.json").read_text())["stages"]
     for event in events[1:-1]:
         assert event["run"]["facets"]["parent"]["run"]["runId"] == flow
-        assert event["run"]["runId"] == noted[event["job"]["name"]]["task_run"]
-    assert noted["first"]["flow_run"] == flow
-
     done = {event["job"]["name"]: event for event in events if event["eventType"] == "COMPLETE"}
-    lock = yaml.safe_load(project.lock())["stages"]
+    assert noted["privatize@S1-1.0"]["flow_run"] == flow
+    assert noted["privatize@S1-1.0"]["task_run"] == done["privatize@S1-1.0"]["run"]["runId"]
+
+    lock = yaml.safe_load(built.lock())["stages"]
     (out,) = done["privatize@S1-1.0"]["outputs"]
     assert out["name"] == "artifacts/private/S1/1.0"
     assert out["facets"]["version"]["datasetVersion"] == lock["privatize@S1-1.0"]["outs"][0]["md5"]
     # A folder that is read is the datasets that its makers name; code is none.
-    assert [one["name"] for one in done["privatize@S1-1.0"]["inputs"]] == [
+    assert [dataset["name"] for dataset in done["privatize@S1-1.0"]["inputs"]] == [
         "artifacts/counts/a.txt",
         "artifacts/counts/b.txt",
     ]
-    made = {one["name"] for event in done.values() for one in event["outputs"]}
-    assert {one["name"] for event in done.values() for one in event["inputs"]} <= made
-    text = (project.root / "events.jsonl").read_text()
-    assert str(project.root) not in text and "20261" not in text
+    outputs = {dataset["name"] for stage in asked[:2] for dataset in done[stage]["outputs"]}
+    assert {dataset["name"] for dataset in done["check"]["inputs"]} == outputs
+    text = (built.root / "events.jsonl").read_text()
+    assert str(built.root) not in text and "20261" not in text
 
 
 def test_a_run_over_http_with_a_key_and_only_what_ran(built: Project, run, server, monkeypatch) -> None:
@@ -123,12 +99,12 @@ def test_a_run_over_http_with_a_key_and_only_what_ran(built: Project, run, serve
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "k")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     send_to(built, address)
-    assert run()[0] == 0
+    assert run().code == 0
     assert told([one["event"] for one in events]) == [("build", "START"), ("build", "COMPLETE")]
     assert built.ran() == []  # turning it on makes nothing stale
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     events.clear()
-    assert run()[0] == 0
+    assert run().code == 0
     assert told([one["event"] for one in events])[1:3] == [("check", "START"), ("check", "COMPLETE")]
     assert {(one["path"], one["key"]) for one in events} == {("/api/v1/lineage", "Bearer k")}
 
@@ -137,7 +113,7 @@ def test_a_failure_is_told_with_its_line(built: Project, run) -> None:
     send_to(built, "events.jsonl")
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     built.behave("check fail 1")
-    assert run()[0] == 1
+    assert run().code == 1
     events = [json.loads(line) for line in (built.root / "events.jsonl").read_text().splitlines()]
     assert told(events) == [("build", "START"), ("check", "START"), ("check", "FAIL"), ("build", "FAIL")]
     message = events[2]["run"]["facets"]["errorMessage"]["message"]
@@ -145,14 +121,15 @@ def test_a_failure_is_told_with_its_line(built: Project, run) -> None:
 
 
 @pytest.mark.parametrize("how", ["nobody listens", "it answers 500"])
-def test_a_dead_endpoint_is_one_warning(project: Project, run, server, monkeypatch, how: str) -> None:
+def test_a_dead_endpoint_is_one_warning(built: Project, run, server, monkeypatch, how: str) -> None:
     address, events, answer = server
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     answer[0] = 500
-    send_to(project, address if how == "it answers 500" else "http://127.0.0.1:9")
-    code, said = run()
-    assert code == 0 and len(project.artifacts()) == 7
-    assert len([line for line in said if "OpenLineage" in line]) == 1
+    send_to(built, address if how == "it answers 500" else "http://127.0.0.1:9")
+    built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+    done = run()
+    assert done.code == 0 and done.states["check"] == "ran"
+    assert len([line for line in done.notes.said if "OpenLineage" in line]) == 1
     assert len(events) == (how == "it answers 500")
 
 

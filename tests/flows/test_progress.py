@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from prefect.client.orchestration import get_client
 from scratch_project import Project
-from test_build import Notes, task_runs
+from test_build import task_runs
 
-from flows import build, stage_progress
+from flows import stage_progress
 from flows.stage_progress import ProgressPage, artifact_key
 from lexveil.runtime.events import PIPE, EventPipe, ProgressEvent
-from lexveil.runtime.project import build_lock
 from lexveil.runtime.stage import Progress
 
 pytestmark = pytest.mark.slow
@@ -88,12 +87,11 @@ def test_a_dead_server_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
     page.close()
 
 
-def test_a_long_stage_has_an_artifact_on_its_task_run(built: Project, prefect_server: str, monkeypatch) -> None:
+def test_a_long_stage_has_an_artifact_on_its_task_run(built: Project, run, prefect_server: str, monkeypatch) -> None:
     monkeypatch.setattr(stage_progress, "EVERY_SECONDS", 0.1)
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     built.behave("check progress 4")
-    with build_lock():
-        assert build.run(prefect_server, Notes()) == 0
+    assert run().code == 0
     check = task_runs(prefect_server)["check"]
     with get_client(sync_client=True) as client:
         shown = []

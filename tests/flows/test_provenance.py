@@ -8,100 +8,82 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scratch_project import Project, Silent
+from scratch_project import Project
 
-from flows import build
 from lexveil.lineage.provenance import matching, stamp
 from lexveil.lineage.rendering import as_text
 from lexveil.lineage.trace import lineage
-from lexveil.runtime.project import build_lock
 
 pytestmark = pytest.mark.slow
 
-PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
-
-
-@pytest.fixture
-def run(project: Project, prefect_server: str):
-    def once() -> None:
-        with build_lock():
-            assert build.run(prefect_server, Silent()) == 0
-
-    return once
+CHECKED = Path("artifacts/checks/outputs.json")
 
 
 def noted(project: Project) -> dict:
     return json.loads((project.root / ".provenance.json").read_text())
 
 
-def made(artifact: Path = PRIVATE, at: str | None = None) -> dict:
-    return {entry["stage"]: entry["made"] for entry in lineage(artifact, at)["chain"]}
+def made(at: str | None = None) -> dict:
+    return {entry["stage"]: entry["made"] for entry in lineage(CHECKED, at)["chain"]}
 
 
-def test_every_stage_of_a_run_tells_of_it_and_only_what_ran_changes(project: Project, run, built_template) -> None:
-    first = project.commit()
-    run()
-    found = lineage(PRIVATE)
-    origins = [entry["made"] for entry in found["chain"]]
-    assert len(origins) == 4 and len({one["flow_run"] for one in origins}) == 1
-    assert len({uuid.UUID(one["task_run"]) for one in origins}) == 4
-    assert {(one["commit"], one["committed"]) for one in origins} == {(first, True)}
-    (environment,) = found["environments"].values()
+def make_stale(project: Project) -> None:
+    """Let `check` run again."""
+    project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+
+
+def test_every_stage_of_a_run_tells_of_it_and_only_what_ran_changes(ran: Project, run) -> None:
+    first = ran.git("rev-parse", "HEAD")
+    traced = lineage(CHECKED)
+    origins = {entry["stage"]: entry["made"] for entry in traced["chain"]}
+    assert len(origins) == 6 and len({origin["flow_run"] for origin in origins.values()}) == 1
+    assert len({uuid.UUID(origin["task_run"]) for origin in origins.values()}) == 6
+    assert {(origin["commit"], origin["committed"]) for origin in origins.values()} == {(first, True)}
+    (environment,) = traced["environments"].values()
     assert environment["packages"]["numpy"] == np.__version__
-    assert any("numpy==" in line for line in as_text(found))
-    # It says nothing to DVC: bytes and lock are those of a serial `dvc repro`, and nothing is stale.
-    assert project.lock() == Project(built_template).lock()
-    assert project.artifacts() == Project(built_template).artifacts()
-    before = (project.root / ".provenance.json").read_bytes()
+    assert any("numpy==" in line for line in as_text(traced))
+    # It says nothing to DVC: nothing is stale.
+    before = (ran.root / ".provenance.json").read_bytes()
     run()
-    assert (project.root / ".provenance.json").read_bytes() == before
+    assert (ran.root / ".provenance.json").read_bytes() == before
 
-    project.commit()
-    project.set_params("seed: 20261", "seed: 7")
+    second = ran.commit()
+    make_stale(ran)  # changed parameters are no changed code
     run()
     again = made()
-    assert again["privatize@S1-1.0"]["flow_run"] != origins[0]["flow_run"]
-    assert again["first"] == origins[-1]
-    assert made(at="HEAD") == {entry["stage"]: entry["made"] for entry in found["chain"]}
+    assert again.pop("check")["flow_run"] != origins["check"]["flow_run"]
+    assert again == {name: origin for name, origin in origins.items() if name != "check"}
+    assert (made()["check"]["commit"], made()["check"]["committed"]) == (second, True)
+    assert made(at="HEAD") == origins
 
 
-def test_code_that_was_not_committed_is_said(project: Project, run) -> None:
-    project.commit()
-    project.set_params("seed: 20261", "seed: 7")
-    (project.root / "stage.py").write_text((project.root / "stage.py").read_text() + "# changed\n")
+def test_code_that_was_not_committed_is_said(ran: Project, run) -> None:
+    make_stale(ran)
+    ran.behave("first wait 0")  # any file that is committed
     run()
-    assert {one["committed"] for one in made().values()} == {False}
-    assert any("with changes not committed" in line for line in as_text(lineage(PRIVATE)))
+    assert [name for name, origin in made().items() if not origin["committed"]] == ["check"]
+    assert any("with changes not committed" in line for line in as_text(lineage(CHECKED)))
 
 
-def test_changed_parameters_are_no_changed_code(project: Project, run) -> None:
-    project.commit()
-    project.set_params("seed: 20261", "seed: 7")
-    run()
-    assert {one["committed"] for one in made().values()} == {True}
-
-
-def test_what_dvc_alone_made_is_not_given_to_a_run(project: Project, run) -> None:
-    run()
+def test_what_dvc_alone_made_is_not_given_to_a_run(ran: Project, run) -> None:
     assert all(made().values())
-    project.set_params("seed: 20261", "seed: 7")
-    project.dvc("repro")
-    assert made()["privatize@S1-1.0"] is None and made()["first"] is not None
-    assert any("not recorded" in line for line in as_text(lineage(PRIVATE)))
+    make_stale(ran)
+    ran.dvc("repro")
+    assert made()["check"] is None and made()["first"] is not None
+    assert any("not recorded" in line for line in as_text(lineage(CHECKED)))
     run()
-    assert "privatize@S1-1.0" not in noted(project)["stages"]
+    assert "check" not in noted(ran)["stages"]
 
 
-def test_what_dvc_brings_back_is_given_to_the_run_that_made_it(project: Project, run) -> None:
+def test_what_dvc_brings_back_is_given_to_the_run_that_made_it(ran: Project, run) -> None:
+    first = noted(ran)
+    make_stale(ran)
     run()
-    first = noted(project)
-    project.set_params("seed: 20261", "seed: 7")
+    assert noted(ran)["stages"]["check"] != first["stages"]["check"]
+    ran.set_params("min_coverage: 0.6", "min_coverage: 0.5")
+    ran.ran()
     run()
-    assert noted(project)["stages"]["privatize@S1-1.0"] != first["stages"]["privatize@S1-1.0"]
-    project.set_params("seed: 7", "seed: 20261")
-    project.ran()
-    run()
-    assert project.ran() == [] and noted(project) == first
+    assert ran.ran() == [] and noted(ran) == first
 
 
 def test_an_entry_belongs_to_one_entry_of_the_lock_only() -> None:

@@ -7,32 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scratch_project import Project
+from scratch_project import Project, run_flow
 
-from flows import build
 from lexveil.lineage.trace import lineage
 from lexveil.lineage.verify import verify
-from lexveil.runtime.project import build_lock
-from lexveil.runtime.run_events import StageResult
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
 pytestmark = pytest.mark.slow
-
-
-class States:
-    """A watcher that keeps how stages ended."""
-
-    def __init__(self) -> None:
-        self.states: set[str] = set()
-
-    def end(self, result: StageResult) -> None:
-        self.states.add(result.state)
-
-    def say(self, text: str) -> None: ...
-    def begin(self, total: int) -> None: ...
-    def start(self, stage: str) -> None: ...
-    def output(self, stage: str, line: str) -> None: ...
-    def close(self) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +40,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.stop()
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture
 def pushed(request: pytest.FixtureRequest, built: Project, tmp_path: Path) -> Project:
     """The built project, pushed to a remote that its configuration names, and committed."""
     if request.param == "local":
@@ -84,12 +65,12 @@ def clone(pushed: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def flow(prefect_server: str) -> set[str]:
-    states = States()
-    with build_lock():
-        assert build.run(prefect_server, states) == 0
-    return states.states
+    done = run_flow(prefect_server)
+    assert done.code == 0
+    return set(done.states.values())
 
 
+@pytest.mark.parametrize("pushed", ["local", "s3"], indirect=True)
 def test_after_a_pull_nothing_runs(pushed: Project, clone: Project, prefect_server: str) -> None:
     clone.dvc("pull")
     assert clone.artifacts() == pushed.artifacts() and len(clone.artifacts()) == 7
@@ -100,6 +81,7 @@ def test_after_a_pull_nothing_runs(pushed: Project, clone: Project, prefect_serv
     assert verify(PRIVATE)["holds"] and lineage(PRIVATE)["committed"]
 
 
+@pytest.mark.parametrize("pushed", ["s3"], indirect=True)
 def test_after_a_fetch_lexveil_run_takes_it_from_the_cache(
     pushed: Project, clone: Project, prefect_server: str
 ) -> None:
