@@ -47,9 +47,23 @@ def api() -> str:
         else:
             kinds["Data"] += [f"### `{name}`", f"`{member.annotation}`", *text(member)]
     blocks = [API.strip()]
+    kinds["Functions"] += ["### Options of a request", options()]
     for kind, entries in kinds.items():
         blocks += [f"## {kind}", *entries] if entries else []
     return "\n\n".join(blocks) + "\n"
+
+
+def options() -> str:
+    """What ``**options`` of `privatize` and `inspect` can be."""
+    from lexveil.request import FileRequest, Request
+
+    lines = ["`privatize` takes those that are not of files, but `spans_column`; `inspect` takes all.", ""]
+    for name, field in FileRequest.model_fields.items():
+        default = "required" if field.is_required() else f"default `{field.default!r}`"
+        about = (field.description or "").replace("{formats}", "an ending such as jsonl")
+        where = "" if name in Request.model_fields else "of files; "
+        lines.append(f"- `{name}` ({where}{default}): {about}.")
+    return "\n".join(lines)
 
 
 def class_(name: str, member: Any) -> list[str]:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
-from lexveil.release.archive import CURRENT, CURRENT_WITHOUT, INDEX
-from lexveil.release.inbox import release_inbox
-from lexveil.release.report import ReleaseReport
+from lexveil.inbox.archive import CURRENT, CURRENT_WITHOUT, INDEX
+from lexveil.inbox.report import ReleaseReport
+from lexveil.inbox.run import release_inbox
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.events import ResultEvent, send, send_error
@@ -25,12 +25,12 @@ def release(dry_run: bool = False) -> ReleaseReport:
     """Release what is new and have DVC track it; the caller holds the build lock.
 
     Raises:
-        LexveilError: as ``lexveil.release.inbox.release_inbox``, or if DVC cannot take what was archived.
+        LexveilError: as ``lexveil.inbox.run.release_inbox``, or if DVC cannot take what was archived.
     """
     with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
         report = release_inbox(dry_run)
         if not dry_run:
-            track(Path(load_params().release.archive))
+            track(Path(load_params().inbox.archive))
     return report
 
 

@@ -24,8 +24,7 @@ from lexveil.artifacts.model_store import OWN
 from lexveil.config import MechanismName, Params, StrategyName, load_params
 from lexveil.levels import Level
 from lexveil.paths import AUDITS
-from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.settings import RewriteOptions
+from lexveil.privatization.settings import resolve_settings
 from lexveil.runtime.project import find_root, prepare
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -112,22 +111,16 @@ def _run_audit(commands: TimedCommands, name: str, argv: Sequence[str], out: Pat
 
 def released(params: Params) -> list[Combination]:
     """What the nightly release runs, at its base ε: of params.yaml, of its recovery, or its budget over the average."""
-    release = params.release
-    if release.source is None and release.sql is None:
+    inbox = params.inbox
+    if not inbox.is_on:
         return []
-    epsilon = release.epsilon
-    if release.recovery is not None:
-        asked = RewriteOptions(
-            mechanism=release.mechanism,
-            strategy=release.strategy,
-            recovery=release.recovery,
-            band=release.recovery_band,
-        )
-        epsilon = settled(asked, Model.load(Path(), OWN)).epsilon
+    epsilon = inbox.epsilon
+    if inbox.recovery is not None:
+        epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).epsilon
     if epsilon is None:
-        assert release.document_budget is not None  # one of the three is given
-        epsilon = release.document_budget / (release.average_words or Model.load(Path(), OWN).average_words())
-    return [(release.mechanism, release.strategy, epsilon)]
+        assert inbox.document_budget is not None  # one of the three is given
+        epsilon = inbox.document_budget / (params.release.average_words or Model.load(Path(), OWN).average_words())
+    return [(inbox.mechanism, inbox.strategy, epsilon)]
 
 
 def at_levels(params: Params, mechanisms: Sequence[str] | None, strategies: Sequence[str] | None) -> list[Combination]:

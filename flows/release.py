@@ -15,7 +15,7 @@ from flows.notify import on_failure
 from flows.prefect_records import published
 from flows.supervision import TimedCommands, exclusive, timed_out
 from lexveil.config import load_params
-from lexveil.release.report import ReleaseReport
+from lexveil.inbox.report import ReleaseReport
 from lexveil.runtime.project import find_root, prepare
 
 
@@ -43,8 +43,8 @@ def release() -> State[Any]:
     prepare(find_root(Path.cwd()))
     logger = get_run_logger()
     params = load_params()
-    if params.release.source is None and params.release.sql is None:
-        return Completed(name="Off", message="params.yaml: release.source and release.sql are null")
+    if not params.inbox.is_on:
+        return Completed(name="Off", message="params.yaml: inbox.source and inbox.sql are null")
     commands = TimedCommands()
     reports: list[ReleaseReport] = []
 

@@ -2,56 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect as signatures
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from lexveil.artifacts.model import Model
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
-from lexveil.keywords import speaks_in_keywords
+from lexveil.errors import LexveilError
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
 from lexveil.privatization.looking.inspect import Inspection
+from lexveil.request import FileRequest, Request
 
 if TYPE_CHECKING:
     from lexveil.auditing.audit import AuditResult
 
+F = TypeVar("F", bound=Callable[..., Any])
 Project = Path | str | Model | None
 Mode = Literal["release", "experiment"]
 
+OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column": "spans"}  # as ``privatize`` has them
 
+
+def _takes(model: type[Request], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Give a function the options of a request: in its signature, and in its help."""
+
+    def decorate(function: F) -> F:
+        signature = signatures.signature(function)
+        own = [parameter for parameter in signature.parameters.values() if parameter.name != "options"]
+        fields = {name: field for name, field in model.model_fields.items() if name not in leave_out}
+        options = [
+            signatures.Parameter(
+                name,
+                signatures.Parameter.KEYWORD_ONLY,
+                annotation=field.annotation,
+                default=signatures.Parameter.empty if field.is_required() else field.default,
+            )
+            for name, field in fields.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        about = "\n".join(f"        {name}: {field.description}." for name, field in fields.items())
+        function.__doc__ = f"{function.__doc__}\n    Options:\n{about}\n"
+        return function
+
+    return decorate
+
+
+@_takes(Request, ("spans_column",))
 def privatize(
     texts: Any,
     *,
-    mechanism: str,
-    strategy: str,
-    epsilon: float | None = None,
-    document_budget: float | None = None,
-    recovery: float | None = None,
-    band: str = "all",
-    average_words: float | Literal["data"] | None = None,
-    max_token_epsilon: float | Literal["none"] | None = None,
-    subjects: Any = None,
     column: str | None = None,
-    mode: Mode | None = None,
-    seed: int | None = None,
-    keep_layout: bool = False,
-    consistent: bool = False,
-    without_guarantee: bool = False,
-    stopwords: str | None = None,
-    punctuation: str | None = None,
-    oov: str | None = None,
+    subjects: Any = None,
     spans: Any = None,
-    detector: Literal["none", "presidio"] | None = None,
-    protect: Path | str | None = None,
-    allow: Path | str | None = None,
-    types: Mapping[str, str] | None = None,
-    pseudonyms: Path | str | None = None,
-    on_exhausted: Literal["withhold", "refuse"] | None = None,
-    workers: int | None = None,
     project: Project = None,
     model: str | None = None,
+    **options: Any,
 ) -> Privatized:
     """Rewrite texts under metric differential privacy, with a model that is installed or that a project's run made.
 
@@ -59,43 +68,17 @@ def privatize(
         texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of pandas or polars.
             None is no text. Or a table: a DataFrame of pandas or polars, a Table of pyarrow, a relation of DuckDB, a
             Dataset of Hugging Face; of one that streams, ``PrivatizeBatches``.
-        mechanism: a name of ``lexveil.MECHANISMS``.
-        strategy: S1 (words), S2 to S4 (collocations), as `lexveil privatize --help` says.
-        epsilon: base epsilon per word, in 1 / units of the mechanism's metric: a text's budget is that times
-            ``average_words``. Give this, ``document_budget`` or ``recovery``.
-        document_budget: the budget of each text.
-        recovery: the share of perturbed words that a best-informed reader is expected to name, by public word
-            frequencies: it becomes the base epsilon, and the largest of a token.
-        band: of which words that is: all, content (all but function words), function, frequent, middle or rare.
-        average_words: a public number of words; None is that of params.yaml, by default the corpus's mean. ``data``,
-            the mean of these texts, is private and only for experiments.
-        max_token_epsilon: the largest epsilon of a token, for texts so short that they would come out as they are;
-            None is that of params.yaml, by default twice the base epsilon. ``none`` is only for experiments.
+        column: of a table: its text column.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all releases. None: each text
             is a subject of its own. Of a table also the name of a column.
-        column: of a table: its text column.
-        mode: release: the noise is the operating system's and the ledger is charged. experiment: it is seeded, so
-            that it can be repeated and protects nothing. None: experiment if there is a seed, else release.
-        seed: of an experiment; None is that of params.yaml.
-        keep_layout: copy the writer's spacing and capitals, which the record then says are unprotected.
-        consistent: replace equal words of a text alike, on one payment.
-        without_guarantee: release also what no guarantee can be given of, which is refused otherwise.
-        stopwords, punctuation, oov: what happens to tokens of the class: perturb, keep, drop or sample; None as in
-            params.yaml.
         spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type": "PERSON"}``, in
             characters, as JSON or not; None is nothing. Of a table also the name of a column, which comes out empty.
-        detector: presidio finds names, numbers and the like; none: nothing does; None as in params.yaml.
-        protect, allow: files of words and phrases that are found, and that nobody may claim; None as in params.yaml.
-        types: what happens to what is found, by its type: perturb, sample, drop, placeholder, pseudonym or digits; of
-            other types as in params.yaml, else placeholder.
-        pseudonyms: a file of the public names that pseudonyms are drawn from; None as in params.yaml.
-        on_exhausted: whether texts of subjects without budget are withheld, or nothing is released; None as in
-            params.yaml.
-        workers: processes; None is one if there is little to do, else as in params.yaml. Changes no result.
         project: the folder of the project whose parameters and ledger are used; None is the one around the current
             folder, and outside of any the defaults and the ledger in your data folder. A ``Model`` saves loading again.
         model: what gives the words: ``own``, made by the project's run, or a model by its name; None is ``own`` where
             there has been a run, else ``en``, and standard error says so.
+        options: how they are rewritten, as keyword arguments: ``mechanism``, ``strategy``, one of ``epsilon``,
+            ``document_budget`` and ``recovery``, and those that `help(lexveil.privatize)` lists below.
 
     Returns:
         The n rewritten texts, of the kind that was given, in the same order; what happened to each token; the record.
@@ -103,50 +86,19 @@ def privatize(
     Raises:
         RequestError: if the request contradicts itself, or a value is no text. Nothing is spent then.
         MissingArtifact: if the project has not run yet.
-        ParameterError: if params.yaml is not valid.
+        ParameterError: if an option or params.yaml is not valid.
     """
-    return in_memory.privatize(
-        texts,
-        column=column,
-        subjects=subjects,
-        spans=spans,
-        on_exhausted=on_exhausted,
-        workers=workers,
-        project=_model(project),
-        model=model,
-        mechanism=mechanism,
-        strategy=strategy,
-        epsilon=epsilon,
-        document_budget=document_budget,
-        recovery=recovery,
-        band=band,
-        average_words=average_words,
-        max_token_epsilon=max_token_epsilon,
-        mode=mode or ("release" if seed is None else "experiment"),
-        seed=seed,
-        keep_layout=keep_layout,
-        consistent=consistent,
-        without_guarantee=without_guarantee,
-        stopwords=stopwords,
-        punctuation=punctuation,
-        oov=oov,
-        detector=detector,
-        protect=None if protect is None else str(protect),
-        allow=None if allow is None else str(allow),
-        types=types,
-        pseudonyms=None if pseudonyms is None else str(pseudonyms),
-    )
+    with _called(OF_TEXTS):
+        request = Request.of(_plain(options))
+        return in_memory.privatize(
+            texts, request, column=column, subjects=subjects, spans=spans, project=_model(project), model=model
+        )
 
 
-@speaks_in_keywords(spans="spans_column")
+@_takes(FileRequest)
 def inspect(
     source: Path | str,
     *,
-    mechanism: str,
-    strategy: str,
-    epsilon: float | None = None,
-    document_budget: float | None = None,
-    text_column: str | Sequence[str] = "text",
     show_examples: bool = False,
     project: Project = None,
     model: str | None = None,
@@ -156,30 +108,18 @@ def inspect(
 
     Args:
         source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such.
-        mechanism, strategy, epsilon, document_budget, project, model: as of ``privatize``.
-        text_column: the columns that hold text. A row is a document.
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
-        options: further ones of ``lexveil.privatization.adapters.inputs.FileOptions``.
+        project, model: as of ``privatize``.
+        options: as of ``privatize``, and those of files, such as ``text_column``. A row is a document.
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.
         MissingArtifact: if the project has not run yet.
     """
-    return inspection.inspect(
-        Path(source),
-        mechanism=mechanism,
-        strategy=strategy,
-        epsilon=epsilon,
-        document_budget=document_budget,
-        text_column=text_column,
-        show_examples=show_examples,
-        project=_model(project),
-        model=model,
-        **options,
-    )
+    request = FileRequest.of(_plain(options))
+    return inspection.inspect(Path(source), request, show_examples=show_examples, project=_model(project), model=model)
 
 
-@speaks_in_keywords()
 def audit(
     mechanism: str,
     epsilon: float,
@@ -233,3 +173,18 @@ def audit(
 
 def _model(project: Project) -> Path | Model | None:
     return Path(project) if isinstance(project, str) else project
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with paths as texts."""
+    return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+
+
+@contextmanager
+def _called(names: dict[str, str]) -> Iterator[None]:
+    """Let errors call fields of the request as the arguments of a function are called."""
+    try:
+        yield
+    except LexveilError as error:
+        error.args = (error.told(lambda name: names.get(name, name)), *error.args[1:])
+        raise

@@ -5,8 +5,12 @@
 No message quotes a document: logs reach further than the data does.
 """
 
+from __future__ import annotations
+
 import errno
 import os
+import re
+from collections.abc import Callable
 
 # What the system says of a disk, in errors of Python, DuckDB and DVC alike, and what to do about it.
 ADVICE = {
@@ -26,10 +30,34 @@ def advised(message: str) -> str:
     return message
 
 
+_OPEN, _CLOSE = "\ue000", "\ue001"  # of private use: no font and no file has them
+
+
+def option(name: str) -> str:
+    """A field of a request in a message, which each face calls in its own way: epsilon, --epsilon, "epsilon"."""
+    return f"{_OPEN}{name}{_CLOSE}"
+
+
 class LexveilError(Exception):
-    """Base of every error that is shown as one line, without a traceback."""
+    """Base of every error that is shown as one line, without a traceback.
+
+    Its text calls fields of a request as the Python API does; ``told`` calls them as another face does.
+    """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """The message for who calls from Python."""
+        return self.told(str)
+
+    @property
+    def message(self) -> str:
+        """The message for a message of another error: fields of a request are not named yet."""
+        return super().__str__()
+
+    def told(self, name: Callable[[str], str]) -> str:
+        """The message in which a field of a request is called ``name(field)``."""
+        return re.sub(f"{_OPEN}(.*?){_CLOSE}", lambda match: name(match[1]), self.message)
 
 
 class RequestError(LexveilError):

@@ -27,6 +27,7 @@ from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.adapters.memory import privatize
+from lexveil.request import Request
 
 try:
     from presidio_anonymizer.operators import Operator, OperatorType
@@ -60,19 +61,18 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         how = dict(params or {})
         self.validate(how)
         epsilon, subject = float(how["epsilon"]), how.get("subject")
-        done = privatize(
-            [text],
-            subjects=None if subject is None else [subject],
-            on_exhausted="refuse",
-            workers=1,
-            project=_loaded(how.get("project"), how.get("model")),
-            mechanism=how["mechanism"],
-            strategy=how.get("strategy", "S1"),
-            document_budget=epsilon * MOST_WORDS,
-            max_token_epsilon=epsilon,
-            detector="none",
+        request = {
+            "mechanism": how["mechanism"],
+            "strategy": how.get("strategy", "S1"),
+            "document_budget": epsilon * MOST_WORDS,
+            "max_token_epsilon": epsilon,
+            "detector": "none",
+            "on_exhausted": "refuse",
+            "workers": 1,
             **self.noise(how),
-        )
+        }
+        project = _loaded(how.get("project"), how.get("model"))
+        done = privatize([text], Request.of(request), subjects=None if subject is None else [subject], project=project)
         (rewritten,) = done.values
         if not isinstance(rewritten, str):  # never: what is exhausted is refused
             raise LexveilError("a span was withheld; the text is not anonymized")

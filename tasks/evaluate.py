@@ -29,8 +29,8 @@ from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
 from lexveil.evaluation.utility import LeftOut
 from lexveil.levels import stage_name
-from lexveil.privatization.adapters.recovery import measure_recovery
 from lexveil.recovery.measured import GUESSES
+from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json

@@ -48,7 +48,7 @@ def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> 
     if counts.n_formula_cells:
         lines.append(
             f"CAUTION: {counts.n_formula_cells:,} rewritten fields, the first in row {counts.first_formula_row:,}, "
-            "begin like a formula, which spreadsheets compute; --formulas quote puts an apostrophe before such texts"
+            "begin like a formula, which spreadsheets compute; formulas: quote puts an apostrophe before such texts"
         )
     if record.meaning is not None:
         lines += record.meaning.sentences

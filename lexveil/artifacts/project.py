@@ -51,9 +51,9 @@ class Project:
     def of_user(cls) -> Self:
         """The place outside all projects."""
         params = parse_params({"seed": SEED})
-        release = params.release.model_copy(update={"ledger": LEDGER, "anchor": ANCHOR})
+        ledger = params.ledger.model_copy(update={"folder": LEDGER, "anchor": ANCHOR})
         machine = params.machine.model_copy(update={"temp_directory": WORK})
-        return cls(paths.user_data(), params.model_copy(update={"release": release, "machine": machine}), False)
+        return cls(paths.user_data(), params.model_copy(update={"ledger": ledger, "machine": machine}), False)
 
     def path(self, relative: Path | str) -> Path:
         """A path of the place, as the parameters and ``lexveil.paths`` give it."""

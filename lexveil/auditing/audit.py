@@ -37,7 +37,8 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
-from lexveil.privatization.settings import RewriteOptions, Settings, make_settings
+from lexveil.privatization.settings import Settings, settings_of
+from lexveil.request import Request
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
@@ -157,7 +158,7 @@ def audit(
     request.check(out)
     using = Model.load(project, model)
     params, strategy = using.params, request.strategy
-    settings = make_settings(RewriteOptions(mechanism=request.mechanism, strategy=strategy, epsilon=1.0), params)
+    settings = settings_of(Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params)
     policy = settings.policy
     made = using.mechanism(request.mechanism, strategy, policy)
     if len(made.vocabulary.rows) < 2:

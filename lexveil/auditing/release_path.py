@@ -31,6 +31,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
 from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
 from lexveil.privatization.adapters.memory import privatize
+from lexveil.request import FileRequest, Request
 from lexveil.types import Ids
 
 PER_SUBJECT = 3  # documents
@@ -88,10 +89,9 @@ class Releasing:
         subjects = _subjects(len(names), run)
         done = privatize(
             [texts[name] for name in names],
+            Request.of(self.options(budget, consistent) | {"workers": 1}),
             subjects=subjects if self.mode == "release" else None,
-            workers=1,
             project=self.toy.model,
-            **self.options(budget, consistent),
         )
         outputs = [(value,) for value in done.values]
         logged = _logged(done.token_log, len(names))
@@ -107,10 +107,9 @@ class Releasing:
             for name, key in zip(names, subjects, strict=True):
                 title, body = written[name]
                 file.write(json.dumps({"who": key, "title": title, "body": body}) + "\n")
-        done = privatize_file(
-            source, target, project=self.toy.model, text_column=("title", "body"), workers=workers,
-            subject_column="who" if self.mode == "release" else None, **self.options(budget, consistent=False),
-        )  # fmt: skip
+        columns = {"text_column": ("title", "body"), "subject_column": "who" if self.mode == "release" else None}
+        request = FileRequest.of(self.options(budget, consistent=False) | columns | {"workers": workers})
+        done = privatize_file(source, target, request, project=self.toy.model)
         outputs = []
         for line in target.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -121,7 +120,7 @@ class Releasing:
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
         """A release under a cap that the documents of a subject exceed together, and what is wrong with it."""
         model, cap = self.toy.model, 1.5 * budget
-        params = model.params.model_copy(update={"release": model.params.release.model_copy(update={"cap": cap})})
+        params = model.params.model_copy(update={"ledger": model.params.ledger.model_copy(update={"cap": cap})})
         names = [name for name in documents for _ in range(PER_SUBJECT)]
         toy = replace(self.toy, model=replace(model, project=replace(model.project, params=params)))
         release = replace(self, toy=toy).in_memory(documents, names, budget, consistent=False, run="capped")
@@ -152,14 +151,15 @@ class Releasing:
                 for name, key in zip(names, subjects, strict=True)
             )
             source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-            how = {"project": self.toy.model, "subject_column": "who", "workers": 1, **self.options(budget, False)}
+            request = FileRequest.of({"subject_column": "who", "workers": 1, **self.options(budget, False)})
+            project = self.toy.model
             watch = _Watch(self.toy)
             if run == "refused":
                 with contextlib.suppress(LexveilError):
-                    privatize_file(source, folder / f"{run}.out.jsonl", hooks=_Refusal(), **how)
+                    privatize_file(source, folder / f"{run}.out.jsonl", request, project=project, hooks=_Refusal())
             else:
                 with contextlib.redirect_stdout(watch):  # type: ignore[type-var]
-                    record = privatize_file(source, "-", **how).record
+                    record = privatize_file(source, "-", request, project=project).record
                 if watch.state not in PAID:
                     wrong.append(
                         f"the first byte left on standard output while its release was {watch.state or 'unknown'}"
@@ -194,7 +194,7 @@ class _Watch:
     def write(self, data: bytes) -> int:
         """Forget the data."""
         if not self.state and data:
-            with Ledger.open(self.toy.model.path(self.toy.model.params.release.ledger), None, make=False) as ledger:
+            with Ledger.open(self.toy.model.path(self.toy.model.params.ledger.folder), None, make=False) as ledger:
                 self.state = summary(ledger, None).releases[0].state
         return len(data)
 
@@ -266,7 +266,7 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
             owed[key] += [epsilon for _, epsilon in logged]
     wrong = []
     rows = sum(len(release.names) for release in releases)
-    with Ledger.open(toy.model.path(toy.model.params.release.ledger), None, make=False) as ledger:
+    with Ledger.open(toy.model.path(toy.model.params.ledger.folder), None, make=False) as ledger:
         total, spent = math.fsum(math.fsum(each) for each in owed.values()), summary(ledger, None).spent
         if abs(total - spent) > ROUNDING * rows + 1e-9 * total:
             wrong.append(f"the ledger charged {spent:.9g} in all, the token logs spent {total:.9g}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lexveil.accounting.budgets import STRATEGIES
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.mechanisms.registry import MECHANISMS
 
 MODES = ("experiment", "release")
@@ -44,21 +44,21 @@ class AuditRequest:
         mechanism, strategy, mode, epsilon = self.mechanism, self.strategy, self.mode, self.epsilon
         if mechanism not in MECHANISMS:
             raise RequestError(
-                f"--mechanism {mechanism}: there is no such mechanism; there are {', '.join(MECHANISMS)}"
+                f"{option('mechanism')} {mechanism}: there is no such mechanism; there are {', '.join(MECHANISMS)}"
             )
         if strategy not in STRATEGIES:
-            raise RequestError(f"--strategy {strategy}: must be one of {', '.join(STRATEGIES)}")
+            raise RequestError(f"{option('strategy')} {strategy}: must be one of {', '.join(STRATEGIES)}")
         if mode not in MODES:
-            raise RequestError(f"--mode {mode}: must be one of {', '.join(MODES)}")
+            raise RequestError(f"{option('mode')} {mode}: must be one of {', '.join(MODES)}")
         if out is not None and not out.parent.is_dir():
-            raise RequestError(f"--out {out}: there is no such folder")
+            raise RequestError(f"{option('out')} {out}: there is no such folder")
         if not 0 < epsilon < float("inf"):
-            raise RequestError(f"--epsilon {epsilon}: must be finite and greater than 0")
+            raise RequestError(f"{option('epsilon')} {epsilon}: must be finite and greater than 0")
         if self.words < 2:
-            raise RequestError(f"--words {self.words}: two words are the fewest that can be told apart")
+            raise RequestError(f"{option('words')} {self.words}: two words are the fewest that can be told apart")
         if self.samples < 200:
-            raise RequestError(f"--samples {self.samples}: fewer than 200 show nothing")
+            raise RequestError(f"{option('samples')} {self.samples}: fewer than 200 show nothing")
         if not 0 < self.confidence < 1:
-            raise RequestError(f"--confidence {self.confidence}: must lie between 0 and 1")
+            raise RequestError(f"{option('confidence')} {self.confidence}: must lie between 0 and 1")
         if self.workers < 1:
-            raise RequestError(f"--workers {self.workers}: must be at least 1")
+            raise RequestError(f"{option('workers')} {self.workers}: must be at least 1")

@@ -146,21 +146,26 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         name = getattr(params.mechanisms, mechanism).lists
         orders = list_orders(places[: len(tokens)], 2)
         write_word_orders(WordLists(tokens, orders), {}, folder / paths.word_orders(segmentation, name))
-    has_average = "average_words" in type(params.release).model_fields
-    release: dict[str, Any] = {"ledger": ".lexveil/ledger", "cap": None, "source": None, "sql": None}
-    release |= {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None} if has_average else {}
+    release: dict[str, Any] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
     if shares.listed != 1.0:
         file = folder / "listed.txt"
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
         release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
     machine = params.machine.model_copy(update={"executor": "local"})
     embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
+    ledger = params.ledger.model_copy(update={"folder": ".lexveil/ledger", "cap": None})
     release_params = params.release.model_copy(update=release)
     nothing_found = params.policy.model_copy(
         update={"detector": None, "protect": None}
     )  # audits are of releases without
     params = params.model_copy(
-        update={"release": release_params, "machine": machine, "embeddings": embeddings, "policy": nothing_found}
+        update={
+            "ledger": ledger,
+            "release": release_params,
+            "machine": machine,
+            "embeddings": embeddings,
+            "policy": nothing_found,
+        }
     )
     space = Space(vectors[: len(tokens)].astype(np.float64), orders)
     return ToyProject(
@@ -169,7 +174,7 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         policy,
         tokens,
         space,
-        2.0 if has_average else np.inf,
+        2.0,
         _shares(shares, words) if extra else {},
     )
 

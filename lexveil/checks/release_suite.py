@@ -47,7 +47,7 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
                 "coverage",
                 "The vocabulary knows enough of the words",
                 "the vocabulary knows {worst:.1%} of the words, the limit is {limit:.1%} (params.yaml: "
-                "release.gate.min_coverage)",
+                "inbox.gate.min_coverage)",
                 f"{REFUSED}. Enlarge the corpus by texts like these and run `lexveil run`, or lower the limit",
                 low=min_coverage,
             )
@@ -58,7 +58,7 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
                 "unprotected_share",
                 "Not too many tokens are unprotected",
                 "{worst:.1%} of the tokens are unprotected, the limit is {limit:.1%} (params.yaml: "
-                "release.gate.max_unprotected)",
+                "inbox.gate.max_unprotected)",
                 f"{REFUSED}. Let policy perturb more, choose another strategy, or raise the limit",
                 high=max_unprotected,
             )
@@ -114,7 +114,7 @@ def release_suite(max_length_ratio: float | None, personal: bool) -> gx.Expectat
                 "length_ratio",
                 "No document becomes much longer",
                 "{unexpected:,} of {checked:,} documents become longer than the limit (up to {worst:.2f} words per "
-                "token of the source, limit {limit:g}; params.yaml: release.gate.max_length_ratio)",
+                "token of the source, limit {limit:g}; params.yaml: inbox.gate.max_length_ratio)",
                 f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
                 high=max_length_ratio,
             )
@@ -127,7 +127,7 @@ def release_suite(max_length_ratio: float | None, personal: bool) -> gx.Expectat
                 f"{{unexpected:,}} of {{checked:,}} documents hold what looks like {description} (up to {{worst:.0f}} "
                 "times)",
                 f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of the vocabulary: see "
-                "to policy.oov and the corpus, or set release.gate.pii: false",
+                "to policy.oov and the corpus, or set inbox.gate.pii: false",
             )
             for kind, description in DESCRIPTIONS.items()
         ]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from lexveil.cli.options import ModelName, Port, Stream, option, reads, whole
 from lexveil.cli.output import anywhere, located
+from lexveil.cli.rewriting import command_of
 from lexveil.cli.service import require_libraries
 
 
@@ -33,17 +34,22 @@ def explore(
     require_libraries()
     file = None if source is None else located(source)
     anywhere()
-    from lexveil.explore.app import Shown
-    from lexveil.explore.drawing import Desk
-    from lexveil.explore.server import read_rows, serve
+    from lexveil.service.page.drawing import ExploreSession
+    from lexveil.service.page.pages import Row, Shown
+    from lexveil.service.page.server import read_rows, serve
 
-    desk = Desk(model)
-    shown = Shown()
+    session = ExploreSession(model)
+    name, column, shown_rows = (
+        "FILE" if file is None else str(source),
+        None if file is None else text_column,
+        list[Row](),
+    )
     if file is not None:
-        using = desk.model("")
+        using = session.model("")
         spool = using.path(using.params.machine.temp_directory)
-        shown = Shown(read_rows(file, text_column, None, rows, spool), str(source), text_column)
-    return serve(desk, port or 0, shown, _tell)
+        shown_rows = read_rows(file, text_column, None, rows, spool)
+    shown = Shown(shown_rows, name, column, command_of)
+    return serve(session, port or 0, shown, _tell)
 
 
 def _tell(address: str) -> None:

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from lexveil.cli.options import Json, Stream, option
+from lexveil.cli.options import Json, ModelName, Stream, option
 from lexveil.cli.output import anywhere, located, show
-from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
+from lexveil.cli.rewriting import Looking, option_name, written
 from lexveil.errors import RequestError
+from lexveil.request import BUDGETS, FileRequest
 
 if TYPE_CHECKING:
     from lexveil.config import GridParams
@@ -21,9 +22,8 @@ def inspect(
     ],
     /,
     *,
-    mechanism: Mechanism | None = None,
-    strategy: StrategyOption | None = None,
-    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
+    how: Looking = Looking(),  # noqa: B008  # frozen
+    model: ModelName = None,
     show_examples: Annotated[
         bool, option("name the most frequent words that would be unprotected, and unknown ones: they are source text")
     ] = False,
@@ -45,17 +45,17 @@ def inspect(
     from lexveil.artifacts.model import Model
     from lexveil.privatization.looking import inspect as inspection
 
-    request = how.keywords()
-    using = Model.load(name=request.pop("model"))
-    asked = {"mechanism": mechanism, "strategy": strategy} | request
+    using = Model.load(name=model)
+    asked = written(how)
     taken = _defaults(asked, using.params.grid)
-    if "none" in (mechanism, strategy):
+    if "none" in (asked.get("mechanism"), asked.get("strategy")):
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
+    request = FileRequest.of(asked | taken, written=True)
     if taken:
-        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in taken.items())
+        options = " ".join(f"{option_name(name)} {value}" for name, value in taken.items())
         grid = "the grid of params.yaml" if using.project.is_project else "the default grid"
         print(f"not named, so taken from {grid}: {options}; `lexveil privatize` takes none by itself", file=sys.stderr)
-    result = inspection.inspect(file, show_examples=show_examples, project=using, **asked | taken)
+    result = inspection.inspect(file, request, show_examples=show_examples, project=using)
     show(result.to_dict() if json else result, json, inspection.as_text)
     return 0
 
@@ -63,11 +63,11 @@ def inspect(
 def _defaults(asked: Mapping[str, Any], grid: GridParams) -> dict[str, Any]:
     """What was not asked for, from the grid: its first mechanism, S3 if it has it, and its middle epsilon or level."""
     taken: dict[str, Any] = {}
-    if asked["mechanism"] is None:
+    if "mechanism" not in asked:
         taken["mechanism"] = grid.mechanisms[0]
-    if asked["strategy"] is None:
+    if "strategy" not in asked:
         taken["strategy"] = "S3" if "S3" in grid.strategies else grid.strategies[0]
-    if all(asked[name] is None for name in ("epsilon", "document_budget", "recovery")):
+    if not set(BUDGETS) & set(asked):
         if epsilons := grid.base_epsilons:
             taken["epsilon"] = sorted(epsilons)[len(epsilons) // 2]
         else:

@@ -11,7 +11,7 @@ from lexveil.cli.options import Count, Json, Stream, actions, exclusive, option
 from lexveil.cli.output import anywhere, show
 
 if TYPE_CHECKING:
-    from lexveil.config import ReleaseParams
+    from lexveil.config import LedgerParams
     from lexveil.ledger.ledger import Ledger
 
 ledger = actions(
@@ -19,7 +19,7 @@ ledger = actions(
     """What each subject has spent over all releases.
 
     The ledger of epsilon: every release is charged to the subjects of its documents before its noise is drawn, and
-    none gets beyond the cap of params.yaml: release, or else the ledger's own. Its folder is named there; outside of
+    none gets beyond the cap of params.yaml: ledger, or else the ledger's own. Its folder is named there; outside of
     projects it is `ledger` in your data folder, which standard error names. Subjects are salted hashes, found by
     their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
 
@@ -51,8 +51,8 @@ def show_balances(
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
 
-    params = _terms()
-    with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
+    params = _ledger()
+    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         if subject is not None:
             from lexveil.accounting.subject_keys import subject_key
@@ -86,7 +86,7 @@ def verify(
     records = [path.absolute() for path in record]
     from lexveil.ledger import verification
 
-    checked = verification.verify(_terms().ledger, records)
+    checked = verification.verify(_ledger().folder, records)
     show(checked.as_json() if json else checked, json, verification.as_text)
     return 0 if checked.holds else 1
 
@@ -100,8 +100,8 @@ def export(
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
 
-    params = _terms()
-    with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
+    params = _ledger()
+    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         n_subjects = statement.export(balances, target)
     print(f"{n_subjects:,} subjects written", file=sys.stderr)
@@ -118,10 +118,10 @@ def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEX
     """
     from lexveil.ledger.ledger import DATABASE, Ledger
 
-    params = _terms()
-    is_there, is_anchored = Path(params.ledger, DATABASE).exists(), Path(params.anchor).exists()
+    params = _ledger()
+    is_there, is_anchored = Path(params.folder, DATABASE).exists(), Path(params.anchor).exists()
     opened = Ledger.open(
-        params.ledger, None if is_there else params.keys, make=is_anchored and not is_there, anchor=params.anchor,
+        params.folder, None if is_there else params.keys, make=is_anchored and not is_there, anchor=params.anchor,
         accepts=True,
     )  # fmt: skip
     with opened as balances:
@@ -138,7 +138,7 @@ def cap(
     *,
     because: Annotated[str, option("why; recorded in the ledger", "TEXT")],
 ) -> int:
-    """Change the cap that the ledger has by itself; params.yaml: release.cap takes precedence.
+    """Change the cap that the ledger has by itself; params.yaml: ledger.cap takes precedence.
 
     The ledger fixes it at its first release that has no cap, at ten times the document budget.
     """
@@ -149,26 +149,26 @@ def cap(
         number = None if value == "unlimited" else float(value)
     except ValueError:
         raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
-    params = _terms()
-    with Ledger.open(params.ledger, None, make=False, anchor=params.anchor) as balances:
+    params = _ledger()
+    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
         _say_recovered(balances)
         balances.set_cap(number, because)
     if params.cap is not None:
-        print(f"params.yaml: release.cap is {params.cap} and takes precedence", file=sys.stderr)
+        print(f"params.yaml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
     return 0
 
 
-def _terms() -> ReleaseParams:
-    """The terms of the project around the current folder, else of the user, whose ledger standard error then names."""
+def _ledger() -> LedgerParams:
+    """The ledger of the project around the current folder, else of the user, whose ledger standard error then names."""
     anywhere()
     from lexveil.artifacts.project import Project
-    from lexveil.privatization.release.charge import terms_at
+    from lexveil.privatization.release.charge import ledger_of
 
     place = Project.find()
-    terms = terms_at(place)
+    params = ledger_of(place)
     if not place.is_project:
-        print(f"in no project: your own ledger, {terms.ledger}", file=sys.stderr)
-    return terms
+        print(f"in no project: your own ledger, {params.folder}", file=sys.stderr)
+    return params
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:

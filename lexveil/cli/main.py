@@ -23,6 +23,7 @@ from cyclopts.exceptions import (
 )
 
 from lexveil.cli import help as help_text
+from lexveil.cli.rewriting import option_name
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import send_error
@@ -149,7 +150,7 @@ def _refuse(program: str, message: str) -> NoReturn:
 def fail(verb: str, error: LexveilError) -> int:
     """Print an error as one line, send it to a flow that runs this, and return its exit code."""
     send_error(error, error.exit_code)
-    print(f"{verb}: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+    print(f"{verb}: {' '.join(error.told(option_name).split())}", file=sys.stderr, flush=True)
     return error.exit_code
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from lexveil.cli.options import Json, Stream, option, reads, whole
+from lexveil.cli.options import Json, ModelName, Stream, option, reads, whole
 from lexveil.cli.output import anywhere, located, show
-from lexveil.cli.rewriting import Mechanism, Rewriting, StrategyOption
+from lexveil.cli.rewriting import Rewriting, requested, written
 from lexveil.errors import RequestError
+from lexveil.request import FileRequest
 
 
 def privatize(
@@ -18,8 +19,6 @@ def privatize(
     ],
     /,
     *,
-    mechanism: Mechanism,
-    strategy: StrategyOption,
     output: Annotated[
         Stream | None,
         option(
@@ -29,11 +28,6 @@ def privatize(
             alias="-o",
         ),
     ] = None,
-    table: Annotated[str | None, option("of the database that is OUT: its name, or SCHEMA.NAME", "NAME")] = None,
-    if_exists: Annotated[
-        Literal["fail", "append", "replace"],
-        option("what becomes of a table that is there: release nothing, add to its rows, or delete them first"),
-    ] = "fail",
     preview: Annotated[
         int | None,
         option(
@@ -43,21 +37,8 @@ def privatize(
             converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")),
         ),
     ] = None,
-    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
-    on_exhausted: Annotated[
-        Literal["withhold", "refuse"] | None,
-        option(
-            "rows of subjects whose budget is exhausted: leave them out and list them, or release nothing"
-            " (default: params.yaml: release.on_exhausted)"
-        ),
-    ] = None,
-    formulas: Annotated[
-        Literal["keep", "quote", "refuse"],
-        option(
-            "rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and "
-            "count them, put an apostrophe before them, or release nothing"
-        ),
-    ] = "keep",
+    how: Rewriting,
+    model: ModelName = None,
     json: Annotated[Json, option("machine-readable summary")] = False,
 ) -> int:
     r"""Rewrite a file or a folder of texts.
@@ -78,27 +59,18 @@ def privatize(
       cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl
     """
     if preview is not None:
-        return _preview(source, preview, output, json, how, mechanism=mechanism, strategy=strategy)
+        return _preview(source, preview, output, json, how, model)
     if output is None:
         raise RequestError("the following arguments are required: --output, or --preview to only look")
     in_file, out_file = located(source), located(output)
+    request = requested(how, FileRequest)
     anywhere()
     from lexveil.accounting.statement import statement
     from lexveil.privatization.adapters.files import privatize_file
     from lexveil.runtime.arrow import keep_pandas_out
 
     keep_pandas_out()
-    done = privatize_file(
-        in_file,
-        out_file,
-        mechanism=mechanism,
-        strategy=strategy,
-        formulas=formulas,
-        on_exhausted=on_exhausted,
-        table=table,
-        if_exists=if_exists,
-        **how.keywords(),
-    )
+    done = privatize_file(in_file, out_file, request, model=model)
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
         show(done.record.to_dict(), True, stream=stream)
@@ -117,23 +89,21 @@ def privatize(
     return 0
 
 
-def _preview(
-    source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, *, mechanism: str, strategy: str
-) -> int:
+def _preview(source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None) -> int:
     """Show the first rows, source beside output."""
     if output is not None:
         raise RequestError("--preview writes nothing; leave -o out, or --preview")
-    if how.mode == "release":
+    if written(how).get("mode") == "release":
         raise RequestError("--preview draws an experiment, which no ledger is charged for; leave --mode release out")
     if not json and not sys.stdout.isatty():
         raise RequestError(
             "--preview shows source text, on a terminal only; with --json it goes to a file or another program"
         )
-    in_file = located(source)
+    in_file, request = located(source), requested(how, FileRequest, mode="experiment")
     anywhere()
     from lexveil.privatization.looking.preview import preview
 
-    found = preview(in_file, n_rows, mechanism=mechanism, strategy=strategy, **how.keywords())
+    found = preview(in_file, n_rows, request, model=model)
     if json:
         show(found.result().to_dict(), True)
         return 0

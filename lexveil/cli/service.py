@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import Count, Json, Port, Positive, actions, option, reads, whole
+from lexveil.cli.options import Count, Json, ModelName, Port, Positive, actions, option, reads, whole
 from lexveil.cli.output import anywhere, show
-from lexveil.cli.rewriting import Mechanism, Settings, StrategyOption
+from lexveil.cli.rewriting import Fixed, written
 from lexveil.errors import RequestError
 
 service = actions("service", "Rewrite texts for programs, over HTTP.")
@@ -56,9 +56,8 @@ def serve(
         ),
     ] = "shared",
     require_subjects: Annotated[bool, option("refuse requests that do not say whom texts are about")] = False,
-    mechanism: Annotated[Mechanism | None, option("fixed for all requests, as all of these: {mechanisms}", "M")] = None,
-    strategy: StrategyOption | None = None,
-    how: Settings = Settings(),  # noqa: B008  # frozen
+    how: Fixed = Fixed(),  # noqa: B008  # frozen
+    model: ModelName = None,
     max_texts: Annotated[Count, option("texts of a request", "N")] = 1000,
     max_bytes: Annotated[Count, option("bytes of a request's body", "N")] = 2**20,
     per_minute: Annotated[Count | None, option("requests of an API key in a minute (default: no limit)", "N")] = None,
@@ -91,7 +90,7 @@ def serve(
     from lexveil.service import server
     from lexveil.service.keys import read_keys
     from lexveil.service.rewriting import check_start
-    from lexveil.service.terms import LOCAL, Terms
+    from lexveil.service.terms import LOCAL, Terms, fixed_settings
 
     local = _is_loopback(host)
     if not local:
@@ -100,16 +99,14 @@ def serve(
         raise RequestError(f"--keys {keys_file}: has no key, so nobody could ask; `lexveil service key add` makes one")
     if subjects == "by-key" and keys_file is None:
         raise RequestError("--subjects by-key: without --keys nobody is known by a key")
-    if "none" in (mechanism, strategy):
+    fixed = written(how)
+    if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
         raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
-    named = {"mechanism": mechanism, "strategy": strategy, **how.settings()}
-    # What is left out, or as it is anyway, is not fixed.
-    fixed = {name: value for name, value in named.items() if value is not None and value is not False and value != {}}
     if "recovery" not in fixed:
-        fixed.pop("band", None)
+        del fixed["band"]
     terms = Terms(
-        model=how.model,
-        fixed=fixed,
+        model=model,
+        fixed=fixed_settings(fixed),
         keys=None if keys_file is None else str(keys_file),
         hosts=(*LOCAL, *allowed_host),
         subjects=subjects,
@@ -122,7 +119,7 @@ def serve(
         ledger_seconds=ledger_seconds,
         body_seconds=body_seconds,
     )
-    check_start(terms, Model.load(name=how.model))
+    check_start(terms, Model.load(name=model))
     return server.serve(terms, host, port, workers, stop_seconds)
 
 

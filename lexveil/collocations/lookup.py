@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.association import COLUMNS, MEASURES, rendered
 from lexveil.config import load_params
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.runtime import duckdb_session
 
 NGRAMS = {2: "bigrams", 3: "trigrams"}
@@ -61,21 +61,23 @@ def look_up(
         RequestError: if the request makes no sense, or there are no collocations yet.
     """
     if sum(asked is not None for asked in (text, top, word)) != 1:
-        raise RequestError("give exactly one of TEXT, --top and --word")
-    chosen = {"--by": by, "--length": length, "--min-count": min_count, "--limit": limit}
+        raise RequestError(f"give exactly one of TEXT, {option('top')} and {option('word')}")
+    chosen = {option("by"): by, option("length"): length, option("min_count"): min_count, option("limit"): limit}
     useless = [
         name
         for name, value in chosen.items()
-        if value is not None and (text is not None or (top and name == "--limit"))
+        if value is not None and (text is not None or (top and name == option("limit")))
     ]
     if useless:
-        there = "TEXT, of which everything is shown" if text is not None else "--top, which is a limit itself"
+        there = (
+            "TEXT, of which everything is shown" if text is not None else f"{option('top')}, which is a limit itself"
+        )
         raise RequestError(f"{useless[0]} does not go with {there}")
-    for name, number in (("--top", top), ("--min-count", min_count), ("--limit", limit)):
+    for name, number in ((option("top"), top), (option("min_count"), min_count), (option("limit"), limit)):
         if number is not None and number < 1:
             raise RequestError(f"{name} {number}: must be at least 1")
     if length not in (None, *NGRAMS):
-        raise RequestError(f"--length {length}: collocations have 2 or 3 words")
+        raise RequestError(f"{option('length')} {length}: collocations have 2 or 3 words")
     if text is not None:
         return of_text(_standard_input() if text == "-" else _unicode(text, "TEXT"))
     best: dict[str, Any] = {}
@@ -85,7 +87,7 @@ def look_up(
         by = by or "pmi_bits"
         if by not in measures:
             raise RequestError(
-                f"--by {by}: there is no such measure here; there are {', '.join(measures)} "
+                f"{option('by')} {by}: there is no such measure here; there are {', '.join(measures)} "
                 "(params.yaml: collocations.measures names those that are written)"
             )
         parameters = {
@@ -238,9 +240,9 @@ def _one_word(word: str) -> str:
     """Its normal form."""
     from lexveil.text.tokenize import sentences
 
-    tokens = [token for words in sentences(_unicode(word, "--word")) for token in words]
+    tokens = [token for words in sentences(_unicode(word, option("word"))) for token in words]
     if len(tokens) != 1:
-        raise RequestError(f"--word {word!r} is {len(tokens)} words to the tokenizer; give one, or a TEXT")
+        raise RequestError(f"{option('word')} {word!r} is {len(tokens)} words to the tokenizer; give one, or a TEXT")
     return tokens[0]
 
 

@@ -20,22 +20,29 @@ from lexveil.config.corpus import (
     WordOrderParams,
 )
 from lexveil.config.model import ModelParams, SourceParams
-from lexveil.config.operation import GateParams, MachineParams, OperationParams, ReleaseParams, ShareParams
+from lexveil.config.operation import (
+    GateParams,
+    InboxParams,
+    LedgerParams,
+    MachineParams,
+    OperationParams,
+    ReleaseParams,
+    ShareParams,
+)
 from lexveil.config.privacy import (
     CLEAN,
     CheckParams,
     DeniabilityParams,
     EvaluationParams,
     GridParams,
-    MechanismName,
     MechanismParams,
     PolicyParams,
     ReportParams,
-    StrategyName,
     every_mechanism,
 )
 from lexveil.errors import ParameterError
 from lexveil.parameters import Section, validated
+from lexveil.request import MechanismName, StrategyName
 
 __all__ = [
     "CLEAN",
@@ -49,6 +56,8 @@ __all__ = [
     "EvaluationParams",
     "GateParams",
     "GridParams",
+    "InboxParams",
+    "LedgerParams",
     "MachineParams",
     "MechanismName",
     "MechanismParams",
@@ -77,7 +86,9 @@ class Params(Section):
     )
     machine: MachineParams = Field(default_factory=MachineParams)
     operation: OperationParams = Field(default_factory=OperationParams)
+    ledger: LedgerParams = Field(default_factory=LedgerParams)
     release: ReleaseParams = Field(default_factory=ReleaseParams)
+    inbox: InboxParams = Field(default_factory=InboxParams)
     sample: SampleParams = Field(default_factory=SampleParams)
     count: CountParams = Field(default_factory=CountParams)
     collocations: CollocationParams = Field(default_factory=CollocationParams)
@@ -104,7 +115,7 @@ class Params(Section):
 
 
 # A file without one of the other sections has most likely been truncated, so it does not run with their defaults.
-MAY_BE_ABSENT = ("operation", "release", "report", "model")
+MAY_BE_ABSENT = ("operation", "ledger", "release", "inbox", "report", "model")
 
 # Of libyaml where PyYAML was built with it: ten times as fast, and every command reads the file.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

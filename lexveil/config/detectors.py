@@ -8,8 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from lexveil.parameters import Section, refused
-
-FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
+from lexveil.request import FoundAction
 
 
 class PresidioParams(Section):

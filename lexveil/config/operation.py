@@ -1,4 +1,4 @@
-"""Parameters of the machine, of scheduled runs and of releases. No stage declares them: they change no result."""
+"""Parameters of the machine, of scheduled runs, of the ledger and of releases: they change no result of a stage."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from lexveil.config.privacy import BandName, MechanismName, StrategyName
 from lexveil.parameters import ListFile, Section, Several, refused
+from lexveil.request import (
+    BUDGETS,
+    BandName,
+    MechanismName,
+    OnExhausted,
+    Request,
+    Share,
+    StrategyName,
+    as_requested,
+)
 
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
@@ -87,9 +96,6 @@ class GateParams(Section):
     )
 
 
-Share = Annotated[float, Field(ge=0.01, le=10)]
-
-
 class ShareParams(Section):
     """What a token of a public class gets of a document's budget, where another token gets 1; in hundredths.
 
@@ -102,21 +108,23 @@ class ShareParams(Section):
     list: ListFile | None = Field(None, description="a public list, as FILE@HASH: a word a line; null: none")
 
 
-class ReleaseParams(Section):
-    """Releases and the ledger of what each subject has spent in all of them. Makes nothing stale.
-
-    From ``source`` on: of `lexveil release`, which is off while ``source`` and ``sql`` are null.
-    """
+class LedgerParams(Section):
+    """The ledger of what each subject has spent in all releases. Makes nothing stale."""
 
     cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = Field(
         None, description="epsilon of one subject over all releases; null: 10 times the first document budget"
     )
-    ledger: str = Field(".lexveil/ledger", description="folder with the database and its secret salt")
+    folder: str = Field(".lexveil/ledger", description="the database and its secret salt: keep copies")
     anchor: str = Field(".ledger-anchor.json", description="file that says how far the ledger has come: commit it")
     keys: Literal["hashed", "plain"] = Field("hashed", description="of subjects in the ledger: salted hashes, or plain")
-    on_exhausted: Literal["withhold", "refuse"] = Field(
+    on_exhausted: OnExhausted = Field(
         "withhold", description="documents beyond the cap are left out; or refuse: nothing is released then"
     )
+
+
+class ReleaseParams(Section):
+    """Defaults and limits of all releases, of `lexveil privatize` and of the inbox. Makes nothing stale."""
+
     average_words: float | None = Field(
         None,
         ge=1e-3,
@@ -136,15 +144,18 @@ class ReleaseParams(Section):
         None,
         gt=0,
         lt=1,
-        description="refuse releases of which a best-informed reader is expected to name more, or more is to come out "
-        "unchanged, at the largest epsilon of a token; null: not asked",
+        description="refuse releases of which a Bayes-optimal adversary is expected to name more words, or more words "
+        "are expected to come out unchanged, at the largest epsilon of a token; null: no limit",
     )
     max_recovery_band: BandName = Field(
         "rare", description="of which words: all, content (all but function words), function, frequent, middle or rare"
     )
-    without_guarantee: bool = Field(
-        False, description="release also what no guarantee can be given of; names and records of such outputs say so"
-    )
+    without_guarantee: bool = as_requested("without_guarantee", False)
+
+
+class InboxParams(Section):
+    """What `lexveil release` releases, and where; it is off while ``source`` and ``sql`` are null."""
+
     source: str | None = Field(None, description="an inbox folder, or a file or pattern of files that DuckDB reads")
     sql: str | None = Field(None, description="in place of a source: SELECT id, text FROM tickets")
     attach: str | None = Field(
@@ -158,31 +169,31 @@ class ReleaseParams(Section):
     subject_column: str | None = Field(
         None, description="whose budget a document spends; null: each text has its own, and no document may change"
     )
-    spans_column: str | None = Field(
-        None, description="says what a detector found in a document's texts; comes out empty; null: there is none"
-    )
+    spans_column: str | None = as_requested("spans_column")
     columns: Several[str] | None = Field(None, description="other columns that are published as they are")
     mechanism: MechanismName = Field("tem", description="of the releases")
     strategy: StrategyName = Field("S3", description="of the releases")
-    epsilon: float | None = Field(
-        None, ge=1e-9, le=1e9, description="base epsilon per word; a document's budget is that times average_words; or"
-    )
-    document_budget: float | None = Field(None, ge=1e-9, le=1e9, description="budget of each document; or")
-    recovery: float | None = Field(
-        None,
-        gt=0,
-        lt=1,
-        description="share of words that a best-informed reader is expected to name, by public word frequencies: it "
-        "becomes a base epsilon, and the largest of a token",
-    )
-    recovery_band: BandName = Field(
-        "all", description="of which words: all, content (all but function words), function, frequent, middle or rare"
-    )
+    epsilon: float | None = as_requested("epsilon")
+    document_budget: float | None = as_requested("document_budget")
+    recovery: float | None = as_requested("recovery")
+    band: BandName = as_requested("band", "all")
     gate: GateParams = Field(default_factory=GateParams)
     archive: str = Field("releases", description="folder of this project for what is released")
     operator: str = Field(
         ".lexveil/operator", description="folder for what only the operator may see of releases; keep copies"
     )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is anything to release."""
+        return self.source is not None or self.sql is not None
+
+    @property
+    def request(self) -> Request:
+        """How its texts are rewritten."""
+        return Request.of(
+            {name: getattr(self, name) for name in (*BUDGETS, "mechanism", "strategy", "band", "spans_column")}
+        )
 
     @field_validator("archive")
     @classmethod
@@ -200,25 +211,24 @@ class ReleaseParams(Section):
         published = {Path(name).absolute() for name in (self.archive, "artifacts", "data", ".dvc", ".git")}
         if published & {operator, *operator.parents}:
             raise ValueError(
-                "release.operator lies in a folder that is published or tracked; choose another, such as "
+                "inbox.operator lies in a folder that is published or tracked; choose another, such as "
                 ".lexveil/operator"
             )
         if self.source is not None and self.sql is not None:
-            raise ValueError("release.source and release.sql are both given; leave one null")
+            raise ValueError("inbox.source and inbox.sql are both given; leave one null")
         if self.attach is not None and self.sql is None:
-            raise ValueError("release.attach is a database for release.sql, which is null; write the SELECT")
-        is_on = self.source is not None or self.sql is not None
-        if is_on and [self.epsilon, self.document_budget, self.recovery].count(None) != 2:
+            raise ValueError("inbox.attach is a database for inbox.sql, which is null; write the SELECT")
+        if self.is_on and [getattr(self, name) for name in BUDGETS].count(None) != 2:
             raise ValueError(
-                "give one of release.epsilon (base epsilon per word), release.document_budget (budget of each "
-                "document) and release.recovery (share of words that a reader is to name); no release has a default "
+                "give one of inbox.epsilon (base epsilon per word), inbox.document_budget (budget of each document) "
+                "and inbox.recovery (share of words that an adversary is expected to name); no release has a default "
                 "for what it spends"
             )
         named = [self.id_column, *self.text_columns, *(self.columns or [])]
         if len(set(named)) < len(named):
-            raise ValueError("release.id_column, text_columns and columns name a column twice; name it once")
+            raise ValueError("inbox.id_column, text_columns and columns name a column twice; name it once")
         if self.subject_column in self.text_columns:
-            raise ValueError("release.subject_column is one of release.text_columns, which are rewritten")
+            raise ValueError("inbox.subject_column is one of inbox.text_columns, which are rewritten")
         if self.spans_column is not None and self.spans_column in (*named, self.subject_column):
-            raise ValueError("release.spans_column is another column of release, too; give spans a column of their own")
+            raise ValueError("inbox.spans_column is another column of inbox, too; give spans a column of their own")
         return self

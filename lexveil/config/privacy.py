@@ -13,8 +13,8 @@ from pydantic_core import CoreSchema
 
 from lexveil.config.detectors import DetectionParams
 from lexveil.levels import Level, parse_epsilon
-from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import ListFile, OneOf, Section, Several, refused
+from lexveil.parameters import ListFile, Section, Several, refused
+from lexveil.request import BandName, MechanismName, StrategyName
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
@@ -35,10 +35,6 @@ def _grid_epsilon(raw: object) -> float:
     return raw
 
 
-MechanismName = Annotated[str, OneOf(mechanism_names)]
-StrategyName = Literal["S1", "S2", "S3", "S4"]
-
-
 def _written(epsilon: float) -> float | str:
     return str(epsilon) if isinstance(epsilon, Level) else epsilon
 
@@ -46,7 +42,6 @@ def _written(epsilon: float) -> float | str:
 GridEpsilon = Annotated[
     float, PlainValidator(_grid_epsilon, json_schema_input_type=float), PlainSerializer(_written, when_used="always")
 ]
-BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
 
 
 class PolicyParams(DetectionParams):

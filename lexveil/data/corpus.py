@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.c4 import KEYS, C4Shard, c4_row
 from lexveil.formats.messages import name, shown
@@ -108,7 +108,8 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
                     progress.advance(1)
             if documents == before:
                 raise RequestError(
-                    f"{shown(source.path)}: every row of {name(text_column)} is empty; choose another --text-column"
+                    f"{shown(source.path)}: every row of {name(text_column)} is empty; choose another "
+                    f"{option('text_column')}"
                 )
         count = shards.finish()
     finally:

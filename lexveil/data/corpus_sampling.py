@@ -23,7 +23,7 @@ from typing import cast
 
 from lexveil.data.corpus import CorpusReport
 from lexveil.data.remote import Refused, Remote, RemoteFile, RemoteShard
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.base import Table
 from lexveil.formats.c4 import KEYS, C4Shard, c4_row
 from lexveil.formats.messages import name
@@ -140,7 +140,7 @@ def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: i
     first, last = wanted.shards or (0, len(remote.shards) - 1)
     if not 0 <= first <= last < len(remote.shards):
         raise RequestError(
-            f"--shards {first}-{last}: {remote.address} has {len(remote.shards):,} shards, "
+            f"{option('shards')} {first}-{last}: {remote.address} has {len(remote.shards):,} shards, "
             f"0 to {len(remote.shards) - 1}"
         )
     shards = remote.shards[first : last + 1]
@@ -182,7 +182,9 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
     # Once in data/, once in DVC's cache, where the disk cannot link the two.
     disk = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
     if free < kept:
-        raise RequestError(f"{disk}. Free some, or take less by --max-documents, --share or --shards")
+        raise RequestError(
+            f"{disk}. Free some, or take less by {option('max_documents')}, {option('share')} or {option('shards')}"
+        )
     print(f"caution: {disk}" if free < 2 * kept else disk, file=sys.stderr, flush=True)
 
 
@@ -209,9 +211,9 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> SampleReport:
     n_read, n_blank = sum(report.read for report in reports), sum(report.skipped_blank for report in reports)
     if not any(report.documents for report in reports):
         why = (
-            "take a larger --share"
+            f"take a larger {option('share')}"
             if n_read > n_blank
-            else f"every row of {name(plan.text_column)} is empty; choose another --text-column"
+            else f"every row of {name(plan.text_column)} is empty; choose another {option('text_column')}"
         )
         raise RequestError(f"{plan.remote.address}: of {n_read:,} documents none is kept; {why}")
 
@@ -316,7 +318,8 @@ def _faults_of(shard: RemoteShard, file: RemoteFile) -> Iterator[None]:
         raise
     except RequestError as error:
         raise RequestError(
-            f"{error} (at {file.position:,} of its {shard.size:,} bytes, and so it is where it lies; --shards A-B "
+            f"{error.message} (at {file.position:,} of its {shard.size:,} bytes, and so it is where it lies; "
+            f"{option('shards')} A-B "
             "leaves a shard out)"
         ) from None
 

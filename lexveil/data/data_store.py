@@ -39,7 +39,7 @@ from lexveil.data.corpus_sampling import (
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.documents import DocumentSetReport, write_documents
 from lexveil.data.remote import find_remote
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
 
@@ -158,20 +158,24 @@ def use(
         LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes on from there.
     """
     if not corpus and not documents and model is None:
-        raise RequestError("nothing to use; give --corpus PATH, --documents PATH or both")
+        raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
     if corpus and model is not None:
         raise RequestError(
-            f"--model {model} takes the place of a --corpus; for both, write `base: {model}` under embeddings in "
+            f"{option('model')} {model} takes the place of a {option('corpus')}; for both, write `base: {model}` "
+            f"under embeddings in "
             "params.yaml"
         )
     if not text_column:
-        raise RequestError("--text-column: the name is empty; give the name of the column that holds the text")
+        raise RequestError(
+            f"{option('text_column')}: the name is empty; give the name of the column that holds the text"
+        )
     check_project(root)
     sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus is not None else {}
     for name in filter(None, sources):
         if not re.fullmatch(NAME, name):
             raise RequestError(
-                f"--corpus {shown(Path(name))}=…: no name for a source; it has a-z, 0-9, _ and -, and begins with a "
+                f"{option('corpus')} {shown(Path(name))}=…: no name for a source; it has a-z, 0-9, _ and -, and "
+                f"begins with a "
                 "letter or digit"
             )
     corpus_files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
@@ -179,7 +183,8 @@ def use(
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
     if wanted and not addresses:
         raise RequestError(
-            "--max-documents, --share and --shards are of a --corpus that is an address, such as hf://allenai/c4/en; "
+            f"{option('max_documents')}, {option('shares')} and {option('shards')} are of a {option('corpus')} that "
+            f"is an address, such as hf://allenai/c4/en; "
             "of files sample.max_documents of params.yaml is taken"
         )
     plans = _plans(addresses, wanted, text_column, root)

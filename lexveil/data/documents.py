@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.base import Row, Source, Table
 from lexveil.formats.input_files import dataset_names
 from lexveil.formats.messages import name
@@ -107,7 +107,9 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
     """
     if text_column in OTHERS:
-        raise RequestError(f"--text-column {text_column}: this column has a meaning of its own; rename it in the files")
+        raise RequestError(
+            f"{option('text_column')} {text_column}: this column has a meaning of its own; rename it in the files"
+        )
     folder.mkdir(parents=True)
     progress = Progress("documents", 0, "documents", stream=sys.stderr)
     places: dict[str, tuple[Source, int]] = {}

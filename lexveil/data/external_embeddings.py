@@ -13,7 +13,7 @@ from lexveil.artifacts.external_embeddings import content_hash
 from lexveil.data.data_store import NAME, check_project, keep, tracked_replacement
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.word_vectors import read_model
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.runtime.tables import write_json
 
@@ -43,7 +43,7 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
             f"and is none of {', '.join(RESERVED)}"
         )
     if max_words is not None and max_words < 2:
-        raise RequestError("--max-words: at least 2 words are needed")
+        raise RequestError(f"{option('max_words')}: at least 2 words are needed")
     check_project(root)
     data = root / "data"
     if (root / "data.dvc").exists() and not data.exists():

@@ -22,7 +22,7 @@ from lexveil.data.imported_models import MAX_WORDS, NO_COLLOCATIONS, Import, imp
 from lexveil.data.model_archive import archive_name, unpack, write_archive
 from lexveil.data.model_rules import RESERVED
 from lexveil.data.model_verification import verify_folder
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil.errors import MissingArtifact, RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
@@ -172,11 +172,14 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
     assert options.name is not None and options.license is not None and options.language is not None
     if not re.fullmatch(MODEL_NAME, options.name) or options.name in RESERVED:
         raise RequestError(
-            f"--name {shown(options.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter, "
+            f"{option('name')} {shown(options.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a "
+            f"letter, "
             f"and is none of {', '.join(RESERVED)}"
         )
     if options.version is not None and not re.fullmatch(VERSION, options.version):
-        raise RequestError(f"--version {shown(options.version)}: not a version; one, two or three numbers, such as 1.0")
+        raise RequestError(
+            f"{option('version')} {shown(options.version)}: not a version; one, two or three numbers, such as 1.0"
+        )
     _target(options.name, force)
     source = options.collocations or DEFAULT
     return Import(
@@ -192,11 +195,13 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
 def _target(name: str, force: bool) -> Path:
     """Where a model of the user lies."""
     if (paths.MODELS / name).exists():
-        raise RequestError(f"{name} ships with Lexveil; a model of this name cannot be added: choose another by --name")
+        raise RequestError(
+            f"{name} ships with Lexveil; a model of this name cannot be added: choose another by {option('name')}"
+        )
     target = make_user_data() / "models" / name
     if target.exists() and not force:
         raise RequestError(
-            f"{target} is there already; replace it with --force, or see it by `lexveil model show {name}`"
+            f"{target} is there already; replace it with {option('force')}, or see it by `lexveil model show {name}`"
         )
     return target
 
@@ -211,7 +216,9 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     card = verify_folder(model.folder)
     out = out or Path(archive_name(card))
     if out.exists() and not force:
-        raise RequestError(f"{shown(out)} is there already; replace it with --force, or write elsewhere with -o")
+        raise RequestError(
+            f"{shown(out)} is there already; replace it with {option('force')}, or write elsewhere with -o"
+        )
     write_archive(model.folder, card, out)
     return {"file": str(out), "model": f"{card.name}@{model.hash[:DIGITS]}", "sha256": sha256(out)}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.messages import duplicate_column, name
 
 QUERY = "the query"  # what the rows of a query are called in messages
@@ -89,7 +89,8 @@ def lost(address: Address, n_rows: int) -> RequestError:
 def taken(address: Address, table: str) -> RequestError:
     """The table to write is there."""
     return RequestError(
-        f"{address.shown}: the table {table} exists already; choose another name, or say --if-exists append or replace"
+        f"{address.shown}: the table {table} exists already; choose another name, or say {option('if_exists')} append "
+        f"or replace"
     )
 
 

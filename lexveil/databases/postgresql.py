@@ -27,7 +27,7 @@ from lexveil.databases.base import (
     stripped,
     taken,
 )
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name
 
 BATCH_BYTES = 4 * 2**20
@@ -59,7 +59,8 @@ GONE = (
 HINTS = {
     "55P03": f"a lock was not to be had in time ({LOCK_SECONDS} s, or lock_timeout in PGOPTIONS); try again later",
     "57014": "the statement was cancelled: by statement_timeout, or by somebody; see to either and run it again",
-    "25006": "the transaction is read-only, so nothing is written in it: give --sql a SELECT that changes nothing, and "
+    "25006": f"the transaction is read-only, so nothing is written in it: give {option('sql')} a SELECT that changes "
+    f"nothing, and "
     "for the table of -o a server that is no standby",
 }
 OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages are about names and syntax

@@ -26,7 +26,7 @@ from lexveil.databases.base import (
     stripped,
     taken,
 )
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name
 
 ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
@@ -106,7 +106,9 @@ def _fault(error: sqlite3.Error, address: Address, query: str) -> RequestError:
     if code == "SQLITE_NOTADB":
         return RequestError(f"{address.shown}: is no database of SQLite")
     if code == "SQLITE_READONLY":
-        return RequestError(f"{address.shown}: it can only be read; see to its permissions, or give --sql a SELECT")
+        return RequestError(
+            f"{address.shown}: it can only be read; see to its permissions, or give {option('sql')} a SELECT"
+        )
     if code == "SQLITE_ERROR":  # of names and syntax
         return RequestError(f"{address.shown}: {quotable(str(error), query)}")
     return RequestError(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lexveil.databases.address import Address
 from lexveil.databases.base import BATCH, not_written
 from lexveil.databases.query import engine
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 
 IfExists = Literal["fail", "append", "replace"]
 
@@ -43,7 +43,7 @@ class DatabaseTable:
         most = 2 if address.engine == "postgresql" else 1
         if len(path) > most or not all(re.fullmatch(r"[^\W\d]\w{0,62}", part) for part in path):
             form = "TABLE or SCHEMA.TABLE" if most == 2 else "TABLE"
-            raise RequestError(f"--table: give {form}, of letters, digits and _, beginning with a letter")
+            raise RequestError(f"{option('table')}: give {form}, of letters, digits and _, beginning with a letter")
         return cls(address, path, if_exists)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from lexveil.accounting.budgets import DEFAULT_FOUND, FOUND_ACTIONS, Action, Codes
 from lexveil.detectors.lists import Phrases
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.text.spans import Claim, Claims, Span, Spans, Words, claims_of
 
 ANY = ""  # in lists of pseudonyms, what serves every type that has no list of its own
@@ -67,7 +67,7 @@ class Detection:
             if action == "pseudonym" and not self.names_for(name):
                 raise RequestError(
                     f"policy.types: {name} is to get pseudonyms, and there is no list to draw them from; give one, "
-                    f"policy.pseudonyms or --pseudonyms FILE, with a name a line below the heading [{name}]"
+                    f"policy.pseudonyms or {option('pseudonyms')} FILE, with a name a line below the heading [{name}]"
                 )
         if self.detector is not None:
             self.detector.check()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
 from lexveil.formats.messages import NoColumn, name, shown
 from lexveil.formats.values import plain_value, text_value
@@ -116,12 +116,14 @@ class TableRequest:
         Raises:
             NoColumn: naming the first that it has not.
         """
-        requested = [(column, "--text-column") for column in self.texts]
-        requested += [(self.subject, "--subject-column")] if self.subject is not None else []
-        requested += [(self.spans, "--spans")] if self.spans is not None else []
-        for column, option in requested:
+        requested = [(column, option("text_column")) for column in self.texts]
+        requested += [(self.subject, option("subject_column"))] if self.subject is not None else []
+        requested += [(self.spans, option("spans_column"))] if self.spans is not None else []
+        for column, name_of_option in requested:
             if column not in table.columns:
-                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option} ({NAMING})")
+                raise NoColumn(
+                    table.source.shown, column, table.columns, f"choose one with {name_of_option} ({NAMING})"
+                )
 
     def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None, GivenSpans | None]:
         """The texts of a row, its subject, and what was found in the texts.

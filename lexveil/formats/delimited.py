@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats import lines
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
@@ -88,7 +88,7 @@ def _cell(text: str, row: int, line: int, writer: LineWriter) -> str:
     if writer.formulas == "refuse":
         raise RequestError(
             f"{writer.table.source.location(line)}: a rewritten text begins like a formula, which spreadsheets would "
-            "compute; --formulas quote puts an apostrophe before such texts"
+            f"compute; {option('formulas')} quote puts an apostrophe before such texts"
         )
     writer.n_formulas += 1
     writer.first_formula = writer.first_formula or row

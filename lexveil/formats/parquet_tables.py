@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.detectors.given import GivenSpans
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats import chunks
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, ParsedRow, Texts, gather, is_text, rewritten_type
@@ -51,7 +51,8 @@ def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
             raise RequestError(
-                f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another --text-column"
+                f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another "
+                f"{option('text_column')}"
             )
     chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
     locate, parse = table.source.location, request.parse

@@ -70,7 +70,7 @@ class Anchor:
                 return  # nothing was ever released
             raise RequestError(
                 f"{self.path} is missing, which says how far the ledger {self.folder} had come (params.yaml: "
-                f"release.anchor); bring it back from git or your copy, or, {ACCEPT}"
+                f"ledger.anchor); bring it back from git or your copy, or, {ACCEPT}"
             )
         if mark.salt != self.salt:
             raise RequestError(
@@ -131,7 +131,7 @@ def read(path: Path) -> Mark | None:
         if path.is_symlink():
             raise RequestError(
                 f"{path}: is a link that leads nowhere; mount the disk of the ledger's anchor, or name another place "
-                f"for it (params.yaml: release.anchor), or, {ACCEPT}"
+                f"for it (params.yaml: ledger.anchor), or, {ACCEPT}"
             ) from None
         return None
     except OSError as error:

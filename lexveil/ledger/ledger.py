@@ -98,7 +98,7 @@ class Ledger:
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
                     f"{folder}: this ledger keeps {meta.get('keys')} keys, and {keys} ones are asked for (params.yaml: "
-                    "release.keys); that is decided when a ledger is made"
+                    "ledger.keys); that is decided when a ledger is made"
                 )
             ledger = cls(folder, str(meta.get("keys")), database, Hasher(salt))
             database.con.create_function("mac", 2, ledger.hasher.mac, deterministic=True)
@@ -225,8 +225,8 @@ class Ledger:
             raise RequestError(
                 f"{self.folder}: this ledger knows subjects by an earlier rule, under which `c7` and `c7 ` were two "
                 "and a text was known by its exact characters (docs/explanation/ledger.md, Who is who): what they have "
-                "spent would be forgotten. Keep it, name another folder in params.yaml: release.ledger, and lower "
-                "release.cap by the largest balance that `lexveil ledger show --top 1` names"
+                "spent would be forgotten. Keep it, name another folder in params.yaml: ledger.folder, and lower "
+                "ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
             )
         with self.database.transaction() as con:
             con.execute("insert or replace into meta values ('keys_rule', ?)", (KEYS_RULE,))
@@ -345,7 +345,7 @@ def _make(folder: Path, keys: str) -> None:
     except OSError as error:
         raise RequestError(
             f"{error.filename or folder}: the ledger cannot be made ({error.strerror}); name a folder that can be "
-            "written in params.yaml: release.ledger"
+            "written in params.yaml: ledger.folder"
         ) from None
 
 

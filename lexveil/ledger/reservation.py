@@ -33,7 +33,7 @@ class Exhausted(RequestError):
         return cls(
             f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for {documents[0]:,} of {documents[1]:,} "
             f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was reserved. Leave them out, ask for "
-            "a smaller budget, or withhold them (params.yaml: release.on_exhausted)"
+            "a smaller budget, or withhold them (params.yaml: ledger.on_exhausted)"
         )
 
 

@@ -110,5 +110,5 @@ def _unwritable(folder: Path, error: OSError) -> RequestError:
     free = shutil.disk_usage(folder.parent).free if folder.parent.exists() else 0
     return RequestError(
         f"{folder}: cannot be written ({os.strerror(error.errno or 0)}; {free / 1e6:,.0f} MB are free): a release "
-        "needs 32 bytes there for each document; free some space, or name another folder in params.yaml: release.ledger"
+        "needs 32 bytes there for each document; free some space, or name another folder in params.yaml: ledger.folder"
     )

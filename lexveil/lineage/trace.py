@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lexveil import paths
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.lineage.file_hashes import Files, Listing, below, digest
 from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching
 from lexveil.lineage.results import (
@@ -107,11 +107,13 @@ def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
             yield _read(repo, files, *_commit(repo))
             return
         if isinstance(repo.scm, NoSCM):
-            raise RequestError(f"--at {at}: this project is not in a git repository, so it has no revisions")
+            raise RequestError(f"{option('at')} {at}: this project is not in a git repository, so it has no revisions")
         try:
             resolved = resolve_rev(repo.scm, at)
         except (RevError, SCMError):  # or there is no commit yet
-            raise RequestError(f"--at {at}: there is no such commit, tag or branch; `git log` shows them") from None
+            raise RequestError(
+                f"{option('at')} {at}: there is no such commit, tag or branch; `git log` shows them"
+            ) from None
         with switch(repo, resolved) as commit:
             yield _read(repo, files, commit, True)
 

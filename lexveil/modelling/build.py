@@ -17,7 +17,7 @@ from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.packaged_model import CARD, ModelCard
 from lexveil.data import data_store
 from lexveil.data.model_verification import verify_folder
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import shown
@@ -117,6 +117,8 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
     if name == OWN:
         raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
     if not chosen and (paths.MODELS / name).is_dir():
-        raise RequestError(f"{name} ships with Lexveil and would hide a model of this name; choose another, or --out")
+        raise RequestError(
+            f"{name} ships with Lexveil and would hide a model of this name; choose another, or {option('out')}"
+        )
     if out.exists() and not (out / CARD).is_file():
-        raise RequestError(f"{shown(out)}: there, and no model; name another folder with --out")
+        raise RequestError(f"{shown(out)}: there, and no model; name another folder with {option('out')}")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from lexveil import paths
 from lexveil.config import Params, parse_params
-from lexveil.errors import ParameterError, RequestError
+from lexveil.errors import ParameterError, RequestError, option
 from lexveil.parameters import Section, validated
 
 DEFAULT = Path(__file__).parent / "default.yaml"
@@ -50,7 +50,8 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
     model = recipe.model | {"name": name} | {key: value for key, value in given.items() if value is not None}
     if "license" not in model:
         raise RequestError(
-            "--license is missing: say under which licence the model may be used, such as CC-BY-4.0; it follows from "
+            f"{option('license')} is missing: say under which licence the model may be used, such as CC-BY-4.0; it "
+            f"follows from "
             "those of its texts"
         )
     return Recipe(model=model, parameters=recipe.parameters)

@@ -16,7 +16,7 @@ from lexveil.accounting.results import Result
 from lexveil.accounting.shares import CLASSES
 from lexveil.accounting.statement import PRIVATE
 from lexveil.artifacts.model import Model
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.meaning import recovery_at
@@ -72,15 +72,15 @@ def calibrate(
         RequestError: if a name is unknown, the target is no share, or classes of tokens have shares of the budget.
         MissingArtifact: if no run has made the embedding.
     """
-    for option, asked, known in (
+    for named, asked, known in (
         ("mechanism", mechanisms, list(MECHANISMS)),
         ("strategy", strategies, list(STRATEGIES)),
         ("band", [band], list(BANDS_OF)),
     ):
         if unknown := [name for name in asked if name not in known]:
-            raise RequestError(f"--{option} {unknown[0]}: there is no such {option}; there are {', '.join(known)}")
+            raise RequestError(f"{option(named)} {unknown[0]}: there is no such {named}; there are {', '.join(known)}")
     if not 0 < recovery < 1:
-        raise RequestError(f"--recovery {recovery:g}: must lie between 0 and 1, both excluded")
+        raise RequestError(f"{option('recovery')} {recovery:g}: must lie between 0 and 1, both excluded")
     shares = model.params.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
         raise RequestError(

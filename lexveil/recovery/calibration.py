@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.shares import Expected, Share
 from lexveil.types import Bytes, Floats
@@ -108,7 +108,7 @@ def epsilon_for(
     if target <= curve.blind[band]:
         raise RequestError(
             f"recovery {target:g} of {of}: a reader who sees no output already names {curve.blind[band]:.3f} of them, "
-            "by guessing the most frequent one always; ask for more, or of another band (--band rare)"
+            f"by guessing the most frequent one always; ask for more, or of another band ({option('band')} rare)"
         )
 
     def holds(number: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lexveil import paths
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil.errors import MissingArtifact, RequestError, option
 from lexveil.evaluation.frontier import (
     Estimate,
     Paired,
@@ -152,23 +152,23 @@ def recommend(
             measured and is limited.
         MissingArtifact: if there are no scores yet.
     """
-    for option, limit in (
-        ("--min-utility", min_utility),
-        ("--max-attack", max_attack),
-        ("--max-recovery", max_recovery),
+    for limited, limit in (
+        (option("min_utility"), min_utility),
+        (option("max_attack"), max_attack),
+        (option("max_recovery"), max_recovery),
     ):
         if limit is not None and not 0 <= limit <= 1:
-            raise RequestError(f"{option} {limit:g}: must lie between 0 and 1")
+            raise RequestError(f"{limited} {limit:g}: must lie between 0 and 1")
     if min_utility is None and max_attack is None:
-        raise RequestError("nothing to recommend by: give --min-utility, --max-attack or both")
+        raise RequestError(f"nothing to recommend by: give {option('min_utility')}, {option('max_attack')} or both")
     if band not in BANDS:
-        raise RequestError(f"--band {band}: must be one of {', '.join(BANDS)}")
+        raise RequestError(f"{option('band')} {band}: must be one of {', '.join(BANDS)}")
     if setting not in SETTINGS["utility"]:
-        raise RequestError(f"--setting {setting}: must be one of {', '.join(SETTINGS['utility'])}")
+        raise RequestError(f"{option('setting')} {setting}: must be one of {', '.join(SETTINGS['utility'])}")
     records = read_records()
     there = sorted({one for record in records for one in record["datasets"]})
     if dataset is not None and dataset not in there:
-        raise RequestError(f"--dataset {dataset}: not evaluated; there are {', '.join(there)}")
+        raise RequestError(f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(there)}")
     found: dict[str, Any] = {}
     missing: list[str] = []
     for one in there if dataset is None else [dataset]:
@@ -185,7 +185,8 @@ def recommend(
             recovered = {name(record): recovery(record, one, band) for record, _, _ in both}
             if max_recovery is not None and not any(value is not None for value in recovered.values()):
                 raise RequestError(
-                    f"--max-recovery: no run on {one} says what is recovered of its {band} words; `lexveil run` "
+                    f"{option('max_recovery')}: no run on {one} says what is recovered of its {band} words; `lexveil "
+                    f"run` "
                     "measures it (stage evaluate)"
                 )
             found[one] = of_dataset(both, min_utility, max_attack, recovered, max_recovery)

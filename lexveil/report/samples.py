@@ -19,7 +19,7 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.config import CLEAN, Params
 from lexveil.errors import CheckFailed
 from lexveil.levels import stage_name
-from lexveil.privatization.looking.token_changes import TextChanges, changes_of
+from lexveil.privatization.looking.preview import TextChanges, changes_of
 from lexveil.report.evaluation_values import Key
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError, RequestError, option
 
 STATE = Path(".lexveil")  # git ignores it; nothing in it is needed to repeat a run
 LOGS = STATE / "logs"
@@ -122,7 +122,9 @@ def _acquire(descriptor: int, path: Path, wait: bool, say: Callable[[str], None]
     except (ValueError, KeyError, OSError):
         who = "it has only just begun"
     if not wait:
-        raise RequestError(f"another run is at work in this project ({who}); wait until it ends, or give --wait")
+        raise RequestError(
+            f"another run is at work in this project ({who}); wait until it ends, or give {option('wait')}"
+        )
     say(f"waiting for another run ({who})")
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 

@@ -1,6 +1,6 @@
 """The service as an application: its routes and what stands before them. It knows nothing of processes and sockets.
 
-Pages can be added to what ``create_app`` returns; they pass the same gate, and the engine is ``app.state.turns``.
+Pages can be added to what ``create_app`` returns; they pass the same gate, and the engine is ``app.state.queue``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lexveil.service.bodies import (
     PrivatizeBody,
     problems,
 )
-from lexveil.service.gate import METRICS, Door, Hosts, Intake, Outermost
+from lexveil.service.gate import METRICS, KeyAccess, add_gates
 from lexveil.service.keys import Keys
 from lexveil.service.metrics import Metrics
 from lexveil.service.rates import Rates
@@ -65,7 +65,7 @@ NO_TELEMETRY: Any = {
 }
 
 
-class Turns:
+class RequestQueue:
     """One request after the other in the engine's thread.
 
     Args:
@@ -106,7 +106,7 @@ class Turns:
 def create_app(rewriter: Rewriter) -> FastAPI:
     """The application of one worker."""
     terms, metrics = rewriter.terms, Metrics()
-    turns = Turns(terms.queue, terms.queue_seconds)
+    queue = RequestQueue(terms.queue, terms.queue_seconds)
     app = FastAPI(
         title="Lexveil",
         version=version(),
@@ -118,7 +118,7 @@ def create_app(rewriter: Rewriter) -> FastAPI:
         telemetry=NO_TELEMETRY,
         exception_handlers={RequestValidationError: _invalid, HTTPException: _http_error, Refusal: _refusal},
     )
-    app.state.rewriter, app.state.turns, app.state.metrics = rewriter, turns, metrics
+    app.state.rewriter, app.state.queue, app.state.metrics = rewriter, queue, metrics
     secured = [] if terms.keys is None else [Depends(HTTPBearer(auto_error=False, description="an API key"))]
 
     @app.post("/v1/privatize", response_model=PrivatizeAnswer, responses=ERRORS, dependencies=secured)
@@ -126,7 +126,7 @@ def create_app(rewriter: Rewriter) -> FastAPI:
         """Charge texts to the ledger, rewrite them, and answer with them and their privacy record."""
         _check(body)
         settings, client = body.settings.given(), getattr(request.state, "client", None)
-        answered = await turns.take(
+        answered = await queue.take(
             request, lambda: rewriter.privatize(body.texts, body.subjects, settings, body.on_exhausted, client)
         )
         metrics.texts.inc(sum(text is not None for text in answered.texts))
@@ -138,7 +138,7 @@ def create_app(rewriter: Rewriter) -> FastAPI:
     async def inspect(body: InspectBody, request: Request) -> Response:
         """Say what rewriting would do: no noise is drawn, and nothing is charged."""
         _check(body)
-        preview = await turns.take(request, lambda: rewriter.inspect(body.texts, body.settings.given()))
+        preview = await queue.take(request, lambda: rewriter.inspect(body.texts, body.settings.given()))
         return JSONResponse({"inspection": preview.to_dict()})
 
     @app.get(HEALTH, response_model=HealthAnswer, responses={503: {"model": HealthAnswer}})
@@ -163,15 +163,11 @@ def create_app(rewriter: Rewriter) -> FastAPI:
         if body.subjects is not None and len(body.subjects) != len(body.texts):
             raise Refusal(422, "invalid", fields=[("subjects", "must have one for each text")])
 
-    # The last that is added stands outermost.
-    app.add_middleware(Intake, max_bytes=terms.max_bytes, seconds=terms.body_seconds)
-    keys = None if terms.keys is None else Keys(Path(terms.keys))
     rates = None
     if terms.per_minute is not None:
         rates = Rates(terms.per_minute, None if terms.rates is None else Path(terms.rates))
-    app.add_middleware(Door, keys=keys, rates=rates, open_paths=(HEALTH,))
-    app.add_middleware(Hosts, names=terms.hosts)
-    app.add_middleware(Outermost, metrics=metrics)
+    access = KeyAccess(None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH,))
+    add_gates(app, access, terms.hosts, (terms.max_bytes, terms.body_seconds), metrics)
     return app
 
 
@@ -184,7 +180,7 @@ async def _refusal(request: Request, error: Exception) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return Refusal(422, "invalid", fields=list(problems(error.errors()))).response()
+    return Refusal(422, "invalid", fields=list(problems(error.errors()).items())).response()
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -12,8 +12,8 @@ from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.errors import RequestError
 from lexveil.formats.values import plain_value, text_value
-from lexveil.mechanisms import mechanism_names
 from lexveil.privatization.looking.inspect import TextsInspection
+from lexveil.request import MechanismName, OnExhausted, Request, StrategyName, partly
 
 FIELDS = 10  # that an answer names at most
 UNKNOWN = "(unknown)"  # a field by a name that the client made up, which may be a text
@@ -29,6 +29,7 @@ WORDS = {
     "float_type": "must be a number",
     "finite_number": "must be finite",
     "greater_than": "is too small",
+    "greater_than_equal": "is too small",
     "less_than": "is too large",
     "less_than_equal": "is too large",
     "too_short": "is too short",
@@ -37,13 +38,6 @@ WORDS = {
     "json_invalid": "must be JSON",
     "extra_forbidden": "there is no such field",
 }
-
-
-def _mechanism(name: str) -> str:
-    names = mechanism_names()
-    if name not in names:
-        raise PydanticCustomError("choice", "must be one of {names}", {"names": ", ".join(names)})
-    return name
 
 
 def _text(text: str) -> str:
@@ -65,7 +59,6 @@ def _subject(name: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_text)]
-Positive = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 
 
 class Body(BaseModel):
@@ -74,34 +67,22 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class SettingsBody(Body):
+# What no request of a client says: where the noise comes from, files of the operator's machine, and what is looked for.
+LEFT_OUT = frozenset(
+    {
+        *("mode", "seed", "without_guarantee", "on_exhausted", "workers", "spans_column"),
+        *("shares", "share_list", "detector", "protect", "allow", "types", "pseudonyms"),
+    }
+)
+_Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=StrategyName)
+
+
+class SettingsBody(_Settings):  # type: ignore[misc]
     """How texts are rewritten. What is left out is as the operator fixed it, or else as params.yaml has it."""
 
-    mechanism: (
-        Annotated[str, AfterValidator(_mechanism), Field(json_schema_extra={"enum": list(mechanism_names())})] | None
-    ) = None
-    strategy: Literal["S1", "S2", "S3", "S4"] | None = Field(
-        None, description="S1: words; S2: collocations on the budget of words; S3: greedy; S4: by score"
-    )
-    epsilon: Positive | None = Field(None, description="base epsilon per word; or document_budget, or recovery")
-    document_budget: Positive | None = Field(None, description="the budget of each text")
-    recovery: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="the share of words that a best-informed reader is to name, if it was computed here before"
-    )
-    band: Literal["all", "function", "frequent", "middle", "rare"] | None = Field(
-        None, description="of which words recovery is, by their public frequency"
-    )
-    average_words: Positive | None = Field(None, description="public number of words by which epsilon becomes a budget")
-    max_token_epsilon: Positive | None = Field(None, description="the largest epsilon of a token")
-    keep_layout: bool | None = Field(None, description="copy spacing and capitals; recorded as unprotected")
-    consistent: bool | None = Field(None, description="replace equal words of a text alike, on one payment")
-    stopwords: Literal["paper", "perturb", "keep", "drop", "sample"] | None = None
-    punctuation: Literal["perturb", "keep", "drop", "sample"] | None = None
-    oov: Literal["keep", "drop", "sample"] | None = Field(None, description="what happens to unknown words")
-
     def given(self) -> dict[str, Any]:
-        """What the request asks for, by field of ``RewriteOptions``."""
-        return self.model_dump(exclude_none=True)
+        """What the request asks for, by field of ``Request``."""
+        return self.model_dump(exclude_none=True)  # type: ignore[no-any-return]
 
 
 class InspectBody(Body):
@@ -119,7 +100,7 @@ class PrivatizeBody(InspectBody):
         description="whom each text is about: whose budget it spends. Left out: each text is a subject of its own, "
         "known again by its content",
     )
-    on_exhausted: Literal["withhold", "refuse"] | None = Field(
+    on_exhausted: OnExhausted | None = Field(
         None, description="of a subject without budget: null in place of its texts, or nothing at all"
     )
 
@@ -171,16 +152,18 @@ class ErrorAnswer(BaseModel):
 _KNOWN = {name for model in (PrivatizeBody, SettingsBody) for name in model.model_fields} | {"body"}
 
 
-def problems(errors: Sequence[Any]) -> Iterator[tuple[str, str]]:
+def problems(errors: Sequence[Any]) -> dict[str, str]:
     """What to say of pydantic's errors: known fields and positions, and fixed words; never a value."""
+    found: dict[str, str] = {}
     for error in errors[:FIELDS]:
-        place = [str(part) for part in error["loc"] if isinstance(part, int) or part in _KNOWN]
+        steps = [str(part) for part in error["loc"] if isinstance(part, int) or part in _KNOWN]
         if error["type"] == "json_invalid":
-            place = []
-        yield ".".join(place[1:]) or "body", _said(error)
+            steps = []
+        found.setdefault(".".join(steps[1:]) or "body", _words_of(error))
+    return found
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _words_of(error: Mapping[str, Any]) -> str:
     kind, last = error["type"], error["loc"][-1] if error["loc"] else ""
     if kind == "extra_forbidden":
         return f"{last}: {NEVER[last]}" if last in NEVER else WORDS[kind]

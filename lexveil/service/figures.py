@@ -9,8 +9,8 @@ from multiprocessing.context import SpawnProcess
 
 from lexveil.errors import LexveilError
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.recovery_terms import meaning_of_run, settled
-from lexveil.privatization.settings import RewriteOptions
+from lexveil.privatization.settings import resolve_settings
+from lexveil.request import Request
 from lexveil.runtime.crash import hide_messages
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
@@ -35,10 +35,10 @@ def compute(terms: Terms) -> None:
     os.nice(IDLE)
     try:
         model = WarmModel.find(terms.model)
-        engine = Engine(settled(RewriteOptions(**terms.fixed), model), model)
+        engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
         budget = engine.budget()
         most = min(budget.cap, budget.total)
         for step in range(OCTAVES * STEPS + 1):
-            meaning_of_run(engine.settings, engine, most * 2.0 ** (-step / STEPS), most)
+            engine.meaning(most * 2.0 ** (-step / STEPS), most)
     except LexveilError as error:
         print(f"what epsilon means is not worked out: {error}", file=sys.stderr)

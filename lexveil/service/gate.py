@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
+from urllib.parse import parse_qsl
 
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,20 +25,34 @@ from lexveil.service.refusals import Refusal
 LOG = logging.getLogger("lexveil.service")
 EVERYBODY = "(no keys)"  # the client's name where no keys are asked for; no key can have it
 METRICS = "/metrics"
+PAGE, STATIC = "/", "/static/"
+TOKEN_HEADER = "x-lexveil-token"
 HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 ]
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
 
 
-class Outermost:
+class ErrorMiddleware:
     """Answers whatever is raised, logs each request by its route, and counts it.
 
     A path that no route has may be anything, so it is neither logged nor counted by its name.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self.app, self.metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: Metrics, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        self.app, self.metrics, self.headers = app, metrics, [*HEADERS, *headers]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -52,7 +69,7 @@ class Outermost:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": [*message["headers"], *HEADERS]}
+                message = {**message, "headers": [*message["headers"], *self.headers]}
             await send(message)
 
         try:
@@ -82,7 +99,7 @@ def _method(scope: Scope) -> str:
     return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "-"
 
 
-class Hosts:
+class HostMiddleware:
     """Lets in requests for this service's names, against pages that make their own name one of it (DNS rebinding).
 
     Starlette judges the Host header. What it would answer itself is plain text, so it is not let speak.
@@ -109,24 +126,36 @@ async def _say_nothing(scope: Scope, receive: Receive, send: Send) -> None:
     """What a request reaches that is let in."""
 
 
-class Door:
-    """Lets in who has a key, no more often than agreed.
+class Access(Protocol):
+    """Decides who is let in."""
+
+    headers: ClassVar[Sequence[tuple[bytes, bytes]]]  # of every answer
+
+    def admit(self, scope: Scope) -> None:
+        """Let a request in.
+
+        Raises:
+            Refusal: if it is not let in.
+        """
+
+
+class KeyAccess:
+    """Lets in who has an API key, no more often than agreed.
 
     Args:
         keys: None lets everybody in.
         open_paths: that need no key.
     """
 
-    def __init__(self, app: ASGIApp, keys: Keys | None, rates: Rates | None, open_paths: Collection[str] = ()) -> None:
-        self.app, self.keys, self.rates, self.open_paths = app, keys, rates, frozenset(open_paths)
+    headers: ClassVar[Sequence[tuple[bytes, bytes]]] = ()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] == "http" and scope["path"] not in self.open_paths:
-            self._check(scope)
-        await self.app(scope, receive, send)
+    def __init__(self, keys: Keys | None, rates: Rates | None, open_paths: Collection[str] = ()) -> None:
+        self.keys, self.rates, self.open_paths = keys, rates, frozenset(open_paths)
 
-    def _check(self, scope: Scope) -> None:
+    def admit(self, scope: Scope) -> None:
+        """Let in who has a key."""
+        if scope["path"] in self.open_paths:
+            return
         client = EVERYBODY
         if self.keys is not None:
             kind, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
@@ -144,7 +173,50 @@ class Door:
             raise Refusal(429, "too_many_requests", retry_after=seconds)
 
 
-class Intake:
+class TokenAccess:
+    """Lets in who knows a token: of the page in its address, of all else in a header, which no other site can send.
+
+    A cookie would go to whatever else listens on this machine, at any port. What lies under ``STATIC`` is the same for
+    everybody and open. Browsers are told to fetch nothing from elsewhere.
+    """
+
+    headers: ClassVar[Sequence[tuple[bytes, bytes]]] = (
+        (b"content-security-policy", POLICY.encode()),
+        (b"referrer-policy", b"no-referrer"),  # the address has the token
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    )
+
+    def __init__(self, token: str) -> None:
+        self.token = token.encode()
+
+    def admit(self, scope: Scope) -> None:
+        """Let in who knows the token."""
+        if not scope["path"].startswith(STATIC) and not hmac.compare_digest(self._given(scope), self.token):
+            raise Refusal(401, "no_token")
+
+    @staticmethod
+    def _given(scope: Scope) -> bytes:
+        if scope["path"] == PAGE:
+            query = dict(parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=None))
+            return str(query.get("token", "")).encode()
+        return Headers(scope=scope).get(TOKEN_HEADER, "").encode()
+
+
+class AuthMiddleware:
+    """Lets in whom ``access`` admits."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http":
+            self.access.admit(scope)
+        await self.app(scope, receive, send)
+
+
+class BodyLimitMiddleware:
     """Takes a request's body, no longer and no larger than agreed, before anything looks at it."""
 
     def __init__(self, app: ASGIApp, max_bytes: int, seconds: float) -> None:
@@ -184,3 +256,20 @@ class Intake:
                 raise Refusal(413, "too_large")
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def add_gates(
+    app: Starlette, access: Access, hosts: Sequence[str], limits: tuple[int, float], metrics: Metrics
+) -> None:
+    """Put before an application what every request passes.
+
+    Args:
+        hosts: names that a Host header may have.
+        limits: bytes of a body, and seconds to wait for it.
+    """
+    max_bytes, seconds = limits
+    # The last that is added stands outermost.
+    app.add_middleware(BodyLimitMiddleware, max_bytes=max_bytes, seconds=seconds)
+    app.add_middleware(AuthMiddleware, access=access)
+    app.add_middleware(HostMiddleware, names=hosts)
+    app.add_middleware(ErrorMiddleware, metrics=metrics, headers=access.headers)

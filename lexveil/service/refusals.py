@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 MESSAGES = {
     "invalid_host": "the Host header is none of this service's names",
     "unauthorized": "give a valid API key: Authorization: Bearer KEY",
+    "no_token": "no valid token: open the address that `lexveil explore` printed, all of it",
     "forbidden": "this API key is not for this address",
     "too_many_requests": "this API key has asked too often; ask again later",
     "too_large": "the request's body is larger than this service takes",
@@ -66,6 +67,6 @@ class Refusal(Exception):
         headers = {}
         if self.retry_after is not None:
             headers["Retry-After"] = f"{max(1, self.retry_after):.0f}"
-        if self.status == 401:
+        if self.code == "unauthorized":
             headers["WWW-Authenticate"] = "Bearer"
         return JSONResponse({"error": error}, self.status, headers)

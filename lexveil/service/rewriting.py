@@ -8,34 +8,34 @@ import logging
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.ledger.caps import own_cap
 from lexveil.ledger.database import Database
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.reservation import Exhausted
-from lexveil.privatization.adapters.memory import privatize_texts
+from lexveil.privatization.adapters.memory import Texts, privatize_texts
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
-from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.charge import ChargeOptions, terms_of
+from lexveil.privatization.release import preconditions
+from lexveil.privatization.release.charge import ChargeOptions, ledger_of
 from lexveil.privatization.release.language_check import NoSpaces
-from lexveil.privatization.release.run import TwoPassRun
-from lexveil.privatization.settings import RewriteOptions, Settings
+from lexveil.privatization.settings import Settings, resolve_settings
+from lexveil.request import BUDGETS, Request
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.service.refusals import Refusal
-from lexveil.service.terms import BUDGETS, Terms
+from lexveil.service.terms import Terms
 
 LOG = logging.getLogger("lexveil.service")
 HEALTH_SECONDS = 5.0  # to wait for a ledger that others hold
 WARM_UP = "The first text of a worker takes longer, because much is loaded for it."
-DEFAULTS = {one.name: one.default for one in fields(RewriteOptions)}
+DEFAULTS = {name: field.default for name, field in Request.model_fields.items()}
 REMEMBERED = 64  # settings that were found to be usable, and lines that were said
 
 
@@ -75,10 +75,10 @@ class Rewriter:
             LexveilError: if requests could not be served.
         """
         if self.terms.is_complete:
-            settings = settled(RewriteOptions(**self.terms.fixed), self.model)
+            settings = resolve_settings(Request.of(self.terms.fixed), self.model)
             # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
-            privatize_texts([WARM_UP], settings=replace(settings, seed=0), model=self.model, workers=1)
-            TwoPassRun(settings, self.model, lambda _: iter(()), ("text",), 1)  # whether it can be released
+            privatize_texts(Texts([WARM_UP]), replace(settings, seed=0), self.model, workers=1)
+            preconditions.check(settings, self.model)
 
     def privatize(
         self,
@@ -107,11 +107,10 @@ class Rewriter:
         with self._refusing(charged):
             settings = self._settings(asked)
             done = privatize_texts(
-                texts,
-                settings=settings,
-                model=self._answering,
+                Texts(texts, subjects),
+                settings,
+                self._answering,
                 workers=1,
-                subjects=subjects,
                 on_exhausted=on_exhausted,
                 charge_options=charge,
             )
@@ -132,7 +131,7 @@ class Rewriter:
 
     def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
         """Whether the ledger can be read; one that others hold for a moment can."""
-        file = Path(terms_of(self.model, None).ledger) / DATABASE
+        file = Path(ledger_of(self.model.project).folder) / DATABASE
         if not file.exists():
             return "none yet"
         try:
@@ -143,12 +142,12 @@ class Rewriter:
         return "ok"
 
     def _settings(self, asked: Mapping[str, Any]) -> Settings:
-        options = RewriteOptions(**self._allowed(asked))
+        allowed = self._allowed(asked)
         try:
-            settings = settled(options, self._answering)
+            settings = resolve_settings(Request.of(allowed), self._answering)
             if settings not in self._usable:
                 # No text has been read by now: what is refused here follows from the settings alone.
-                TwoPassRun(settings, self._answering, lambda _: iter(()), ("text",), 1)
+                preconditions.check(settings, self._answering)
                 self._usable[settings] = None
                 _forget(self._usable)
         except RequestError as error:
@@ -211,32 +210,34 @@ def check_start(terms: Terms, model: Model) -> None:
     Raises:
         LexveilError: if not.
     """
-    place = terms_of(model, None)
-    if place.keys == "plain" and not terms.require_subjects:
+    params = ledger_of(model.project)
+    if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(
-            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; add --require-subjects"
+            f"params.yaml: ledger.keys is plain, so the ledger would name texts by themselves; add "
+            f"{option('require_subjects')}"
         )
-    if place.without_guarantee:
+    if model.params.release.without_guarantee:
         raise RequestError("params.yaml: release.without_guarantee is set; a service gives only what has a guarantee")
     if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
         raise RequestError(
-            "requests may choose any epsilon, so a text could come out as it is; add --max-token-epsilon N, or fix "
-            "--mechanism, --strategy and --epsilon"
+            f"requests may choose any epsilon, so a text could come out as it is; add {option('max_token_epsilon')} "
+            f"N, or fix "
+            f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
         )
     if terms.is_complete:
-        settled(RewriteOptions(**terms.fixed), model)
-    if is_of_user(place.ledger):
+        resolve_settings(Request.of(terms.fixed), model)
+    if is_of_user(params.folder):
         make_user_data()
-    with Ledger.open(place.ledger, place.keys, anchor=place.anchor, patience=terms.ledger_seconds) as ledger:
+    with Ledger.open(params.folder, params.keys, anchor=params.anchor, patience=terms.ledger_seconds) as ledger:
         if ledger.refusal is not None:
             raise RequestError(ledger.refusal)
         with ledger.database.snapshot() as con:
-            has_cap = place.cap is not None or own_cap(con) is not None
+            has_cap = params.cap is not None or own_cap(con) is not None
     if not (has_cap or terms.is_complete):
         raise RequestError(
-            f"{place.ledger}: the ledger has no cap yet, and would take ten times the budget that the first request "
-            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: release.cap, or fix "
-            "--mechanism, --strategy and --epsilon"
+            f"{params.folder}: the ledger has no cap yet, and would take ten times the budget that the first request "
+            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: ledger.cap, or fix "
+            f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
         )
 
 

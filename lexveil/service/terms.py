@@ -7,10 +7,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
+from lexveil.errors import option
+from lexveil.parameters import validated
+from lexveil.request import BUDGETS, Request, partly
+
 VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told the terms, as JSON
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine in a Host header
-BUDGETS = ("epsilon", "document_budget", "recovery")  # a request has one of them
+
+
+def fixed_settings(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that an operator fixes, from texts as they were written.
+
+    Raises:
+        RequestError: if one has no value that a request can have.
+    """
+    fixed = validated(partly(Request), written, named=option, strict=False)
+    return fixed.model_dump(include=set(written))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +32,7 @@ class Terms:
 
     Attributes:
         model: its name; None as of ``Model.load``.
-        fixed: fields of ``RewriteOptions`` that requests cannot change.
+        fixed: fields of ``Request`` that requests cannot change.
         keys: the file of API keys; None asks for none.
         hosts: names that a request's Host header may have.
         subjects: whose budgets are one: ``shared``, a subject's name means the same person whoever asks; ``by-key``,

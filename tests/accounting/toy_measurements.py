@@ -18,8 +18,7 @@ from lexveil.formats.chunks import Texts
 from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine, measurement_of
-from lexveil.privatization.engine.found import form_of, source_of
-from lexveil.privatization.engine.plan import count_planned
+from lexveil.privatization.engine.plan import count_planned, form_of, source_of
 from lexveil.privatization.engine.worker import allocate
 from lexveil.privatization.settings import Settings
 from lexveil.text.collocation_index import Collocations

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from asking import privatize_file
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
@@ -19,7 +20,6 @@ from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.parameters import fields_of
 from lexveil.privatization.adapters import stage as stage_adapter
-from lexveil.privatization.adapters.files import privatize_file
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from lexveil.runtime.tables import read_json
 

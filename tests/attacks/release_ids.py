@@ -22,13 +22,13 @@ SHOWN, COMMON = {"text", "state"}, 8  # shorter values are numbers and the like,
 
 def attack(project: Path) -> bool:
     """Whether the first and the last version are known to be of one text, or all to be of one document."""
-    from lexveil.release.inbox import release_inbox
+    from lexveil.inbox.run import release_inbox
 
     inbox = project / "inbox"
     inbox.mkdir()
     params = yaml.safe_load((project / "params.yaml").read_text())
-    params["release"] |= {"source": "inbox", "subject_column": "who", "document_budget": 20.0}
-    params["release"]["gate"] |= {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None}
+    params["inbox"] |= {"source": "inbox", "subject_column": "who", "document_budget": 20.0}
+    params["inbox"]["gate"] |= {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None}
     (project / "params.yaml").write_text(yaml.safe_dump(params))
     names: list[str] = []
     for version, text in enumerate(VERSIONS):

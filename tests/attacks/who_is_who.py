@@ -32,7 +32,7 @@ SPELLINGS: dict[str, list[dict[str, Any]]] = {
 def attack(project: Path) -> bool:
     """Whether any way of writing gets more out than the cap allows."""
     params = yaml.safe_load((project / "params.yaml").read_text())
-    params["release"]["cap"] = 1.5 * BUDGET
+    params["ledger"]["cap"] = 1.5 * BUDGET
     (project / "params.yaml").write_text(yaml.safe_dump(params))
     gained = 0
     for number, (way, rows) in enumerate(SPELLINGS.items()):

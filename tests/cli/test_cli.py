@@ -10,12 +10,14 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 from scratch_project import ROOT, Project
 
 from lexveil.cli import main
+from lexveil.request import FileRequest
 
 
 @pytest.fixture(autouse=True)
@@ -50,12 +52,15 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("data", "use", "--corpus", "a=absent"), "absent"),
         (("privatize", "in.jsonl"), "--mechanism"),
         (PRIVATIZE, "--epsilon"),
-        ((*PRIVATIZE, "--epsilon", "0"), "greater than 0"),
-        ((*PRIVATIZE, "--epsilon", "-1"), "greater than 0"),
-        ((*PRIVATIZE, "--epsilon", "nan"), "greater than 0"),
-        ((*PRIVATIZE, "--epsilon", "inf"), "greater than 0"),
-        ((*PRIVATIZE, "--epsilon", "ten"), "not a number"),
-        ((*PRIVATIZE, "--epsilon", "1", "--document-budget", "5"), "not allowed with"),
+        ((*PRIVATIZE, "--epsilon", "0"), "--epsilon is 0; it must lie between 1e-09 and 1e+09"),
+        ((*PRIVATIZE, "--epsilon", "-1"), "must lie between"),
+        ((*PRIVATIZE, "--epsilon", "nan"), "must lie between"),
+        ((*PRIVATIZE, "--epsilon", "inf"), "must lie between"),
+        ((*PRIVATIZE, "--epsilon", "ten"), "--epsilon is 'ten'; it must be a number"),
+        (
+            (*PRIVATIZE, "--epsilon", "1", "--document-budget", "5"),
+            "give one of --epsilon (base epsilon per word), --document-budget",
+        ),
         ((*PRIVATIZE, "--epsilon", "1", "--strategy", "S5"), "S1, S2, S3, S4"),
         ((*PRIVATIZE, "--epsilon", "1", "--seed", "-3"), "--seed"),
         ((*PRIVATIZE, "--epsilon", "1", "--seed", "3", "--mode", "release"), "--mode"),
@@ -83,7 +88,7 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"), "not allowed with"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
         (("gc", "--dry-run", "--remove"), "not allowed with"),
-        (("release",), "release.source and release.sql are null"),
+        (("release",), "inbox.source and inbox.sql are null"),
         (("release", "--dry"), "--dry"),
     ],
 )
@@ -175,10 +180,10 @@ def test_version_and_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             ("--strategy", "gst", "--epsilon", "2.5"),
-            {"strategy": "S3", "epsilon": 2.5, "mode": "release", "seed": None},
+            {"strategy": "S3", "epsilon": 2.5, "is_release": True, "seed": None},
         ),
         (("--strategy", "word", "--document-budget", "9"), {"strategy": "S1", "document_budget": 9.0, "epsilon": None}),
-        (("--epsilon", "1", "--seed", "7"), {"mode": "experiment", "seed": 7, "workers": None}),
+        (("--epsilon", "1", "--seed", "7"), {"is_release": False, "seed": 7, "workers": None}),
         (("--epsilon", "1", "--workers", "3"), {"workers": 3}),
         (("--epsilon", "1", "--keep-layout", "--oov", "drop"), {"keep_layout": True, "oov": "drop", "stopwords": None}),
     ],
@@ -186,10 +191,10 @@ def test_version_and_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
 def test_privatize_hands_on_what_was_asked(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys, extra: tuple[str, ...], expected: dict[str, object]
 ) -> None:
-    asked: dict[str, object] = {}
+    asked: list[Any] = []
 
-    def privatize_file(source: object, target: object, **options: object) -> types.SimpleNamespace:
-        asked.update(options, source=source, target=target)
+    def privatize_file(source: Path, target: Path, request: FileRequest, **_: object) -> types.SimpleNamespace:
+        asked.extend([source, target, request])
         return types.SimpleNamespace(record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None)
 
     monkeypatch.setitem(
@@ -200,8 +205,8 @@ def test_privatize_hands_on_what_was_asked(
     monkeypatch.chdir(below)
     assert call(*PRIVATIZE, *extra, "--json") == 0
     # Paths are those of the folder the command was given in, not of the project's.
-    assert (asked["source"], asked["target"]) == (below / "in.jsonl", below / "out.jsonl")
-    assert {key: asked[key] for key in expected} == expected
+    assert asked[:2] == [below / "in.jsonl", below / "out.jsonl"]
+    assert {key: getattr(asked[2], key) for key in expected} == expected
     assert json.loads(capsys.readouterr().out) == {"n_documents": 3}
 
 

@@ -63,10 +63,10 @@ def test_the_committed_file_is_valid() -> None:
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
         ("collocations.min_npmi", 1.5, r"collocations\.min_npmi is 1\.5; it must lie between -1 and 1"),
         ("collocations.min_llr", "high", r"collocations\.min_llr is 'high'; it must be a number"),
-        ("release.cap", 0.0, r"release\.cap is 0\.0; it must lie between 1e-09 and 1e\+09"),
-        ("release.cap", "5", r"release\.cap is '5'; it must be a number"),
-        ("release.keys", "clear", r"release\.keys is 'clear'; it must be one of hashed, plain"),
-        ("release.on_exhausted", "stop", r"release\.on_exhausted is 'stop'; it must be one of withhold, refuse"),
+        ("ledger.cap", 0.0, r"ledger\.cap is 0\.0; it must lie between 1e-09 and 1e\+09"),
+        ("ledger.cap", "5", r"ledger\.cap is '5'; it must be a number"),
+        ("ledger.keys", "clear", r"ledger\.keys is 'clear'; it must be one of hashed, plain"),
+        ("ledger.on_exhausted", "stop", r"ledger\.on_exhausted is 'stop'; it must be one of withhold, refuse"),
         ("operation.timeout_minutes", 0, r"operation\.timeout_minutes is 0; it must lie between 1 and"),
         ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
         ("operation.webhook", "https://", r"operation\.webhook must be null or an address"),
@@ -133,7 +133,7 @@ def test_vickrey_takes_a_number_or_a_list() -> None:
         parse_params(changed("mechanisms.vickrey", three | {"k": 4}))
 
 
-@pytest.mark.parametrize(("old", "new"), [("lists", "word_orders"), ("release.publish", "release.archive")])
+@pytest.mark.parametrize(("old", "new"), [("lists", "word_orders"), ("release.publish", "inbox.archive")])
 def test_a_key_of_an_earlier_version_is_told_its_new_name(old: str, new: str) -> None:
     with pytest.raises(ParameterError, match=rf"{old} is called {new} now; rename it"):
         parse_params(changed(old, GOOD.get(new, "releases")))

@@ -53,8 +53,8 @@ RECENT = 15  # durations of a state that are remembered
 def make_project(folder: Path, built: Path, cap: float | None) -> None:
     """A project with the artifacts of another, an inbox and a ledger of its own."""
     params = yaml.safe_load((built / "params.yaml").read_text(encoding="utf-8"))
-    gate = params["release"]["gate"] | {"min_coverage": 0.1, "max_length_ratio": None}
-    params["release"] |= {
+    gate = params["inbox"]["gate"] | {"min_coverage": 0.1, "max_length_ratio": None}
+    params["inbox"] |= {
         "cap": cap, "source": "inbox", "subject_column": "who", "columns": ["also"], "gate": gate,
         "document_budget": BUDGET, "max_token_epsilon": BUDGET,
     }  # fmt: skip
@@ -85,7 +85,7 @@ def release(folder: Path, verb: str, number: int, subjects: list[str], said: int
         rows = [{"id": f"{number}-{n}", "who": who, "also": who, "text": TEXT} for n, who in enumerate(subjects)]
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         if verb == "release":
-            from lexveil.release.inbox import release_inbox
+            from lexveil.inbox.run import release_inbox
 
             hidden = folder / "inbox" / f".{number}"
             hidden.write_text(lines, encoding="utf-8")
@@ -93,14 +93,19 @@ def release(folder: Path, verb: str, number: int, subjects: list[str], said: int
             release_inbox()
         else:
             from lexveil.privatization.adapters.files import privatize_file
+            from lexveil.request import FileRequest
 
             source = folder / "sources" / f"{number}.jsonl"
             source.write_text(lines, encoding="utf-8")
-            privatize_file(
-                source, folder / "outputs" / f"{number}.jsonl", mechanism="madlib", strategy="S3",
-                document_budget=BUDGET, max_token_epsilon=BUDGET, subject_column="who",
+            request = FileRequest(
+                mechanism="madlib",
+                strategy="S3",
+                document_budget=BUDGET,
+                max_token_epsilon=BUDGET,
+                subject_column="who",
                 workers=2 if verb == "privatize with workers" else 1,
-            )  # fmt: skip
+            )
+            privatize_file(source, folder / "outputs" / f"{number}.jsonl", request)
     os.write(said, f"ended {time.monotonic()}\n".encode())
 
 
@@ -300,7 +305,7 @@ def _warm_up(releases: bool) -> None:
 
     names = ["pyarrow.dataset", "scipy.linalg", "lexveil.privatization.adapters.files"]
     if releases:
-        names += ["lexveil.checks.release_suite", "lexveil.checks.validation", "lexveil.release.inbox"]
+        names += ["lexveil.checks.release_suite", "lexveil.checks.validation", "lexveil.inbox.run"]
     for name in names:
         import_module(name)
     numba.njit("int64()")(lambda: 0)  # loads what every compiled function needs

@@ -41,18 +41,24 @@ def put(folder: str, number: int, subjects: str) -> None:
 def privatize(number: int) -> str:
     """`lexveil privatize` in the current folder; the output's name."""
     from lexveil.privatization.adapters.files import privatize_file
+    from lexveil.request import FileRequest
 
     source, output = Path("sources", f"{number}.jsonl"), Path("outputs", f"{number}.jsonl")
-    privatize_file(
-        source, output, mechanism="madlib", strategy="S3", document_budget=BUDGET, max_token_epsilon=BUDGET,
-        subject_column="who", workers=1,
-    )  # fmt: skip
+    request = FileRequest(
+        mechanism="madlib",
+        strategy="S3",
+        document_budget=BUDGET,
+        max_token_epsilon=BUDGET,
+        subject_column="who",
+        workers=1,
+    )
+    privatize_file(source, output, request)
     return str(output)
 
 
 def release() -> str | None:
     """`lexveil release` in the current folder; the folder of what it released."""
-    from lexveil.release.inbox import release_inbox
+    from lexveil.inbox.run import release_inbox
 
     report = release_inbox()
     return f"releases/{report.release}" if report.release else None

@@ -72,7 +72,7 @@ def test_a_corpus_of_several_sources(real: Path, tmp_path: Path) -> None:
 
     summary = data_store.use(web, [], "text", real)
     assert summary.corpus.documents == 2 and data_store.status(real).corpus.sources == []
-    with pytest.raises(RequestError, match=r"--corpus \.\./x=…: no name for a source"):
+    with pytest.raises(RequestError, match=r"corpus \.\./x=…: no name for a source"):
         data_store.use({"../x": web}, [], "text", real)
     assert data_store.status(real).tracked == "yes"
 

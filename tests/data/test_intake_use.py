@@ -166,7 +166,7 @@ def lines(*objects: Any) -> bytes:
 GOOD = {"text": f"fine {SECRET}"}
 BOTH: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     # name: file, content, what the message must say
-    "wrong column": ("f.jsonl", lines({"body": SECRET, "id": 1}), ("no column `text` among its 2", "--text-column")),
+    "wrong column": ("f.jsonl", lines({"body": SECRET, "id": 1}), ("no column `text` among its 2", "text_column")),
     "wrong column of csv": ("f.csv", b"id,body\n1,Zanzibar\n", ("no column `text` among its 2",)),
     "wrong column of parquet": ("f.parquet", parquet([{"body": SECRET}]), ("no column `text` among its 1",)),
     "a csv without its header": (
@@ -390,7 +390,7 @@ def test_a_model_takes_the_place_of_a_corpus(
     text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
     (root / "params.yaml").write_text(text, encoding="utf-8")
     file = write(tmp_path / "a.jsonl", ROWS)
-    with pytest.raises(RequestError, match="--model toy takes the place of a --corpus"):
+    with pytest.raises(RequestError, match="model toy takes the place of a corpus"):
         data_store.use(file, [], "text", root, model="toy")
     with pytest.raises(RequestError, match="there is no model other"):
         data_store.use(None, [file], "text", root, model="other")

@@ -77,5 +77,5 @@ def test_only_what_the_query_says_is_quoted() -> None:
 
 @pytest.mark.parametrize("name", ["a b", "a;drop", 'a"', "a.b.c", "1a", "", "a" * 64])
 def test_names_of_tables_are_names(name: str) -> None:
-    with pytest.raises(RequestError, match="--table"):
+    with pytest.raises(RequestError, match="table: give TABLE"):
         DatabaseTable.named(read_address("postgresql://localhost/crm"), name)

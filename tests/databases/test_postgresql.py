@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asking import privatize_file
 
 from lexveil.artifacts.project import Project
 from lexveil.cli.main import main
@@ -19,8 +20,7 @@ from lexveil.databases.query import spool_query
 from lexveil.databases.table import DatabaseTable
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.release.charge import terms_at
+from lexveil.privatization.release.charge import ledger_of
 from lexveil.privatization.release.outputs import Outputs
 from tests.databases.conftest import PASSWORD, USER, Server
 
@@ -102,8 +102,8 @@ def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
 
 def charged() -> tuple[list[str], int]:
     """The states of the releases of the user's ledger, and the nano-epsilon that is spent in all."""
-    params = terms_at(Project.find())
-    with Ledger.open(params.ledger, anchor=params.anchor) as ledger:
+    params = ledger_of(Project.find())
+    with Ledger.open(params.folder, anchor=params.anchor) as ledger:
         states = [state for (state,) in ledger.database.rows("select state from releases order by number")]
         ((spent,),) = ledger.database.rows("select coalesce(sum(nano), 0) from balances")
     return states, int(spent)

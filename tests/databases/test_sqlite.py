@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asking import privatize_file
 
 from lexveil.databases import sqlite
 from lexveil.databases.address import read_address
 from lexveil.databases.base import BATCH
 from lexveil.databases.query import spool_query
 from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization.adapters.files import privatize_file
 
 SECRET = "Jane Doe owes money"
 NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
@@ -137,8 +137,8 @@ def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside
 def test_what_belongs_together_is_asked_for_together(crm: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     for source, target, options, says in (
-        (crm, "out.parquet", {}, "takes --sql"),
-        (crm, crm, {"sql": "select 'a' as text"}, "give --table"),
+        (crm, "out.parquet", {}, "takes sql"),
+        (crm, crm, {"sql": "select 'a' as text"}, "give table"),
         (crm, "out.parquet", {"sql": "select 'a' as text", "table": "t"}, "only for a database"),
         (crm, "out.csv", {"sql": "select 'a' as text"}, "the input's form"),
         (crm, "-", {"sql": "select 'a' as text"}, "standard output"),

@@ -14,7 +14,7 @@ from scratch_project import ROOT, Project
 
 from flows import release as release_flow
 from lexveil.config import load_params
-from lexveil.release.report import ReleaseReport
+from lexveil.inbox.report import ReleaseReport
 
 pytestmark = pytest.mark.slow
 
@@ -91,4 +91,4 @@ def test_the_release_that_is_run_is_that_of_the_command_line(project: Project) -
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("lexveil release: params.yaml: release.source and release.sql are null")
+    assert done.stderr.startswith("lexveil release: params.yaml: inbox.source and inbox.sql are null")

@@ -21,7 +21,7 @@ from flows.process import Command
 from lexveil.config import load_params, parse_params
 from lexveil.errors import RequestError
 from lexveil.levels import Level
-from lexveil.privatization.settings import RewriteOptions
+from lexveil.privatization.settings import Request
 from lexveil.runtime.events import ErrorEvent
 
 pytestmark = pytest.mark.slow
@@ -166,9 +166,9 @@ def test_levels_are_audited_at_the_epsilons_found_for_them(stand_in: None, monke
 
 
 def test_a_nightly_release_by_recovery_is_audited_at_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[RewriteOptions] = []
+    asked: list[Request] = []
 
-    def settled(options: RewriteOptions, model: object) -> SimpleNamespace:
+    def settled(options: Request, model: object) -> SimpleNamespace:
         asked.append(options)
         return SimpleNamespace(epsilon=4.5)
 

@@ -76,7 +76,7 @@ def test_a_stage_that_is_gone_is_still_known_at_its_revision(built: Project) -> 
 
 def test_a_revision_that_is_not_there(built: Project) -> None:
     built.commit()
-    with pytest.raises(RequestError, match="--at v9: there is no such commit"):
+    with pytest.raises(RequestError, match="at v9: there is no such commit"):
         lineage(PRIVATE, "v9")
 
 

@@ -18,20 +18,20 @@ from typing import Any
 from pydantic import ValidationError
 
 from lexveil.accounting.record import PrivacyRecord
+from lexveil.api import inspect, privatize
 from lexveil.artifacts.model import Model
 from lexveil.cli import main
 from lexveil.config import Params, load_params, parse_params
 from lexveil.errors import LexveilError
+from lexveil.inbox.archive import RECORD, read_record
 from lexveil.ledger import anchor
 from lexveil.ledger.verification import verify
 from lexveil.lineage.release_lineage import read_record as lineage_record
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.parameters import Section, fields_of, section_of
-from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.looking.inspect import inspect
-from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
-from lexveil.privatization.settings import RewriteOptions, make_settings
-from lexveil.release.archive import RECORD, read_record
+from lexveil.privatization.release.preconditions import AuditCriteria, find_valid_audit
+from lexveil.privatization.settings import settings_of
+from lexveil.request import Request
 
 WORDS = ("the", "market", "was", "open", "Zanzibar", "7.0", "a@b.de", "...", "\u0301", "\u200b", "\n", " ")
 OPTIONS = (
@@ -184,7 +184,7 @@ def _texts(draws: Draws) -> None:
     subjects = None if draws.number(2) else [draws.value(1) for _ in values]
     if draws.number(16) == 15:
         values = draws.value()
-    if make_settings(RewriteOptions(**how), model().params).mode != "experiment" and draws.number(8):
+    if settings_of(Request.of(how), model().params).mode != "experiment" and draws.number(8):
         return  # the ledger takes its time
     done = privatize(values, subjects=subjects, workers=1, project=model(), **how)
     assert len(done.values) == len(values)
@@ -248,5 +248,5 @@ def _other_records(draws: Draws) -> None:
 
 
 def _audit(file: Path) -> object:
-    settings = make_settings(RewriteOptions(mechanism="tem", strategy="S1", epsilon=1.0), model().params)
+    settings = settings_of(Request(mechanism="tem", strategy="S1", epsilon=1.0), model().params)
     return find_valid_audit(AuditCriteria(settings, {}, model().reference("S1"), {}, 1.0, 30), file.parent)

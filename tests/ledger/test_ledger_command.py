@@ -122,7 +122,7 @@ def test_export(here: Path, capsys: pytest.CaptureFixture[str], name: str) -> No
 def test_export_of_plain_keys(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     params = Path("params.yaml")
     params.write_text(
-        params.read_text().replace("ledger: .lexveil/ledger", "ledger: plain").replace(".ledger-anchor", "plain")
+        params.read_text().replace("folder: .lexveil/ledger", "folder: plain").replace(".ledger-anchor", "plain")
     )
     with Ledger.open("plain", "plain", anchor="plain.json") as ledger:
         spend(ledger, "ana")
@@ -158,7 +158,7 @@ def test_wrong_requests(here: Path, capsys: pytest.CaptureFixture[str], argument
 @pytest.mark.parametrize("arguments", [("show",), ("verify",), ("export", "-")])
 def test_without_a_ledger(here: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
     params = Path("params.yaml")
-    params.write_text(params.read_text().replace("ledger: .lexveil/ledger", "ledger: elsewhere"))
+    params.write_text(params.read_text().replace("folder: .lexveil/ledger", "folder: elsewhere"))
     assert call(*arguments) == 2
     assert "has no ledger" in capsys.readouterr().err
     assert not Path("elsewhere").exists()
@@ -180,10 +180,14 @@ def test_nothing_of_the_release_makes_a_stage_stale() -> None:
     import yaml
 
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    assert not [name for name, stage in stages.items() if any("release" in str(key) for key in stage.get("params", []))]
+    assert not [
+        name
+        for name, stage in stages.items()
+        if any(str(key).startswith(("ledger", "release", "inbox")) for key in stage.get("params", []))
+    ]
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    del raw["release"]
-    assert parse_params(raw).release.cap is None
+    del raw["ledger"]
+    assert parse_params(raw).ledger.cap is None
 
 
 def test_a_subject_that_the_ledger_does_not_know_is_said_to_be_none(

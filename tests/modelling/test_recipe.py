@@ -31,7 +31,7 @@ def test_the_shipped_recipe_says_what_the_model_needs() -> None:
 
 
 def test_another_model_needs_only_a_licence() -> None:
-    with pytest.raises(RequestError, match=r"--license is missing"):
+    with pytest.raises(RequestError, match=r"license is missing"):
         load_recipe(None, "legal", {"license": None})
     recipe = load_recipe(None, "legal", {"license": "CC0-1.0", "language": "de"})
     _, params = params_of(recipe, TEMPLATE, "legal")

@@ -302,7 +302,7 @@ BUDGETS = [
     Fault("the cap of a token not applied", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"), TEM, ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),)),
     Fault("a column forgotten", "budgets", swap(f"{P}.engine.worker:BatchWorker.draw", "counts = count_planned(encoded, plan, batch.document, len(batch))", "counts = np.maximum(1, count_planned(encoded, plan, np.where(batch.column == 0, batch.document, 0), len(batch)))"), TEM),
     Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
-    Fault("B of the private texts", "budgets", swap(f"{P}.settings:RewriteOptions._check_limits", 'if average == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
+    Fault("B of the private texts", "budgets", swap("lexveil.request:Request._check_limits", 'if self.average_words == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
     Fault("copies paid for again", "budgets", swap(f"{P}.engine.plan:TokenPlan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
 ]  # fmt: skip
 
@@ -325,7 +325,7 @@ CHARGES = [
     Fault("half of it charged", "charges", wrap(f"{P}.release.charge:LedgerCharge.request", _half), TEM),
     Fault("standard output paid late", "charges", both(wrap(f"{P}.release.charge:LedgerCharge.spend", _late), wrap(f"{P}.release.charge:LedgerCharge.publish", _at_the_end)), TEM),
     Fault("given back after the noise", "charges", swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'), TEM),
-    Fault("nothing charged to columns in memory", "charges", swap(f"{P}.adapters.memory:privatize_texts", "settings.mode, subjects", '"experiment", subjects'), TEM),
+    Fault("nothing charged to columns in memory", "charges", swap(f"{P}.adapters.memory:privatize_texts", "settings.mode, has_subjects", '"experiment", has_subjects'), TEM),
     Fault("withheld documents come out uncharged", "charges", wrap(f"{P}.release.charge:LedgerCharge.withheld", _never_withheld), TEM),
 ]  # fmt: skip
 

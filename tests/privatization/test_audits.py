@@ -11,12 +11,13 @@ import pytest
 
 from lexveil import paths
 from lexveil.accounting.record import AuditReference, ModelReference
+from lexveil.api import privatize
 from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
 from lexveil.errors import RequestError
-from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
-from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.privatization.release.preconditions import AuditCriteria, find_valid_audit
+from lexveil.privatization.settings import settings_of
+from lexveil.request import Request
 from lexveil.runtime.hashes import code_hash, sha256, version
 
 SPACE = {"embeddings/gst/vectors.npy": "0" * 64}
@@ -38,8 +39,8 @@ def write(name: str, **changed: Any) -> Path:
 
 
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
-    options = RewriteOptions(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
-    settings = make_settings(options, load_params())
+    options = Request(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
+    settings = settings_of(options, load_params())
     return find_valid_audit(AuditCriteria(settings, {"t": 0.75}, MODEL, SPACE, epsilon, 30), paths.AUDITS)
 
 

@@ -145,7 +145,7 @@ def test_a_disk_that_is_full_for_the_ledger(
     ready: Path, inputs: Path, mount: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     params = ready / "params.yaml"
-    content = params.read_text().replace("ledger: .lexveil/ledger", f"ledger: {mount('size=16k')}/ledger")
+    content = params.read_text().replace("folder: .lexveil/ledger", f"folder: {mount('size=16k')}/ledger")
     params.unlink()
     params.write_text(content)
     (inputs / "f.jsonl").write_bytes(lines(GOOD))

@@ -9,7 +9,7 @@ from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.errors import RequestError
-from lexveil.privatization import recovery_terms
+from lexveil.privatization.engine import engine
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery import stored_curve as recovery_store
 from lexveil.recovery.calibrate import calibrate
@@ -23,7 +23,7 @@ KEEP = Policy("keep", "keep", "sample")
 def _quick_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not that of all other tests, so that each test keeps its own figures."""
     monkeypatch.setattr(public_recovery, "WORDS", 300)
-    monkeypatch.setattr(recovery_terms, "FEW", 300)
+    monkeypatch.setattr(engine, "FEW", 300)
 
 
 def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Path) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from asking import privatize_file
 
+from lexveil.api import inspect, privatize
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.looking.inspect import inspect
 from lexveil.recovery.calibrate import calibrate
 from lexveil.runtime.hashes import sha256
 
@@ -71,12 +70,12 @@ def test_inspect_shows_what_an_ordinary_token_gets(built: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"shares": {"stopwords": 0.0}}, r"^shares stopwords=0.0: must be a number from 0\.01"),
-        ({"shares": {"stopwords": "half"}}, r"^shares stopwords=half: must"),
-        ({"shares": {"names": 0.5}}, r"no such class; there are stopwords, numbers, listed"),
+        ({"shares": {"stopwords": 0.0}}, r"^shares.stopwords is 0.0; it must lie between 0\.01 and 10"),
+        ({"shares": {"stopwords": "half"}}, r"^shares.stopwords is 'half'; it must be a number$"),
+        ({"shares": {"names": 0.5}}, r"must be one of stopwords, numbers, listed"),
         ({"shares": {"listed": 0.5}}, r"needs their list"),
         ({"shares": {"listed": 0.5}, "share_list": "gone.txt@0123456789ab"}, "^share_list: there is no file"),
-        ({"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2}, r"^recovery: what a reader gets"),
+        ({"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2}, "^recovery: expected recovery"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_one_line(built: Path, wrong: dict[str, Any], said: str) -> None:
@@ -98,5 +97,5 @@ def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:
     (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.raises(RequestError, match="calibrate: what a reader gets back is not worked out"):
         calibrate(Model.load(project), 0.2, ("tem",), ("S3",))
-    with pytest.raises(RequestError, match=r"release\.max_recovery: what a reader gets back is not worked out"):
+    with pytest.raises(RequestError, match=r"release\.max_recovery: expected recovery is not known"):
         privatize(TEXTS, **HOW)

@@ -10,23 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asking import preview, privatize_file
 
 import lexveil
 from lexveil.accounting.budgets import FOUND_ACTIONS, DocumentBudget
 from lexveil.accounting.measurements import NoBound
+from lexveil.api import inspect
 from lexveil.artifacts.model import Model
-from lexveil.cli import rewriting
-from lexveil.config.detectors import FoundAction
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import GivenSpan
 from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.engine import found as founds
+from lexveil.privatization.engine import plan as founds
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.found import form_of, redrawn
-from lexveil.privatization.looking.inspect import as_text, inspect
-from lexveil.privatization.looking.preview import preview
-from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.privatization.engine.plan import form_of, redrawn
+from lexveil.privatization.looking.inspect import as_text
+from lexveil.privatization.settings import settings_of
+from lexveil.request import FoundAction, Request
 from lexveil.text.spans import Span
 from tests.accounting.toy_measurements import structures_of
 
@@ -130,8 +129,8 @@ def test_equal_names_alike_where_it_is_asked_for(built: Path, names: Path, actio
     assert len(done.values) == 1
 
 
-def options(**more: Any) -> RewriteOptions:
-    return RewriteOptions(**HOW, spans_column="spans", **more)
+def options(**more: Any) -> Request:
+    return Request(**HOW, spans_column="spans", **more)
 
 
 def params() -> Any:
@@ -139,7 +138,7 @@ def params() -> Any:
 
 
 def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, Engine]:
-    engine = Engine(make_settings(options(**more), params()), Model.load())
+    engine = Engine(settings_of(options(**more), params()), Model.load())
     rows = [[GivenSpan(0, Span(one["start"], one["end"], one["type"])) for one in spans]]
     (structure,) = structures_of(engine, [[text]], DocumentBudget(30.0, 5.0), rows)
     return structure, engine
@@ -322,7 +321,7 @@ def test_without_detectors_nothing_is_looked_for(built: Path, monkeypatch: pytes
         ({"types": {"PERSON": "drop"}}, "nothing is looked for"),
         ({"allow": "allow.txt"}, "nothing is looked for"),
         ({"protect": "missing.txt"}, "^protect: there is no file"),
-        ({"spans": [[]], "types": {"PERSON": "keep"}}, "there is no such action"),
+        ({"spans": [[]], "types": {"PERSON": "keep"}}, "types.PERSON is 'keep'; it must be one of perturb"),
         ({"spans": [[]], "types": {"a b": "drop"}}, "a type is a name"),
         ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "no list to draw them from"),
         ({"spans": []}, "spans: 0 for 1 texts"),
@@ -339,4 +338,4 @@ def test_what_cannot_be_served_is_refused(built: Path, tmp_path: Path, how: dict
 
 
 def test_actions_have_one_list(built: Path) -> None:
-    assert set(rewriting.FOUND_ACTIONS) == set(FOUND_ACTIONS) == set(FoundAction.__args__)  # type: ignore[attr-defined]
+    assert set(FOUND_ACTIONS) == set(FoundAction.__args__)  # type: ignore[attr-defined]

@@ -193,7 +193,7 @@ class UserText(str):
 
 
 def test_texts_of_a_class_of_the_users_are_plain_in_workers() -> None:
-    from lexveil.privatization.adapters.memory import whole_chunks
+    from lexveil.privatization.adapters.memory import Texts, whole_chunks
 
-    (chunk,) = whole_chunks([UserText("one two")], None)
+    (chunk,) = whole_chunks(Texts([UserText("one two")]))
     assert b"UserText" not in pickle.dumps(chunk)

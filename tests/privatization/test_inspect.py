@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from asking import privatize_file
 
 from lexveil.accounting.measurements import NEIGHBOURS
+from lexveil.api import inspect
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.looking.inspect import as_text, inspect
+from lexveil.privatization.looking.inspect import as_text
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no, Zorblax."]
@@ -130,7 +131,7 @@ def test_it_says_the_cap_and_between_which_texts_the_bound_holds(
     cap: float | str | None, said: str, project: Path, source: Path, tmp_path: Path
 ) -> None:
     params = yaml.safe_load((project / "params.yaml").read_text())
-    params["release"] = {"cap": cap}
+    params["ledger"] = {"cap": cap}
     (project / "params.yaml").write_text(yaml.safe_dump(params))
     found = inspect(source, **HOW)
     lines = as_text(found)

@@ -9,8 +9,7 @@ import pytest
 from lexveil.accounting.subject_keys import text_keys
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.engine.batch import Batch, joined_rows
-from lexveil.privatization.engine.row_keys import invariant_characters, keys_of
+from lexveil.privatization.engine.batch import Batch, invariant_characters, joined_rows, keys_of
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.strings import Strings
 

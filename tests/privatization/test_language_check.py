@@ -12,8 +12,8 @@ from lexveil.artifacts.model import Model
 from lexveil.cli import main
 from lexveil.errors import RequestError
 from lexveil.privatization.looking.inspect import inspect_texts
-from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.settings import RewriteOptions
+from lexveil.privatization.settings import resolve_settings
+from lexveil.request import Request
 from tests.german_texts import german_texts
 
 HOW = ("--model", "toy", "--mechanism", "madlib", "--strategy", "S1", "--epsilon", "10", "--seed", "1")
@@ -71,10 +71,8 @@ def test_the_api_says_it_to_the_operator(outside: Path, capsys: pytest.CaptureFi
     assert "looks like German" in capsys.readouterr().err
     assert lexveil.privatize(ENGLISH, average_words=13, **API).operator.language is None
     model = Model.load(None, "toy")
-    options = RewriteOptions(
-        mechanism="madlib", strategy="S1", epsilon=10.0, average_words=13, seed=1, mode="experiment"
-    )
-    inspect_texts(german_texts(3), settings=settled(options, model), model=model)
+    options = Request(mechanism="madlib", strategy="S1", epsilon=10.0, average_words=13, seed=1, mode="experiment")
+    inspect_texts(german_texts(3), settings=resolve_settings(options, model), model=model)
     assert "looks like German" in capsys.readouterr().err
 
 

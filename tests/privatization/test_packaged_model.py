@@ -41,10 +41,10 @@ def home(outside: Path) -> Path:
 def test_the_defaults_are_those_of_the_params_yaml_that_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     user, shipped = Project.find().params, Project.find(ROOT).params
-    release = {"ledger": user.release.ledger, "anchor": user.release.anchor}
+    ledger = {"folder": user.ledger.folder, "anchor": user.ledger.anchor}
     machine = {"temp_directory": user.machine.temp_directory}
     moved = {
-        "release": shipped.release.model_copy(update=release),
+        "ledger": shipped.ledger.model_copy(update=ledger),
         "machine": shipped.machine.model_copy(update=machine),
     }
     assert user == shipped.model_copy(update=moved)

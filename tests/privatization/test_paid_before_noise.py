@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import privatize_file
 
+from lexveil.api import privatize
 from lexveil.errors import LexveilError
 from lexveil.formats.chunks import Chunk
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
-from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.adapters.files import ReleaseHooks
 from lexveil.privatization.release.outputs import Outputs, writing
 from lexveil.privatization.release.run import TwoPassRun, _Fingerprint
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import preview, privatize_file
 from rich.console import Console
 
 from lexveil.cli import main
 from lexveil.cli.preview import show_preview
 from lexveil.errors import RequestError
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.looking.preview import Preview, preview
+from lexveil.privatization.looking.preview import Preview
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 OPTIONS = ("--mechanism", "madlib", "--strategy", "S3", "--epsilon", "20")

@@ -8,12 +8,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from asking import privatize_file
 
 from lexveil.accounting.operator_report import operator_schema
 from lexveil.accounting.record import PrivacyRecord, record_schema
 from lexveil.accounting.statement import statement
 from lexveil.errors import LexveilError
-from lexveil.privatization.adapters.files import privatize_file
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/record.schema.json").read_text(encoding="utf-8"))

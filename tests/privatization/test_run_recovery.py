@@ -14,9 +14,9 @@ from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.registry import READERS, BackEnd
-from lexveil.privatization.adapters import recovery as stage
-from lexveil.privatization.adapters.recovery import measure_recovery
+from lexveil.recovery import runs as stage
 from lexveil.recovery.context import LOOKED_AT
+from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
 from tests.conftest import run_stage

@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from asking import privatize_file
 from bad_inputs import ABOUT, lines, packed, texts
 
+from lexveil.api import privatize
 from lexveil.errors import RequestError
 from lexveil.formats import chunks
 from lexveil.ledger.ledger import Ledger
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.adapters.memory import Privatized, privatize
+from lexveil.privatization.adapters.memory import Privatized
 
 EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
@@ -167,7 +168,7 @@ def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
 def test_rows_whose_subject_is_exhausted_are_left_out_of_every_form(ready: Path) -> None:
     """Of subjects a, a, b with a cap of one document each, the second row is withheld."""
     params = yaml.safe_load((ready / "params.yaml").read_text())
-    params["release"] |= {"cap": 12.0}
+    params["ledger"] |= {"cap": 12.0}
     (ready / "params.yaml").unlink()
     (ready / "params.yaml").write_text(yaml.safe_dump(params))
     table = pa.table({"n": [1, 2, 3], "id": ["", "", ""], "text": [SENTENCE] * 3})

@@ -12,8 +12,9 @@ from lexveil.accounting.budgets import Action
 from lexveil.artifacts.model import Model
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.looking.token_changes import Fate, Part, changes_of, fates_of, output_spans
-from lexveil.privatization.settings import RewriteOptions, make_settings
+from lexveil.privatization.looking.preview import Fate, Part, changes_of, fates_of, output_spans
+from lexveil.privatization.settings import settings_of
+from lexveil.request import Request
 from lexveil.text.encode import Lexicon, encode
 
 TEXTS = [
@@ -70,8 +71,8 @@ def test_another_output_is_found_out(wrong: str) -> None:
 def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool) -> None:
     """Parts join to both texts, every token is marked once, and each fate is the engine's action."""
     model = Model.load()
-    how = RewriteOptions(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
-    settings = make_settings(how, model.params)
+    how = Request(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
+    settings = settings_of(how, model.params)
     engine = Engine(replace(settings, keep_layout=keep_layout), model)
     keys = [(str(i),) for i in range(len(TEXTS))]
     done = engine.worker().draw(Batch([[text] for text in TEXTS], keys, epsilon=np.full(len(TEXTS), 30.0)))

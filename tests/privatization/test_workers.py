@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from asking import privatize_file
 from worker_toys import Chosen, Meeting, OneGenerator
 
 from lexveil import paths
@@ -38,8 +39,7 @@ from lexveil.embeddings.word_orders import WordLists
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.adapters import memory as in_memory
-from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.adapters.memory import privatize_texts
+from lexveil.privatization.adapters.memory import Texts, privatize_texts
 from lexveil.privatization.engine import engine
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, joined
 from lexveil.privatization.engine.rewrite import Components
@@ -176,7 +176,7 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     subjects = [f"{workers}-{number}" for number in range(64)]  # or the cap of the one text would withhold most
-    done = privatize_texts(texts, settings=settings, model=Model.load(), workers=workers, subjects=subjects)
+    done = privatize_texts(Texts(texts, subjects), settings, Model.load(), workers=workers)
     assert [len(list(call.iterdir())) for call in calls] == ([workers] if workers > 1 else [])  # one alone is this one
     assert len(done.values) == 64
     assert done.record.mode == "release"
@@ -218,14 +218,14 @@ def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(two_passes, "Workers", Here)
     settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
     texts, how = some_texts(20), {"settings": settings, "model": Model.load()}
-    privatize_texts(texts, workers=5, **how)
+    privatize_texts(Texts(texts), workers=5, **how)
     assert asked == [5]  # to count and rewrite
     asked.clear()
-    privatize_texts(texts, **how)
+    privatize_texts(Texts(texts), **how)
     assert asked == []  # no other process
     asked.clear()
     monkeypatch.setattr(in_memory, "SMALL", 10)
-    privatize_texts(texts, **how)
+    privatize_texts(Texts(texts), **how)
     assert asked == [load_params().machine.workers]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lexveil.errors import RequestError
-from lexveil.service.app import Turns
-from lexveil.service.gate import Intake
+from lexveil.service.app import RequestQueue
+from lexveil.service.gate import BodyLimitMiddleware
 from lexveil.service.keys import add_key, read_keys, remove_key
 from lexveil.service.rates import BUCKET, Rates
 from lexveil.service.refusals import Refusal
@@ -195,7 +195,7 @@ def test_what_is_too_large_is_not_read_to_its_end() -> None:
         pytest.fail("the application was called")
 
     with pytest.raises(Refusal) as refused:
-        asyncio.run(Intake(never, 1000, 60)({"type": "http", "headers": []}, endless, never))
+        asyncio.run(BodyLimitMiddleware(never, 1000, 60)({"type": "http", "headers": []}, endless, never))
     assert refused.value.status == 413 and n_read == 11
 
 
@@ -205,7 +205,7 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
         return {}
 
     with pytest.raises(Refusal) as refused:
-        asyncio.run(Intake(None, 1000, 0.01)({"type": "http", "headers": []}, silent, None))  # type: ignore[arg-type]
+        asyncio.run(BodyLimitMiddleware(None, 1000, 0.01)({"type": "http", "headers": []}, silent, None))  # type: ignore[arg-type]
     assert refused.value.status == 408
 
 
@@ -241,7 +241,7 @@ def test_more_than_can_wait_are_sent_away() -> None:
             return self.has_left
 
     async def story() -> list[str]:
-        turns, held, gone = Turns(1, 0.05), threading.Event(), Request()
+        turns, held, gone = RequestQueue(1, 0.05), threading.Event(), Request()
         gone.has_left = True
         running = asyncio.create_task(turns.take(Request(), held.wait))  # type: ignore[arg-type]
         await asyncio.sleep(0.01)

@@ -25,19 +25,19 @@ from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFa
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
-from lexveil.config import ReleaseParams
+from lexveil.config import LedgerParams
 from lexveil.databases.address import is_address, read_address
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.writers import Formulas, Writer, open_writer
-from lexveil.privatization.adapters.inputs import SMALL, FileOptions, Job, find_jobs
+from lexveil.privatization.adapters.inputs import SMALL, Job, find_jobs, workers_for
 from lexveil.privatization.engine.worker import InputTotals, token_log_schema
-from lexveil.privatization.no_guarantee import STAMP, is_without_guarantee, stamped
-from lexveil.privatization.recovery_terms import settled
-from lexveil.privatization.release.charge import open_charge, terms_of
+from lexveil.privatization.release.charge import ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs, check_companions, writing
+from lexveil.privatization.release.preconditions import STAMP, is_without_guarantee, stamped
 from lexveil.privatization.release.run import TwoPassRun
-from lexveil.privatization.settings import Settings
+from lexveil.privatization.settings import Settings, resolve_settings
+from lexveil.request import FileRequest
 from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
@@ -100,8 +100,8 @@ class PrivatizedFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What to rewrite and how; see ``privatize_file``."""
+class Work:
+    """What to rewrite; see ``privatize_file``."""
 
     jobs: Sequence[Job]
     columns: tuple[str, ...]
@@ -146,11 +146,11 @@ class Request:
 def privatize_file(
     source: Path | str,
     target: Path | str,
+    request: FileRequest,
     *,
     project: Path | Model | None = None,
     model: str | None = None,
     hooks: ReleaseHooks | None = None,
-    **options: Any,
 ) -> PrivatizedFiles:
     """Rewrite columns of a file or of all files in a folder; write a record and the operator's files beside the output.
 
@@ -163,45 +163,43 @@ def privatize_file(
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
         hooks: what `lexveil release` adds.
-        options: as ``FileOptions``.
 
     Raises:
         RequestError: if the request cannot be served; nothing is written then.
         LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is written then.
     """
-    chosen = FileOptions(**options)
-    chosen.check()
-    if chosen.mechanism == "none":  # takes the place's parameters, and no model
+    if request.mechanism == "none":  # takes the place's parameters, and no model
         using = Model(project.project if isinstance(project, Model) else Project.find(project))
     else:
         using = Model.load(project, model)
-    settings = settled(chosen, using)
+    settings = resolve_settings(request, using)
     spool = using.path(using.params.machine.temp_directory)
     is_stamped = target != "-" and is_without_guarantee(settings, using)
-    out, base, table = _destination(target, chosen, is_stamped)
+    out, base, table = _destination(target, request, is_stamped)
     with ExitStack() as stack:
-        jobs = stack.enter_context(find_jobs(source, out, chosen, spool))
+        jobs = stack.enter_context(find_jobs(source, out, request, spool))
         size = sum(job.reader.size for job in jobs)
-        workers = chosen.workers_for(size, using)
+        workers = workers_for(request, size, using)
         if size >= SMALL and workers > 1 and settings.mechanism != "none":
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         hooks = hooks or ReleaseHooks()
-        request = Request(jobs, chosen.columns, chosen.subject_column, workers, chosen.formulas, hooks.subjects, table)
+        columns, subject_column = request.text_column, request.subject_column
+        work = Work(jobs, columns, subject_column, workers, request.formulas, hooks.subjects, table)
         with writing(base, hooks.more, hooks.operator_folder) as outputs:
             if settings.mechanism == "none":
-                return _copy(request, settings, outputs)
-            terms = terms_of(using, chosen.on_exhausted)
+                return _copy(work, settings, outputs)
+            ledger = ledger_of(using.project, request.on_exhausted)
             # Missing artifacts are reported before the input is read.
-            run = TwoPassRun(settings, using, request.chunks, request.columns, request.workers)
-            return _rewrite(request, run, terms, outputs, hooks)
+            run = TwoPassRun(settings, using, work.chunks, work.columns, work.workers)
+            return _rewrite(work, run, ledger, outputs, hooks)
 
 
-def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedFiles:
+def _copy(work: Work, settings: Settings, outputs: Outputs) -> PrivatizedFiles:
     """Write the rows as they are: the baseline of a comparison."""
     n_texts = 0
     with ExitStack() as stack:
-        sinks = _Sinks(request, outputs, stack)
-        for chunk in request.chunks(for_writing=True):
+        sinks = _Sinks(work, outputs, stack)
+        for chunk in work.chunks(for_writing=True):
             sinks.write(chunk, chunk.texts)
             n_texts += sum(text is not None for row in chunk.texts for text in row)
     privacy_record = record(
@@ -218,30 +216,30 @@ def _copy(request: Request, settings: Settings, outputs: Outputs) -> PrivatizedF
         **({"without_guarantee": True} if settings.without_guarantee else {}),
     )
     if outputs.target is not None:
-        privacy_record = privacy_record.model_copy(update={"output": _hashes(request, outputs)})
+        privacy_record = privacy_record.model_copy(update={"output": _hashes(work, outputs)})
         _write(privacy_record, outputs, "record.json")
-        _deliver(request, outputs, privacy_record, outputs.publish)
-    return PrivatizedFiles(privacy_record, None, outputs.target, request.table_name)
+        _deliver(work, outputs, privacy_record, outputs.publish)
+    return PrivatizedFiles(privacy_record, None, outputs.target, work.table_name)
 
 
 def _rewrite(
-    request: Request, run: TwoPassRun, terms: ReleaseParams, outputs: Outputs, hooks: ReleaseHooks
+    work: Work, run: TwoPassRun, ledger: LedgerParams, outputs: Outputs, hooks: ReleaseHooks
 ) -> PrivatizedFiles:
-    about = {**hooks.about, **run.about(), **({"table": request.table_name} if request.table_name else {})}
-    for job in request.jobs:
+    about = {**hooks.about, **run.about(), **({"table": work.table_name} if work.table_name else {})}
+    for job in work.jobs:
         job.reader.check()  # a wrong column is no request that the ledger keeps
-        if request.table is not None:
-            request.table.check(job.reader.table.columns)
+        if work.table is not None:
+            work.table.check(job.reader.table.columns)
     with (
-        open_charge(terms, run.settings.mode, request.has_subjects, about, outputs, request.finals) as payment,
+        open_charge(ledger, run.settings.mode, work.has_subjects, about, outputs, work.finals) as payment,
         run.working(),
     ):
         run.count(payment, hooks.counted)
         hooks.reserved(payment.costs())
         with ExitStack() as stack:
-            sinks = _Sinks(request, outputs, stack)
-            token_log = _TokenLogWriter(request, outputs, stack, run.settings)
-            withheld = _WithheldRows(request, outputs, stack)
+            sinks = _Sinks(work, outputs, stack)
+            token_log = _TokenLogWriter(work, outputs, stack, run.settings)
+            withheld = _WithheldRows(work, outputs, stack)
             for chunk, rewritten in run.rewrite(payment):
                 sinks.write(chunk, rewritten.texts)
                 token_log.write(chunk, rewritten.tokens)
@@ -250,48 +248,48 @@ def _rewrite(
         privacy_record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
         operator = run.operator_report(payment)
         if outputs.target is not None:
-            privacy_record = privacy_record.model_copy(update={"output": _hashes(request, outputs)})
+            privacy_record = privacy_record.model_copy(update={"output": _hashes(work, outputs)})
             operator = operator.model_copy(update={"output": _operator_hashes(outputs)})
             privacy_record, operator = hooks.written(outputs, privacy_record, operator)
             _write(privacy_record, outputs, "record.json")
             _write(operator, outputs, "operator.json")
-        _deliver(request, outputs, privacy_record, lambda: payment.publish(outputs))
-        return PrivatizedFiles(privacy_record, operator, outputs.target, request.table_name)
+        _deliver(work, outputs, privacy_record, lambda: payment.publish(outputs))
+        return PrivatizedFiles(privacy_record, operator, outputs.target, work.table_name)
 
 
-def _deliver(request: Request, outputs: Outputs, record: PrivacyRecord, publish: Callable[[], None]) -> None:
+def _deliver(work: Work, outputs: Outputs, record: PrivacyRecord, publish: Callable[[], None]) -> None:
     """Let the outputs appear, the rows of a table first: they are one transaction with a copy of their record.
 
     So there is never a table without its record, whatever ends this process; and a table that cannot be written leaves
     nothing behind but what was spent.
     """
-    if request.table is None:
+    if work.table is None:
         publish()
         return
     outputs.settle()
-    (job,) = request.jobs
+    (job,) = work.jobs
     assert job.stream is not None
     spool = job.reader.spool
-    of_source = spool.kinds if spool and request.table.address.engine == spool.engine else {}
+    of_source = spool.kinds if spool and work.table.address.engine == spool.engine else {}
     release = "" if record.release is None else record.release.id
-    request.table.write(job.stream, of_source, release, json.dumps(record.to_dict(), sort_keys=True))
+    work.table.write(job.stream, of_source, release, json.dumps(record.to_dict(), sort_keys=True))
     try:
         publish()
     except LexveilError as error:
         raise LexveilError(
-            f"{error}; the table {request.table.name} is written, with its record in the database"
+            f"{error.message}; the table {work.table.name} is written, with its record in the database"
         ) from None
 
 
 def _destination(
-    target: Path | str, chosen: FileOptions, is_stamped: bool
+    target: Path | str, request: FileRequest, is_stamped: bool
 ) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
     """The output, the name that those of record and operator's files begin with, and the table if the output is one.
 
     Args:
         is_stamped: whether the name says that there is no guarantee.
     """
-    table = _table(target, chosen)
+    table = _table(target, request)
     if table is None:
         out = stamped(Path(target)) if is_stamped else target
         return out, None if out == "-" else Path(out), None
@@ -302,17 +300,17 @@ def _destination(
     return None, base, table
 
 
-def _table(target: Path | str, chosen: FileOptions) -> DatabaseTable | None:
+def _table(target: Path | str, request: FileRequest) -> DatabaseTable | None:
     """The table to write, if the output is one."""
     if not is_address(target):
-        if chosen.table is not None or chosen.if_exists != "fail":
-            raise RequestError("--table, --if-exists: only for a database; OUT is its address")
+        if request.table is not None or request.if_exists != "fail":
+            raise RequestError(f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address")
         return None
     from lexveil.databases.table import DatabaseTable
 
-    if chosen.table is None:
-        raise RequestError("the output is a database; give --table NAME, which is made in it")
-    return DatabaseTable.named(read_address(str(target)), chosen.table, chosen.if_exists)
+    if request.table is None:
+        raise RequestError(f"the output is a database; give {option('table')} NAME, which is made in it")
+    return DatabaseTable.named(read_address(str(target)), request.table, request.if_exists)
 
 
 def _write(result: Result, outputs: Outputs, ending: str) -> None:
@@ -321,13 +319,13 @@ def _write(result: Result, outputs: Outputs, ending: str) -> None:
     outputs.begin(outputs.companion(ending)).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _hashes(request: Request, outputs: Outputs) -> OutputHashes | None:
+def _hashes(work: Work, outputs: Outputs) -> OutputHashes | None:
     """The sha256 of what is published: never of the source, with whose hash anybody could test a guess of the text."""
-    if request.table is not None:
+    if work.table is not None:
         return None  # a table has no bytes of its own
-    if request.has_names:
-        return OutputHashes(files={job.name: outputs.sha256(job.out) for job in request.jobs if job.out is not None})
-    return OutputHashes(sha256=outputs.sha256(request.finals[0]))
+    if work.has_names:
+        return OutputHashes(files={job.name: outputs.sha256(job.out) for job in work.jobs if job.out is not None})
+    return OutputHashes(sha256=outputs.sha256(work.finals[0]))
 
 
 def _operator_hashes(outputs: Outputs) -> OperatorHashes:
@@ -338,8 +336,8 @@ def _operator_hashes(outputs: Outputs) -> OperatorHashes:
 class _Sinks:
     """The writer of each output file, one open at a time: files are written one after the other."""
 
-    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
-        self.jobs, self.outputs, self.request = {job.name: job for job in request.jobs}, outputs, request
+    def __init__(self, work: Work, outputs: Outputs, stack: ExitStack) -> None:
+        self.jobs, self.outputs, self.work = {job.name: job for job in work.jobs}, outputs, work
         self.opened: dict[str, Writer] = {}
         self.stack = stack.enter_context(ExitStack())
 
@@ -348,7 +346,7 @@ class _Sinks:
             self.stack.close()
             job = self.jobs[file]
             out = job.stream or sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
-            self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.request.formulas))
+            self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.work.formulas))
         return self.opened[file]
 
     def write(self, chunk: Chunk, texts: Texts) -> None:
@@ -366,10 +364,10 @@ class _Sinks:
 class _TokenLogWriter:
     """What happened to every token; with the text column and the file where there are several."""
 
-    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack, settings: Settings) -> None:
-        self.request = request
-        self.schema = token_log_schema(len(request.columns), settings)
-        if request.has_names:
+    def __init__(self, work: Work, outputs: Outputs, stack: ExitStack, settings: Settings) -> None:
+        self.work = work
+        self.schema = token_log_schema(len(work.columns), settings)
+        if work.has_names:
             self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
         self.writer: pq.ParquetWriter | None = None
         if outputs.target is not None:
@@ -381,7 +379,7 @@ class _TokenLogWriter:
     def write(self, chunk: Chunk, tokens: pa.Table) -> None:
         if self.writer is None or not tokens.num_rows:
             return
-        if self.request.has_names:
+        if self.work.has_names:
             zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
             tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([chunk.file])))
         self.writer.write_table(tokens.select(self.schema.names))
@@ -396,8 +394,8 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
 class _WithheldRows:
     """The rows that were not released because their subjects' budget is exhausted: a file only if there are any."""
 
-    def __init__(self, request: Request, outputs: Outputs, stack: ExitStack) -> None:
-        self.has_names, self.outputs, self.stack = request.has_names, outputs, stack
+    def __init__(self, work: Work, outputs: Outputs, stack: ExitStack) -> None:
+        self.has_names, self.outputs, self.stack = work.has_names, outputs, stack
         self.writer: Any = None
 
     def write(self, chunk: Chunk) -> None:

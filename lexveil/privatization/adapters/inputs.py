@@ -5,76 +5,35 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, Literal
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from lexveil.artifacts.model import Model
 from lexveil.databases.address import Address, is_address, read_address
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import shown
 from lexveil.formats.readers import Reader, SpooledRows
 from lexveil.formats.registry import as_source, format_named, known_names
-from lexveil.formats.writers import Formulas, check_output
+from lexveil.formats.writers import check_output
 from lexveil.privatization.release.outputs import check_companions, write_errors
-from lexveil.privatization.settings import RewriteOptions
+from lexveil.request import FileRequest
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
 if TYPE_CHECKING:
-    from lexveil.databases.table import IfExists
+    pass
 
 STDIN = "-"
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions(RewriteOptions):
-    """What a caller asks for when texts are columns of files.
-
-    Attributes:
-        text_column: the columns to rewrite. A row is a document: its texts share one budget.
-        subject_column: whom a row is about: whose budget the ledger keeps. None: each text has its own.
-        form: of standard input, as the ending of a name; None is jsonl.
-        formulas: what happens to a rewritten CSV or TSV field that a spreadsheet would compute.
-        on_exhausted: what happens to rows whose subject's budget is exhausted; None as in params.yaml.
-        sql: the query of a database.
-        table: of the database that is the output.
-        if_exists: what becomes of a table that is there: fail, append or replace.
-        workers: processes; None for one if there is little to do, else as in params.yaml. Changes no result.
-    """
-
-    text_column: str | Sequence[str] = "text"
-    subject_column: str | None = None
-    form: str | None = None
-    formulas: Formulas = "keep"
-    on_exhausted: Literal["withhold", "refuse"] | None = None
-    sql: str | None = None
-    table: str | None = None
-    if_exists: IfExists = "fail"
-    workers: int | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The text columns."""
-        return (self.text_column,) if isinstance(self.text_column, str) else tuple(self.text_column)
-
-    def check(self) -> None:
-        """See that the request is one that can be served.
-
-        Raises:
-            RequestError: as ``RewriteOptions.check``, or if the column of spans is another one, too.
-        """
-        RewriteOptions.check(self)
-        if self.spans_column is not None and self.spans_column in (*self.columns, self.subject_column):
-            raise RequestError("--spans: is a text column or the subject column, too; give the column of spans its own")
-
-    def workers_for(self, n_bytes: int, model: Model) -> int:
-        """How many processes work on an input of ``n_bytes``."""
-        return self.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
+def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
+    """How many processes work on an input of ``n_bytes``."""
+    return request.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +53,7 @@ class Job:
 
 
 @contextmanager
-def find_jobs(source: Path | str, target: Path | str | None, options: FileOptions, spool: Path) -> Iterator[list[Job]]:
+def find_jobs(source: Path | str, target: Path | str | None, request: FileRequest, spool: Path) -> Iterator[list[Job]]:
     """Find what is to be read and written, and see that it can be.
 
     Args:
@@ -109,7 +68,7 @@ def find_jobs(source: Path | str, target: Path | str | None, options: FileOption
     is_folder = not is_stream and os.path.isdir(source)  # noqa: PTH112  # no error for a name too long
     if target == STDIN and is_folder:
         raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
-    with find_readers(source, options, spool) as readers:
+    with find_readers(source, request, spool) as readers:
         reader = readers[0]
         if target is None:
             if is_folder or reader.source.format.name != "parquet":
@@ -134,18 +93,20 @@ def name_in(folder: Path | str, file: Path) -> str:
 
 
 @contextmanager
-def find_readers(source: Path | str, options: FileOptions, spool: Path) -> Iterator[list[Reader]]:
+def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
     """Find what is to be read; arguments as of ``find_jobs``.
 
     Raises:
         RequestError: if it cannot be read.
     """
-    text_columns, subject_column, spans_column = options.columns, options.subject_column, options.spans_column
-    form, sql = options.form, options.sql
+    text_columns, subject_column, spans_column = request.text_column, request.subject_column, request.spans_column
+    form, sql = request.form, request.sql
     if sql is not None and not is_address(source):
-        raise RequestError("--sql: only for a database; IN is its address, such as postgresql://host/database")
+        raise RequestError(
+            f"{option('sql')}: only for a database; IN is its address, such as postgresql://host/database"
+        )
     if source != STDIN and form is not None:
-        raise RequestError(f"--format {form}: only for standard input; the name of a file says how it is read")
+        raise RequestError(f"{option('form')} {form}: only for standard input; the name of a file says how it is read")
     if source == STDIN:
         with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
             yield [Reader(source_of_stdin, text_columns, subject_column, spans_column, SpooledRows(reopen, descriptor))]
@@ -199,7 +160,7 @@ def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[
     """Standard input in a file without a name, which ends with this process: it is read twice."""
     named = as_source(Path(f"stdin.{form}"))
     if named is None:
-        raise RequestError(f"--format {form}: not known; give {known_names()}")
+        raise RequestError(f"{option('form')} {form}: not known; give {known_names()}")
     source = Source(Path("standard input"), named.format, named.compression, "stdin")
     with write_errors(folder), _temporary(folder) as spool:
         while block := sys.stdin.buffer.read(2**20):
@@ -218,7 +179,9 @@ def _query(
 
     place = read_address(address)
     if sql is None:
-        raise RequestError(f"{place.shown}: a database takes --sql 'SELECT ...', which says what is read of it")
+        raise RequestError(
+            f"{place.shown}: a database takes {option('sql')} 'SELECT ...', which says what is read of it"
+        )
     with write_errors(folder), _temporary(folder) as spool:
         kinds = spool_query(place, sql, spool)
         spool.flush()

@@ -13,7 +13,7 @@ from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCou
 from lexveil.accounting.record import SpendBins, SpendSummary
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
-from lexveil.privatization.engine.found import FoundCounts, count_found
+from lexveil.privatization.engine.plan import FoundCounts, count_found
 from lexveil.privatization.engine.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
 from lexveil.types import Int64

@@ -7,6 +7,7 @@ DVC stage are adapters of it.
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -16,16 +17,20 @@ from typing import Any, TypeVar
 
 from lexveil.accounting import measurements
 from lexveil.accounting.budgets import DEFAULT_FOUND, SEGMENTATION_OF, DocumentBudget
+from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee, StructureFigures
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.shares import ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
+from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Kernel
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks, split_batches
 from lexveil.privatization.engine.rewrite import Components
 from lexveil.privatization.engine.worker import BatchCounts, BatchWorker, InputTotals, allocate, token_log_schema
-from lexveil.privatization.settings import Settings
+from lexveil.privatization.settings import Settings, tell_progress
+from lexveil.recovery.public_words import FEW
+from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.runtime.pool import Workers, process_map
 from lexveil.runtime.stage import Progress
 from lexveil.types import Floats, Ids
@@ -108,6 +113,28 @@ class Engine:
         """The statement of a record."""
         structure = self.model.structure(self.settings.strategy, self.settings.policy)
         return guarantee_of(measurement, self.settings, self.prepared.mechanism, structure, n_columns)
+
+    def recovery_curve(self) -> StoredCurve:
+        """The expected recovery of these settings by epsilon, from a sample of the words."""
+        settings = self.settings
+        parts = (self.model, settings.mechanism, settings.strategy, settings.policy, self.prepared)
+        return StoredCurve(*parts, tell_progress, FEW)
+
+    def meaning(self, least: float, most: float) -> Meaning | None:
+        """What epsilons mean; None if no token got any, or the mechanism refuses one near them.
+
+        Where classes of tokens have shares of the budget an adversary knows the class, and nothing is worked out.
+
+        Args:
+            least, most: epsilon of a token.
+        """
+        if self.settings.shares is not None or not 0 < least <= most < math.inf:
+            return None
+        try:
+            return self.recovery_curve().meaning(least, most)
+        except (LexveilError, OSError) as error:  # what is paid for is published, also where nothing can be said of it
+            print(f"what epsilon means is not said: {error}", file=sys.stderr)
+            return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """What counts and rewrites batches of documents with these text columns."""

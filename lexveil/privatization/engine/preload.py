@@ -11,8 +11,7 @@ import pyarrow as pa
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
 from lexveil.privatization.engine import engine  # noqa: F401
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.row_keys import keys_of
+from lexveil.privatization.engine.batch import Batch, keys_of
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render

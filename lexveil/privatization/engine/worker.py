@@ -14,12 +14,18 @@ from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.measurements import check_spent
 from lexveil.accounting.shares import CLASSES, ShareClasses
 from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk, keys_of
 from lexveil.privatization.engine.counts import Tally
-from lexveil.privatization.engine.found import FoundCounts, count_found, plan_found, write_found
-from lexveil.privatization.engine.plan import TokenPlan, count_planned, plan_tokens
+from lexveil.privatization.engine.plan import (
+    FoundCounts,
+    TokenPlan,
+    count_found,
+    count_planned,
+    plan_found,
+    plan_tokens,
+    write_found,
+)
 from lexveil.privatization.engine.rewrite import Components, Rewritten, count_actions, rewrite, unchanged
-from lexveil.privatization.engine.row_keys import keys_of
 from lexveil.privatization.settings import Settings
 from lexveil.text.encode import Encoded, TokenClass, encode
 from lexveil.text.languages.scripts import first_without_spaces

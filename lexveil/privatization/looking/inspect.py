@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -29,17 +29,17 @@ from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumn, names
 from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
-from lexveil.privatization.adapters.inputs import FileOptions, find_readers
-from lexveil.privatization.adapters.memory import whole_chunks
+from lexveil.privatization.adapters.inputs import find_readers, workers_for
+from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import batch_of
 from lexveil.privatization.engine.counts import Tally, class_counts, coverage, found_counts, unprotected_share
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import BatchCounts, InputTotals
-from lexveil.privatization.recovery_terms import meaning_of_run, settled
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.release.run import progress_on_stderr
-from lexveil.privatization.settings import Settings
+from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.recovery.calibrate import CalibratedRun, Calibration, TextsAt
+from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.pool import Workers
 from lexveil.text.encode import TokenClass
@@ -137,40 +137,38 @@ class Inspection(TextsInspection):
 
 def inspect(
     source: Path | str,
+    request: FileRequest,
     *,
     show_examples: bool = False,
     project: Path | Model | None = None,
     model: str | None = None,
-    **options: Any,
 ) -> Inspection:
     """Read a file or folder and say what `lexveil privatize` would do with it.
 
     Args:
-        source, project, model, options: as of ``privatize_file``.
+        source, request, project, model: as of ``privatize_file``.
         show_examples: name the most frequent words that would stay unprotected or are unknown. They are source text.
 
     Raises:
         RequestError: as ``privatize_file``.
     """
-    chosen = FileOptions(**options)
-    chosen.check()
     using = Model.load(project, model)
-    settings, params = settled(chosen, using), using.params
+    settings, params = resolve_settings(request, using), using.params
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = using.path(params.machine.temp_directory)
-    with find_readers(source, chosen, spool) as readers:
+    with find_readers(source, request, spool) as readers:
         n_bytes = sum(reader.size for reader in readers)
-        workers = chosen.workers_for(n_bytes, using)
+        workers = workers_for(request, n_bytes, using)
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
-        language = LanguageCheck(using, engine.lexicon, chosen.columns)
+        language = LanguageCheck(using, engine.lexicon, request.text_column)
         try:
             survey = _survey(engine, _chunks(readers), workers, language)
         except NoColumn as error:
-            raise (RequestError(f"{error}: {names(error.columns)}") if show_examples else error) from None
+            raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
         examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-        preview = _preview(engine, survey, len(chosen.columns))
+        preview = _preview(engine, survey, len(request.text_column))
         tried = _try(engine, survey.first, engine.budget(survey.totals))
     spread = preview.budget.epsilon_per_token
     return Inspection(
@@ -180,7 +178,7 @@ def inspect(
         documents=survey.totals.documents,
         language=language.finding(),
         **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
-        meaning=meaning_of_run(settings, engine, spread.least or 0.0, spread.most or 0.0),
+        meaning=engine.meaning(spread.least or 0.0, spread.most or 0.0),
         tried=tried,
         estimate=_estimate(preview.tokens, workers, survey.seconds, tried),
         examples=examples,
@@ -196,28 +194,27 @@ def inspect_texts(texts: Sequence[str | None], *, settings: Settings, model: Mod
     model.require_checks(settings.strategy)
     engine = Engine(settings, model)
     language = LanguageCheck(model, engine.lexicon, ("text",))
-    survey = _survey(engine, whole_chunks(texts, None), 1, language)
+    survey = _survey(engine, whole_chunks(Texts(texts)), 1, language)
     language.tell()
     return _preview(engine, survey, 1)
 
 
-def with_texts(
-    calibration: Calibration, source: Path | str, text_column: str | Sequence[str], model: Model
-) -> Calibration:
+def with_texts(calibration: Calibration, source: Path | str, text_column: tuple[str, ...], model: Model) -> Calibration:
     """Say also what would become of the texts of a file at the epsilons that were found; it changes none of them."""
 
     def at(run: CalibratedRun) -> CalibratedRun:
         if run.epsilon is None:
             return run
-        found = inspect(
-            source,
-            project=model,
-            mechanism=run.mechanism,
-            strategy=run.strategy,
-            epsilon=run.epsilon,
-            max_token_epsilon=run.epsilon,
-            text_column=text_column,
+        request = FileRequest.of(
+            {
+                "mechanism": run.mechanism,
+                "strategy": run.strategy,
+                "epsilon": run.epsilon,
+                "max_token_epsilon": run.epsilon,
+                "text_column": text_column,
+            }
         )
+        found = inspect(source, request, project=model)
         texts = TextsAt(
             secrecy=SECRECY,
             rows=found.rows,
@@ -233,7 +230,7 @@ def with_texts(
 def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:
     """What follows from the counts alone."""
     totals, budget = survey.totals, engine.budget(survey.totals)
-    withholds = engine.settings.mode == "release" and engine.model.params.release.cap != "unlimited"
+    withholds = engine.settings.mode == "release" and engine.model.params.ledger.cap != "unlimited"
     measurement = engine.measurement(budget, n_columns, withholds=withholds)
     return TextsInspection(
         secrecy=SECRECY,
@@ -258,7 +255,7 @@ def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, mea
         metric=engine.prepared.mechanism.metric,
         no_guarantee="; ".join(measurement.refusals) or None,
         document_budget=budget.total,
-        cap=engine.model.params.release.cap,
+        cap=engine.model.params.ledger.cap,
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
         capped_documents=n_capped,
         epsilon_per_token=spread,
@@ -411,12 +408,12 @@ def _budget_lines(budget: BudgetPreview) -> Iterator[str]:
             f"{'1 document is' if n == 1 else f'{n:,} documents are'} so short that {'its' if n == 1 else 'their'} "
             f"tokens get the largest epsilon of a token, {budget.max_token_epsilon:.4g}, and leave some of the budget"
         )
-    own = f"the ledger's own; if it has none yet, {TIMES} times this document budget (params.yaml: release.cap)"
+    own = f"the ledger's own; if it has none yet, {TIMES} times this document budget (params.yaml: ledger.cap)"
     yield f"lifetime cap of a subject: {own if budget.cap is None else budget.cap}"
     if isinstance(budget.cap, int | float) and budget.document_budget > budget.cap:
         yield "CAUTION: the budget of a document is above the cap: rows would be left out, perhaps all"
     if budget.no_guarantee:
-        yield f"CAUTION: no guarantee: {budget.no_guarantee}; a release is refused without --without-guarantee"
+        yield f"CAUTION: no guarantee: {budget.no_guarantee}; a release is refused unless without_guarantee is set"
 
 
 def _percent(value: float | None) -> str:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from lexveil.accounting.operator_report import LedgerCosts
 from lexveil.accounting.record import LedgerEntry
 from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
-from lexveil.config import ReleaseParams
+from lexveil.config import LedgerParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.ledger.caps import TIMES
@@ -26,6 +25,8 @@ from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Transaction
 from lexveil.privatization.release.outputs import Outputs
+from lexveil.privatization.release.preconditions import require_named_subjects
+from lexveil.request import OnExhausted
 from lexveil.runtime.hashes import version
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.types import Flags
@@ -94,7 +95,7 @@ class LedgerCharge(Charge):
     """A release, charged to the ledger."""
 
     release: Transaction
-    params: ReleaseParams
+    params: LedgerParams
     outputs: Outputs
     finals: Sequence[Path]
     options: ChargeOptions = field(default_factory=ChargeOptions)
@@ -127,7 +128,7 @@ class LedgerCharge(Charge):
             print(
                 f"the ledger has a cap from now on: {self.reserved.cap / 1e9:g} epsilon of one subject over all "
                 f"releases, {TIMES} times this document budget. To change it: `lexveil ledger cap N --because TEXT`, "
-                "or params.yaml: release.cap (a number, or unlimited)",
+                "or params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
         if n_near := self.near.count():
@@ -200,21 +201,16 @@ class LedgerCharge(Charge):
             print(STAYS_SPENT, file=sys.stderr)
 
 
-def terms_of(model: Model, on_exhausted: Literal["withhold", "refuse"] | None) -> ReleaseParams:
-    """The terms of params.yaml; what a request says of exhausted subjects takes precedence."""
-    terms = terms_at(model.project)
-    return terms.model_copy(update={"on_exhausted": on_exhausted or terms.on_exhausted})
-
-
-def terms_at(place: Project) -> ReleaseParams:
-    """The terms of params.yaml, with the ledger and its anchor where they lie."""
-    terms = place.params.release
-    return terms.model_copy(update={"ledger": str(place.path(terms.ledger)), "anchor": str(place.path(terms.anchor))})
+def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
+    """The ledger of a project, where it lies; what a request says of exhausted subjects takes precedence."""
+    params = project.params.ledger
+    places = {"folder": str(project.path(params.folder)), "anchor": str(project.path(params.anchor))}
+    return params.model_copy(update={**places, "on_exhausted": on_exhausted or params.on_exhausted})
 
 
 @contextmanager
 def open_charge(
-    params: ReleaseParams,
+    params: LedgerParams,
     mode: str,
     has_subjects: bool,
     about: Mapping[str, str],
@@ -236,11 +232,11 @@ def open_charge(
         yield Charge()
         return
     require_named_subjects(params, has_subjects)
-    if is_of_user(params.ledger):
+    if is_of_user(params.folder):
         make_user_data()
-        print(f"the ledger is your own outside of projects, {params.ledger}", file=sys.stderr)
+        print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
     options = options or ChargeOptions()
-    with Ledger.open(params.ledger, keys=params.keys, anchor=params.anchor, patience=options.lock_timeout) as ledger:
+    with Ledger.open(params.folder, keys=params.keys, anchor=params.anchor, patience=options.lock_timeout) as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
@@ -250,19 +246,6 @@ def open_charge(
             except BaseException as error:
                 charge.fail(error)
                 raise
-
-
-def require_named_subjects(params: ReleaseParams, has_subjects: bool) -> None:
-    """See that a ledger that names its subjects as they are does not name texts.
-
-    Raises:
-        RequestError: if it would.
-    """
-    if params.keys == "plain" and not has_subjects:
-        raise RequestError(
-            "params.yaml: release.keys is plain, so the ledger would name texts by themselves; give --subject-column, "
-            "or set release.keys: hashed"
-        )
 
 
 def subjects_of(chunk: Chunk) -> Sequence[str]:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord, RunFacts, record
@@ -25,11 +24,8 @@ from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, batch_of
 from lexveil.privatization.engine.counts import SpendHistogram, Tally, coverage
-from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import InputTotals
-from lexveil.privatization.no_guarantee import require_guarantee
-from lexveil.privatization.recovery_terms import meaning_of_run, require_little_recovery
-from lexveil.privatization.release.audit_lookup import AuditCriteria, find_valid_audit
+from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
@@ -49,7 +45,7 @@ class TwoPassRun:
         workers: processes; they change no result.
 
     Raises:
-        RequestError: if artifacts are missing, or the last audit of the mechanism found a violation.
+        RequestError: as ``preconditions.check``.
     """
 
     def __init__(
@@ -61,27 +57,13 @@ class TwoPassRun:
         workers: int,
     ) -> None:
         self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
-        model.require_checks(settings.strategy)
-        self.engine = Engine(settings, model)
-        require_guarantee(settings, self.engine.measurement())
+        self.checked = preconditions.check(settings, model)
+        self.engine, self.budget = self.checked.engine, self.checked.budget
         self.survey, self.seen, self.charged = InputTotals.empty(), _Fingerprint(), list[Floats]()
         self.language = LanguageCheck(model, self.engine.lexicon, self.columns)
-        self.budget = self.engine.budget() if self.engine.is_budget_public else DocumentBudget(0.0, 0.0)
-        require_little_recovery(settings, self.engine, self.budget)
         self.tally, self.spent = Tally(), SpendHistogram(0.0)
         self._processes: ExitStack | None = None
         self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
-        self.made_with, self.model = self.engine.made_with(), model.reference(settings.strategy)
-        self.audit, self.why_no_audit = find_valid_audit(self._audit_criteria(model), model.project.audits)
-
-    def _audit_criteria(self, model: Model) -> AuditCriteria:
-        """What an audit must be of, for the record to rely on it."""
-        settings, average = self.settings, self.budget.average_words
-        if settings.epsilon is None and average is None:
-            average = model.average_words()
-        epsilon = settings.epsilon or (self.budget.total / average if average else 0.0)
-        parameters, days = self.engine.prepared.parameters, model.params.operation.audit_days
-        return AuditCriteria(settings, parameters, self.model, self.made_with, epsilon, days)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -183,8 +165,8 @@ class TwoPassRun:
             formulas: counts of the fields that a spreadsheet would compute.
         """
         settings, engine = self.settings, self.engine
-        if self.audit is None and settings.mode == "release":
-            print(f"the record relies on no audit: {self.why_no_audit}", file=sys.stderr)
+        if self.checked.audit is None and settings.mode == "release":
+            print(f"the record relies on no audit: {self.checked.why_no_audit}", file=sys.stderr)
         guarantee = engine.guarantee(self.measurement(payment), len(self.columns))
         facts = RunFacts(
             configuration=settings.configuration(engine.prepared.mechanism.no_guarantee),
@@ -193,18 +175,18 @@ class TwoPassRun:
             base_epsilon=settings.epsilon,
             budgets={"input": self.budget.total},
             counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
-            made_with=self.made_with,
-            model=self.model,
+            made_with=self.checked.made_with,
+            model=self.checked.model,
             version=version(),
             parameters=engine.prepared.parameters,
         )
         return record(
             facts,
-            audit=self.audit,
+            audit=self.checked.audit,
             code=code_hash(),
             **({"without_guarantee": True} if settings.mode == "release" and not guarantee.holds else {}),
             columns=list(self.columns),
-            meaning=meaning_of_run(settings, engine, self.spent.least_of_token, self.spent.most_of_token),
+            meaning=engine.meaning(self.spent.least_of_token, self.spent.most_of_token),
             release=payment.entry(),
             spent=self.spent.summary(),
         )
@@ -215,7 +197,7 @@ class TwoPassRun:
             schema_version=2,
             secrecy=SECRECY,
             lexveil=version(),
-            model=self.model,
+            model=self.checked.model,
             rows_read=self.survey.rows,
             counts=self.tally.counts(),
             coverage=coverage(self.tally.actions),

@@ -1,0 +1,216 @@
+"""One run of `lexveil release`: read the source, take out what is withdrawn, release what is new or changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from lexveil import paths
+from lexveil.accounting.operator_report import ReleaseEvents
+from lexveil.accounting.record import Publication
+from lexveil.artifacts.data_docs import DataDocs
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.model_store import OWN
+from lexveil.artifacts.project import Project
+from lexveil.config import Params
+from lexveil.errors import RequestError
+from lexveil.formats.base import Source
+from lexveil.formats.chunks import Chunk
+from lexveil.formats.readers import Reader
+from lexveil.formats.registry import format_named
+from lexveil.inbox.archive import (
+    CHECKS,
+    DOCUMENTS,
+    IDS,
+    PAGE,
+    SOURCE_CHECKS,
+    SOURCE_PAGE,
+    Archive,
+)
+from lexveil.inbox.gate import NothingToRelease, ReleaseGate
+from lexveil.inbox.report import ReleaseReport
+from lexveil.inbox.selection import ReleaseSelection, select_documents
+from lexveil.inbox.source import Columns
+from lexveil.ledger.database import text
+from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.output_files import make_folder
+from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
+from lexveil.privatization.adapters.files import privatize_file
+from lexveil.privatization.engine.counts import ExactSum
+from lexveil.privatization.release.charge import Charge
+from lexveil.privatization.release.preconditions import STAMP, is_without_guarantee
+from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.settings import resolve_settings
+from lexveil.request import FileRequest
+
+
+def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseReport:
+    """Make one release of what is new in the source that params.yaml names; the caller keeps others out.
+
+    Args:
+        dry_run: only say what would be done and what it would cost.
+        docs: where the pages of the checks are put.
+
+    Raises:
+        RequestError: if there is no source, or it cannot be released as it is; nothing is spent then.
+        CheckFailed: if the gate does not open; nothing is archived or spent then.
+    """
+    model = Model.load(Path(), OWN)
+    params, terms = model.params, model.params.inbox
+    if not terms.is_on:
+        raise RequestError(
+            "params.yaml: inbox.source and inbox.sql are null, so there is nothing to release; name an inbox "
+            "folder, files or a SELECT (docs/how-to/release.md)"
+        )
+    model.require_checks(terms.strategy)
+    archive = _open_archive(params, make=not dry_run)
+    columns = Columns.of(terms)
+    if not dry_run:
+        archive.clear()
+        archive.settle()  # what a killed run left to do
+    with _private_folder(params) as folder:
+        selection = select_documents(params, columns, archive, folder)
+        report = selection.report
+        report.dry_run = dry_run
+        if dry_run:
+            if selection.source is not None:
+                report.budget, report.epsilon = cost(model, columns, selection.source)
+            return report
+        if selection.gone != archive.withdrawn():
+            archive.folder.mkdir(parents=True, exist_ok=True)
+            archive.withdraw(selection.gone)
+            archive.settle()
+        if selection.source is not None:
+            _release(params, columns, archive, selection, docs or DataDocs(paths.DATA_DOCS))
+        report.current = archive.settle()
+    return report
+
+
+def _open_archive(params: Params, make: bool) -> Archive:
+    """The archive, checked against the ledger; opening that completes or aborts what a killed run had begun."""
+    terms, account = params.inbox, params.ledger
+    folder = Path(terms.archive)
+    memory = Path(terms.operator, folder)
+    if not make and not Path(account.folder, DATABASE).exists():
+        salt = secrets.token_bytes(SALT_BYTES)  # without a ledger nothing was released yet
+        archive = Archive(folder, memory, params.machine, Hasher(salt), fingerprint(salt))
+        archive.check([])
+        return archive
+    with Ledger.open(account.folder, keys=account.keys, anchor=account.anchor) as ledger:
+        ((salt_print,),) = ledger.database.rows("select value from meta where name = 'salt'")
+        charged = [json.loads(payload)["about"] for _, payload in ledger.database.rows(text("ledger/charged"))]
+        archive = Archive(folder, memory, params.machine, ledger.hasher, str(salt_print))
+    # Up to 0.1.0 the folder was called `publish`.
+    archive.check(
+        about["publication"] for about in charged if about.get("archive", about.get("publish")) == terms.archive
+    )
+    return archive
+
+
+@contextmanager
+def _private_folder(params: Params) -> Iterator[Path]:
+    """A folder for source texts that nobody else may read; what a killed run left is removed first."""
+    folder = Path(params.machine.temp_directory) / "release"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    mask = os.umask(0o077)
+    try:
+        yield folder
+    finally:
+        os.umask(mask)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def release_name(now: datetime) -> str:
+    """A new name; names sort as releases were made, also within a second."""
+    return f"{now:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
+
+
+def _release(params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs) -> None:
+    """Release what was selected, and fill in the report."""
+    report, terms, name = selection.report, params.inbox, release_name(datetime.now(UTC))
+    model = Model(Project(Path(), params, is_project=True))
+    if is_without_guarantee(resolve_settings(terms.request, model), model):
+        name = f"{name}-{STAMP}"
+    release, memory = archive.folder / name, archive.memory / name
+    assert selection.source is not None
+    gate = ReleaseGate(
+        release=release,
+        memory=memory,
+        columns=columns,
+        ids=selection.ids.set_column(0, "release", pa.array([name] * selection.ids.num_rows, pa.string())),
+        limits=terms.gate,
+        machine=params.machine,
+        docs=docs,
+        source_docs=DataDocs(archive.memory / "checks"),
+        publication=Publication(name=name, id_column=columns.id),
+        events=ReleaseEvents(name=name, salt=archive.salt, new=report.new, changed=report.changed),
+        more=[release / CHECKS, release / PAGE, *(memory / file for file in (IDS, SOURCE_CHECKS, SOURCE_PAGE))],
+        operator_folder=memory,
+        about={"archive": terms.archive, "publication": name},
+        subjects=selection.subjects,
+    )
+    archive.make_memory(name)
+    mask = os.umask(0o022)  # the private folder's mask is not for what is archived
+    try:
+        make_folder(release)
+        done = privatize_file(
+            selection.source,
+            release / DOCUMENTS,
+            FileRequest(**terms.request.model_dump(exclude_unset=True), text_column=columns.texts),
+            hooks=gate,
+        )
+    except NothingToRelease:
+        report.withheld = gate.n_withheld
+        return
+    finally:
+        os.umask(mask)
+        for folder in (release, memory):
+            with suppress(OSError):
+                folder.rmdir()  # if nothing appeared
+    report.release, report.withheld = name, gate.n_withheld
+    report.released = selection.ids.num_rows - gate.n_withheld
+    (report.budget,) = done.record.document_budget.values()
+    report.epsilon = done.operator.ledger.epsilon_charged if done.operator and done.operator.ledger else 0.0
+
+
+class _CostEstimate(Charge):
+    """Adds up what all rows would cost."""
+
+    def __init__(self) -> None:
+        self.epsilon = ExactSum()
+
+    def request(
+        self,
+        chunk: Chunk,  # noqa: ARG002
+        epsilon: npt.NDArray[Any],
+        keys: Sequence[str] | None = None,  # noqa: ARG002
+    ) -> None:
+        self.epsilon.add(epsilon)
+
+
+def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
+    """The budget of each document, and what all would cost, before any cap."""
+    file = Source(source, format_named("parquet"), "", source.stem)
+    reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
+
+    run = TwoPassRun(
+        resolve_settings(model.params.inbox.request, model),
+        model,
+        reader.chunks,
+        columns.texts,
+        model.params.machine.workers,
+    )
+    estimate = _CostEstimate()
+    run.count(estimate)
+    return run.budget.total, float(estimate.epsilon)

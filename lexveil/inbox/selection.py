@@ -1,0 +1,232 @@
+"""Which rows of a source are released: those that are new or changed, by the hashes of what was released before."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.accounting.subject_keys import subject_key, text_keys
+from lexveil.config import Params
+from lexveil.detectors.given import given_spans
+from lexveil.errors import RequestError
+from lexveil.formats.messages import name
+from lexveil.inbox.archive import DOCUMENTS, HASH, IDS_SCHEMA, Archive, content_hash, document_hash
+from lexveil.inbox.report import ReleaseReport
+from lexveil.inbox.source import BATCH, Columns, gather, quoted, read_location
+from lexveil.ledger.subjects import Hasher
+from lexveil.runtime import duckdb_session
+
+PSEUDONYM = 16  # random bytes of a published id
+INCOMING = pa.schema([("position", pa.int64()), ("document", HASH), ("content", HASH), ("is_withdrawn", pa.bool_())])
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSelection:
+    """What a source holds, compared with what was released before.
+
+    Attributes:
+        source: the private file of the rows to release, with the ids that are published; None if there are none.
+        subjects: whom each of its rows is about; None if no column says so.
+        ids: what is to be remembered of them, in their order, but for the name of the release.
+        gone: hashes of all that is withdrawn, now and earlier.
+        report: counts of it.
+    """
+
+    source: Path | None
+    subjects: list[str] | None
+    ids: pa.Table
+    gone: set[bytes]
+    report: ReleaseReport
+
+
+def select_documents(params: Params, columns: Columns, archive: Archive, folder: Path) -> ReleaseSelection:
+    """Read the source and tell what of it is new, changed, known and withdrawn.
+
+    Args:
+        folder: private; for the source and what is selected of it.
+
+    Raises:
+        RequestError: if the source cannot be read, holds two contents under one id, or spans of a document to release
+            that do not lie in its texts.
+    """
+    source, selected = folder / "source.parquet", folder / DOCUMENTS
+    with duckdb_session.session(params.machine) as con:
+        listed = gather(params.inbox, columns, con, source)
+    gone = archive.withdrawn() | {document_hash(archive.hasher, document) for document in listed}
+    with archive.known(gone) as con:
+        n_rows = register_hashes(con, source, columns, archive.hasher)
+        con.execute("create temp view known as select document, content, version from ids")
+        if clash := duckdb_session.run(con, "release/collision").fetchone():
+            first, second = (read_location(con, source, position) for position in clash)
+            raise RequestError(
+                f"{first} and {second} have the same id and different contents; nothing was released. Correct the ids, "
+                "or leave the older one out"
+            )
+        duckdb_session.create(con, "fates", "release/fates")
+        withdrawn = con.execute("select document from fates where fate = 'withdrawn'").fetchall()
+        gone |= {bytes(document) for (document,) in withdrawn}
+        report = _counts(con, n_rows)
+        if columns.subject is None and report.changed:
+            raise RequestError(
+                f"{report.changed:,} documents were released before with another text; nothing was released. Without "
+                "params.yaml: inbox.subject_column each version would have a budget of its own: `subject_column: "
+                f"{columns.id}` lets the versions of a document share one"
+            )
+        _check_spans(con, source, columns)
+        ids, subjects = _ids(con), _subjects(con, source, columns)
+        names = _published(con, source, columns, subjects, params.inbox.ids)
+        if ids.num_rows:
+            _write_selected(con, source, columns, names, selected)
+    report.taken_out = _count_taken_out(archive, gone)
+    ids = ids.append_column("published", names.column("id")).cast(IDS_SCHEMA)
+    return ReleaseSelection(selected if ids.num_rows else None, subjects, ids, gone, report)
+
+
+def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
+    count = dict(con.execute("select fate, count(*) from fates group by fate").fetchall())
+    ((repeats,),) = con.execute("select coalesce(sum(n_rows - 1), 0) from fates").fetchall()
+    return ReleaseReport(
+        rows=n_rows,
+        new=count.get("new", 0),
+        changed=count.get("changed", 0),
+        duplicate=count.get("duplicate", 0) + int(repeats),
+        withdrawn=count.get("withdrawn", 0),
+    )
+
+
+def _check_spans(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns) -> None:
+    """Check the spans of new and changed documents here, where a row is still known by where it was read from."""
+    if columns.spans is None:
+        return
+    inner = ", ".join(map(columns.inner, (columns.spans, *columns.texts)))
+    batches = con.execute(
+        f"select place, {inner} from "
+        f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed') order by position"
+    )
+    while rows := batches.fetchmany(BATCH):
+        for place, spans, *texts in rows:
+            given_spans(spans, texts, columns.texts, f"{place}, {name(columns.spans)}")
+
+
+def _ids(con: duckdb.DuckDBPyConnection) -> pa.Table:
+    """What is to be remembered of new and changed documents."""
+    selected = con.sql(
+        "select '' as release, row_number() over (order by position) as row, document, content, "
+        "version::integer as version from fates where fate in ('new', 'changed') order by position"
+    )
+    return selected.to_arrow_table()
+
+
+def _values(con: duckdb.DuckDBPyConnection, source: Path, inner: str) -> list[str]:
+    """A column of new and changed documents, in the order of ``_ids``."""
+    rows = con.execute(
+        f"select {inner} from read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed') order by position"
+    ).fetchall()
+    return [value for (value,) in rows]
+
+
+def _subjects(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns) -> list[str] | None:
+    return None if columns.subject is None else _values(con, source, columns.inner(columns.subject))
+
+
+def _published(
+    con: duckdb.DuckDBPyConnection,
+    source: Path,
+    columns: Columns,
+    subjects: list[str] | None,
+    how: Literal["pseudonym", "plain"],
+) -> pa.Table:
+    """The id and the subject of each row as they are published: random, so that they are functions of no content."""
+    ids = _values(con, source, columns.inner(columns.id))
+    if how == "pseudonym":
+        ids = [secrets.token_hex(PSEUDONYM) for _ in ids]
+        if subjects is not None:
+            names = {subject: secrets.token_hex(PSEUDONYM) for subject in dict.fromkeys(map(subject_key, subjects))}
+            is_id = columns.subject == columns.id
+            subjects = ids if is_id else [names[subject_key(subject)] for subject in subjects]
+    whom = pa.nulls(len(ids), pa.string()) if subjects is None else pa.array(subjects, pa.string())
+    return pa.table({"id": pa.array(ids, pa.string()), "subject": whom})
+
+
+def _write_selected(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns, names: pa.Table, out: Path) -> None:
+    """Write the rows of new and changed documents, in the order of ``_ids``, under the names that are published.
+
+    Every row has its name. They are joined as if one might not have, because DuckDB then declares that columns can be
+    null. Else it does so where any row of the source is null, and published files show what their input's columns are.
+    """
+    inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
+    wanted = ", ".join(f"{inner.get(column, columns.inner(column))} as {quoted(column)}" for column in columns.names)
+    con.register("named", names.append_column("number", pa.array(range(names.num_rows), pa.int64())))
+    con.execute(
+        f"copy (select {wanted} from named as names left join "
+        "(select *, row_number() over (order by position) - 1 as number from "
+        f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed')) as chosen "
+        f"using (number) order by position) to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
+    )
+
+
+def _count_taken_out(archive: Archive, gone: set[bytes]) -> int:
+    """How many archived versions ``gone`` takes out."""
+    with archive.known(gone - archive.withdrawn()) as con:
+        ((n_versions,),) = con.execute("select count(*) from marks where state = 'withdrawn'").fetchall()
+    return int(n_versions)
+
+
+def register_hashes(con: duckdb.DuckDBPyConnection, file: Path, columns: Columns, hasher: Hasher) -> int:
+    """Keep the hashes of all rows of a source as ``incoming``; return how many rows there are.
+
+    Raises:
+        RequestError: naming the first row without an id or a subject.
+    """
+    con.register("no_rows", INCOMING.empty_table())
+    con.execute("create temp table incoming as select * from no_rows")
+    n_rows = 0
+    for hashed in _hashes(file, columns, hasher):
+        con.register("hashed", hashed)
+        con.execute("insert into incoming select * from hashed")
+        n_rows += hashed.num_rows
+    return n_rows
+
+
+def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
+    """Yield the hashes of a source, batch by batch, in the columns of ``INCOMING``."""
+    wanted = list(dict.fromkeys([columns.id, *columns.subjects, *columns.texts]))
+    start = 0
+    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(
+        BATCH, columns=["place", "is_withdrawn", *map(columns.inner, wanted)]
+    ):
+        values = {column: batch.column(columns.inner(column)).to_pylist() for column in wanted}
+        documents = values[columns.id]
+        subjects = documents if columns.subject is None else values[columns.subject]
+        is_withdrawn = batch.column("is_withdrawn").to_pylist()
+        for row, (document, subject, withdrawn) in enumerate(zip(documents, subjects, is_withdrawn, strict=True)):
+            if not subject_key(document or "") or (not subject_key(subject or "") and not withdrawn):
+                missing = "subject" if subject_key(document or "") else "id"
+                location = batch.column("place")[row].as_py()
+                raise RequestError(f"{location} has no {missing}; without it nobody knows whose budget it spends")
+        keys = text_keys(list(zip(*map(values.__getitem__, columns.texts), strict=True)))
+        content = [
+            content_hash(hasher, document, subject or "", key)
+            for document, subject, key in zip(documents, subjects, keys, strict=True)
+        ]
+        yield pa.table(
+            [
+                pa.array(np.arange(start, start + batch.num_rows)),
+                pa.array([document_hash(hasher, document) for document in documents], HASH),
+                pa.array(content, HASH),
+                pa.array(is_withdrawn, pa.bool_()),
+            ],
+            schema=INCOMING,
+        )
+        start += batch.num_rows

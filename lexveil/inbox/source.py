@@ -1,0 +1,238 @@
+"""Reads the source of a release once, into a private file: an inbox of files, a database, or whatever DuckDB reads."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.config import InboxParams
+from lexveil.databases.address import FORMS, is_address, read_address
+from lexveil.databases.base import quotable, stripped
+from lexveil.databases.query import spool_query
+from lexveil.errors import RequestError
+from lexveil.formats.base import Source
+from lexveil.formats.input_files import find_sources
+from lexveil.formats.messages import NoColumn, name, shown
+from lexveil.formats.readers import open_table
+from lexveil.formats.values import plain_value, text_value
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.tables import PARQUET
+
+WITHDRAWN = "withdrawn"  # the column that says so of a row
+WITHDRAWN_IDS = "withdrawn.txt"  # the file of an inbox that lists ids
+BATCH = 2_000  # rows that are held at a time
+DATABASE = "source"  # what an attached database is called
+
+# What DuckDB says of these is about the query; of others it may be about a value, or an address with a password.
+ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is taken of a source. In the private file they are called c0, c1, ...: no name can clash there."""
+
+    id: str
+    texts: tuple[str, ...]
+    subject: str | None
+    others: tuple[str, ...]
+    spans: str | None = None
+
+    @classmethod
+    def of(cls, params: InboxParams) -> Columns:
+        """The columns that params.yaml names."""
+        texts, others = tuple(params.text_columns), tuple(params.columns or ())
+        return cls(params.id_column, texts, params.subject_column, others, params.spans_column)
+
+    @property
+    def names(self) -> list[str]:
+        """Each once, in the order in which they are archived."""
+        spans = [] if self.spans is None else [self.spans]
+        return list(dict.fromkeys([self.id, *self.subjects, *self.texts, *spans, *self.others]))
+
+    @property
+    def subjects(self) -> list[str]:
+        """The column that names whom a document is about, if there is one."""
+        return [] if self.subject is None else [self.subject]
+
+    def inner(self, column: str) -> str:
+        """What a column is called in the private file."""
+        return f"c{self.names.index(column)}"
+
+
+def gather(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> set[str]:
+    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...; spans as JSON, not yet checked.
+
+    Args:
+        out: Parquet; row by row as they were read, from 0.
+
+    Returns:
+        The ids that are withdrawn and need not be among the rows.
+
+    Raises:
+        RequestError: if there is nothing to read, a column is missing or of the wrong kind, or a row has no id.
+    """
+    if params.source is not None and Path(params.source).is_dir():
+        return _inbox(Path(params.source), columns, out)
+    _query(params, columns, con, out)
+    return set()
+
+
+def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
+    listed = folder / WITHDRAWN_IDS
+    schema = pa.schema(
+        [("place", pa.string()), ("is_withdrawn", pa.bool_())]
+        + [(columns.inner(column), pa.string()) for column in columns.names]
+    )
+    with pq.ParquetWriter(out, schema, **PARQUET) as writer:
+        rows = itertools.chain.from_iterable(_rows(source, columns) for source in _files(folder))
+        while batch := list(itertools.islice(rows, BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema))
+    if not listed.is_file():
+        return set()
+    try:
+        lines = listed.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise RequestError(f"{shown(listed)}: cannot be read as UTF-8; write one id per line") from None
+    return {line.strip() for line in lines} - {""}
+
+
+def _files(folder: Path) -> list[Source]:
+    """The files of an inbox, which may be empty."""
+    files = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != WITHDRAWN_IDS]
+    return [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS] if files else []
+
+
+def _rows(source: Source, columns: Columns) -> Iterator[dict[str, Any]]:
+    with open_table(source, None, {*columns.names, WITHDRAWN}) as table:
+        _require(table.columns, columns, source.shown)
+        for row in table.rows:
+            where = source.location(row.line)
+            is_withdrawn = _is_true(row.values.get(WITHDRAWN), where)
+            values = {"place": where, "is_withdrawn": is_withdrawn}
+            for column in columns.names:
+                value = row.values.get(column)
+                if column not in row.values and not is_withdrawn and column in (*columns.texts, columns.spans):
+                    needed = "its spans, or []" if column == columns.spans else "its text, or null"
+                    raise RequestError(f"{where}: it has no {name(column)}; every row must have {needed}")
+                if column == columns.spans:
+                    values[columns.inner(column)] = _as_json(value, column, where)
+                elif column in columns.texts:
+                    values[columns.inner(column)] = text_value(value, column, where)
+                else:
+                    values[columns.inner(column)] = plain_value(value, column, where)
+            yield values
+
+
+def _as_json(spans: Any, column: str, where: str) -> str | None:
+    """Spans as JSON, in which form some files have them already."""
+    if spans is None or isinstance(spans, str):
+        return text_value(spans, column, where)
+    return json.dumps(spans, default=lambda _: None)  # what JSON has not is no place and no type, and is refused so
+
+
+def _is_true(value: object, where: str) -> bool:
+    known = {None: False, "": False, "false": False, "true": True, False: False, True: True}
+    value = value.lower() if isinstance(value, str) else value
+    if not isinstance(value, str | bool | None) or value not in known:
+        raise RequestError(f"{where}: `{WITHDRAWN}` must be true or false")
+    return known[value]
+
+
+def _query(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> None:
+    key = "inbox.source" if params.sql is None else "inbox.sql"
+    if is_address(params.source):
+        raise RequestError("params.yaml: inbox.source: name a database in inbox.attach, and the SELECT in inbox.sql")
+    if params.sql is None:
+        assert params.source is not None
+        query = f"from {_literal(params.source)}"
+    elif is_address(params.attach):
+        assert params.attach is not None
+        rows = out.with_name("query.parquet")
+        spool_query(read_address(params.attach), params.sql, rows)
+        query = f"from {_literal(str(rows))}"
+    else:
+        query = stripped(params.sql)
+        if params.attach is not None:
+            _attach(params.attach, con)
+    try:
+        described = con.execute(f"describe select * from ({query}) as source").fetchall()
+        kinds = {str(row[0]): str(row[1]) for row in described}
+        _require(kinds, columns, f"params.yaml: {key}")
+        for column in columns.texts:
+            if kinds[column] != "VARCHAR":
+                raise RequestError(f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not text; cast it")
+        if kinds.get(WITHDRAWN, "BOOLEAN") != "BOOLEAN":
+            raise RequestError(
+                f"params.yaml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not boolean; cast it or rename it"
+            )
+        con.execute(f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)")
+    except ABOUT_THE_QUERY as error:
+        raise RequestError(f"params.yaml: {key}: {quotable(str(error), query)}") from None
+    except duckdb.Error as error:
+        raise RequestError(
+            f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says may hold a value and is "
+            "not shown). Try the query in DuckDB itself"
+        ) from None
+
+
+def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
+    is_text = {columns.id, *columns.subjects}
+
+    def value(column: str) -> str:
+        if column == columns.spans and kinds[column] not in ("VARCHAR", "JSON"):
+            return f"to_json({quoted(column)})::varchar"
+        return f"{quoted(column)}::varchar" if column in (*is_text, columns.spans) else quoted(column)
+
+    wanted = [f"{value(column)} as {columns.inner(column)}" for column in columns.names]
+    is_withdrawn = f"coalesce({quoted(WITHDRAWN)}, false)" if WITHDRAWN in kinds else "false"
+    start = "'row ' || row_number() over () as place"
+    return f"select {start}, {is_withdrawn} as is_withdrawn, {', '.join(wanted)} from ({query}) as source"
+
+
+def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
+    if ":" in target:
+        raise RequestError(f"params.yaml: inbox.attach is neither a file of DuckDB nor an address; write {FORMS}")
+    try:
+        con.execute(f"attach {_literal(target)} as {DATABASE} (read_only)")
+        con.execute(f"use {DATABASE}")
+    except duckdb.Error as error:
+        raise RequestError(
+            f"params.yaml: inbox.attach: the database cannot be opened ({type(error).__name__}); is it there, and "
+            "a file of DuckDB?"
+        ) from None
+
+
+def _literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _require(known: Collection[str], columns: Columns, where: str) -> None:
+    for column in columns.names:
+        if column not in known:
+            hint = "see params.yaml: inbox.id_column, text_columns, subject_column, spans_column, columns"
+            raise NoColumn(where, column, known, hint)
+
+
+def quoted(column: str) -> str:
+    """A name as SQL has it."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def read_location(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
+    """Where a row of the private file was read from."""
+    row = con.execute(
+        f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number = true) "
+        "where file_row_number = ?",
+        [position],
+    ).fetchone()
+    assert row is not None
+    return str(row[0])

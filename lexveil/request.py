@@ -1,0 +1,285 @@
+"""The request: what a user may ask for, said once.
+
+The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox of params.yaml are
+derived from these models: each says only what it leaves out or fixes. A field has its type, range and help here, and a
+message names it by ``option``, so that each face can call it as it calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from copy import copy
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import BeforeValidator, Field, create_model, model_validator
+
+from lexveil.errors import option
+from lexveil.mechanisms import mechanism_names
+from lexveil.parameters import ListFile, OneOf, Section, validated
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9  # the ledger counts in units of the first; with less, noise overflows
+
+MechanismName = Annotated[str, OneOf(mechanism_names)]
+StrategyName = Literal["S1", "S2", "S3", "S4"]
+BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
+FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
+OnExhausted = Literal["withhold", "refuse"]
+BUDGETS = ("epsilon", "document_budget", "recovery")  # a request has one of them
+
+
+class Shown(NamedTuple):
+    """How the help shows an option: the group it stands in, and what its value is called."""
+
+    group: str = "options"
+    metavar: str | None = None
+
+
+def _float(value: Any) -> Any:
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool | float) else value
+
+
+def _int(value: Any) -> Any:
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool | int) else value
+
+
+def _columns(value: Any) -> Any:
+    return tuple(dict.fromkeys([value] if isinstance(value, str) else value))
+
+
+Positive = Annotated[float, BeforeValidator(_float), Field(ge=SMALLEST_EPSILON, le=LARGEST_EPSILON)]
+Fraction = Annotated[float, BeforeValidator(_float), Field(gt=0, lt=1)]
+Share = Annotated[float, BeforeValidator(_float), Field(ge=0.01, le=10)]
+Count = Annotated[int, BeforeValidator(_int)]
+
+
+class Request(Section):
+    """How texts are rewritten. None is as params.yaml has it."""
+
+    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), Shown(metavar="M")] = Field(
+        description="how words are replaced (docs/reference/mechanisms.md)"
+    )
+    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], Shown(metavar="S")] = Field(
+        description="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
+        "S3 (gst): collocations, greedy; S4 (mst): collocations by score"
+    )
+    epsilon: Annotated[Positive | None, Shown(metavar="E")] = Field(
+        None, description="base epsilon per word; the budget of a text is that times a public number of words"
+    )
+    document_budget: Annotated[Positive | None, Shown(metavar="B")] = Field(
+        None, description="the budget of each text, directly"
+    )
+    recovery: Annotated[Fraction | None, Shown(metavar="R")] = Field(
+        None,
+        description="in their place the share of words that a Bayes-optimal adversary (a reader who knows mechanism, "
+        "words and epsilon) is expected to name, by public word frequencies: it becomes the base epsilon, and the "
+        "largest of a token (`lexveil calibrate`)",
+    )
+    band: BandName = Field(
+        "all",
+        description="of which words recovery is, by their public frequency; content: all but function words",
+    )
+    average_words: Annotated[Positive | Literal["data"] | None, Shown(metavar="N")] = Field(
+        None,
+        description="that number of words (default: params.yaml, else the mean of the corpus); data: the mean of these "
+        "texts, which is private, so only in experiments",
+    )
+    max_token_epsilon: Annotated[Positive | Literal["none"] | None, Shown(metavar="X")] = Field(
+        None,
+        description="the largest epsilon of a token; short texts leave the rest of their budget (default: params.yaml, "
+        "else twice the base epsilon); none: only in experiments",
+    )
+    consistent: Annotated[bool, Shown("tokens")] = Field(
+        False,
+        description="replace equal words of a text alike, paying once; shows which are equal, and the record says so",
+    )
+    keep_layout: Annotated[bool, Shown("tokens")] = Field(
+        False, description="copy the writer's spacing and capitals; recorded as unprotected"
+    )
+    stopwords: Annotated[Literal["paper", "perturb", "keep", "drop", "sample"] | None, Shown("tokens")] = Field(
+        None, description="what happens to stop words (default: params.yaml)"
+    )
+    punctuation: Annotated[Literal["perturb", "keep", "drop", "sample"] | None, Shown("tokens")] = Field(
+        None, description="what happens to punctuation (default: params.yaml)"
+    )
+    oov: Annotated[Literal["keep", "drop", "sample"] | None, Shown("tokens")] = Field(
+        None, description="what happens to words outside the vocabulary (default: params.yaml)"
+    )
+    shares: Annotated[
+        dict[Literal["stopwords", "numbers", "listed"], Share] | None, Shown("tokens", "CLASS=X,CLASS=X")
+    ] = Field(
+        None,
+        description="what a token of a public class gets of the budget of its text, where another gets 1: stopwords, "
+        "numbers, listed; shows which tokens are of the class, and the record says so (default: params.yaml)",
+    )
+    share_list: Annotated[ListFile | None, Shown("tokens", "FILE@HASH")] = Field(
+        None, description="the public list of the class listed, a word a line (default: params.yaml)"
+    )
+    detector: Annotated[Literal["none", "presidio"] | None, Shown("tokens")] = Field(
+        None, description="finds names, numbers and the like; what it finds is shown (default: params.yaml)"
+    )
+    protect: Annotated[str | None, Shown("tokens", "FILE")] = Field(
+        None, description="words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)"
+    )
+    allow: Annotated[str | None, Shown("tokens", "FILE")] = Field(
+        None, description="words and phrases that are never taken for found (default: params.yaml)"
+    )
+    types: Annotated[dict[str, FoundAction] | None, Shown("tokens", "TYPE=ACTION,TYPE=ACTION")] = Field(
+        None,
+        description="what happens to what is found, by its type: placeholder (the default), drop, sample (a random "
+        "word), pseudonym, digits (others in the same form) or perturb (default: params.yaml)",
+    )
+    pseudonyms: Annotated[str | None, Shown("tokens", "FILE")] = Field(
+        None, description="the public names that pseudonyms are drawn from (default: params.yaml)"
+    )
+    spans_column: Annotated[str | None, Shown("input", "COLUMN")] = Field(
+        None,
+        description='the column that says what was found in a text, [{"start": 8, "end": 18, "type": "PERSON"}] in '
+        "characters; it comes out empty",
+    )
+    mode: Annotated[Literal["release", "experiment"] | None, Shown("noise")] = Field(
+        None,
+        description="release (the default): noise from the operating system, and the ledger is charged; experiment: "
+        "seeded, repeatable, not private",
+    )
+    seed: Annotated[Count | None, Field(ge=0, lt=2**63), Shown("noise", "N")] = Field(
+        None, description="the seed of an experiment (default: params.yaml); implies the mode experiment"
+    )
+    without_guarantee: Annotated[bool, Shown("noise")] = Field(
+        False,
+        description="release also what no guarantee can be given of; the name of the output then says so",
+    )
+
+    workers: Annotated[Count | None, Field(ge=1, le=1024), Shown("output", "N")] = Field(
+        None,
+        description="processes that rewrite, one core each; changes no result (default: 1 if there is little to do, "
+        "else params.yaml: machine.workers)",
+    )
+    on_exhausted: Annotated[OnExhausted | None, Shown("output")] = Field(
+        None,
+        description="texts of subjects whose budget is exhausted: leave them out and list them, or release nothing "
+        "(default: params.yaml: ledger.on_exhausted)",
+    )
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, written: bool = False, quotes: bool = True) -> Self:
+        """A request that has been checked.
+
+        Args:
+            written: values are texts, as a command line and a form have them.
+            quotes: messages show values.
+
+        Raises:
+            RequestError: if it contradicts itself, or a value is unknown, of another kind or out of range.
+        """
+        return validated(cls, values, named=option, strict=not written, quotes=quotes)
+
+    @property
+    def is_release(self) -> bool:
+        """Whether noise is the system's and the ledger is charged; a seed makes an experiment."""
+        return self.mode == "release" or (self.mode is None and self.seed is None)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        given = [name for name in BUDGETS if getattr(self, name) is not None]
+        if (self.mechanism == "none") != (self.strategy == "none"):
+            raise ValueError(
+                f"{option('mechanism')} {self.mechanism}, {option('strategy')} {self.strategy}: give none for both to "
+                "leave texts unchanged"
+            )
+        if self.mechanism == "none" and given:
+            raise ValueError(f"{option('mechanism')} none spends nothing; leave {option(given[0])} out")
+        if self.mechanism != "none" and len(given) != 1:
+            raise ValueError(
+                f"give one of {option('epsilon')} (base epsilon per word), {option('document_budget')} (budget of each "
+                f"text) and {option('recovery')} (share of words that an adversary is expected to name)"
+            )
+        if self.mode == "release" and self.seed is not None:
+            raise ValueError(f"a seed makes an experiment; leave {option('mode')} release or {option('seed')} out")
+        if self.is_release:
+            self._check_limits()
+        return self
+
+    def _check_limits(self) -> None:
+        if self.average_words == "data":
+            raise ValueError(
+                f"{option('average_words')} data: the texts' own average follows from private texts, and every epsilon "
+                "from it; give a public number of words, leave it out for that of the corpus, or add "
+                f"{option('mode')} experiment"
+            )
+        if self.max_token_epsilon == "none":
+            raise ValueError(
+                f"{option('max_token_epsilon')} none: without a limit short texts get so large an epsilon that they "
+                "come out as they are; give a number, leave it out for twice the base epsilon, or add "
+                f"{option('mode')} experiment"
+            )
+
+
+class FileRequest(Request):
+    """How texts of files, of standard input or of a database are rewritten."""
+
+    text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), Shown("input", "NAME")] = Field(
+        ("text",),
+        min_length=1,
+        description="a column to rewrite; can be given several times: the texts of a row share its budget",
+    )
+    subject_column: Annotated[str | None, Shown("input", "NAME")] = Field(
+        None,
+        description="the column that says whom a row is about: whose budget the ledger keeps over all releases, up to "
+        "ledger.cap of params.yaml (default: each text is a subject of its own, known again by its content)",
+    )
+    form: Annotated[str | None, Shown("input", "F")] = Field(
+        None, description="the format of standard input: {formats} (default: jsonl)"
+    )
+    sql: Annotated[str | None, Shown("input", "SELECT")] = Field(
+        None,
+        description="of the database that IN is (postgresql://host/database, sqlite:///path): what is read; the "
+        "address has no password in it, which is read from where the database's own clients have it",
+    )
+    formulas: Annotated[Literal["keep", "quote", "refuse"], Shown("output")] = Field(
+        "keep",
+        description="rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count "
+        "them, put an apostrophe before them, or release nothing",
+    )
+    table: Annotated[str | None, Shown("output", "NAME")] = Field(
+        None, description="of the database that OUT is: its name, or SCHEMA.NAME"
+    )
+    if_exists: Annotated[Literal["fail", "append", "replace"], Shown("output")] = Field(
+        "fail",
+        description="what becomes of a table that is there: release nothing, add to its rows, or delete them first",
+    )
+
+    @model_validator(mode="after")
+    def _has_columns(self) -> Self:
+        if self.spans_column is not None and self.spans_column in (*self.text_column, self.subject_column):
+            raise ValueError(
+                f"{option('spans_column')}: is a text column or the subject column, too; give the column of spans its "
+                "own"
+            )
+        return self
+
+
+def as_requested(name: str, default: Any = None) -> Any:
+    """The field of a request for another model: its meaning and its limits, with another default."""
+    field = copy(Request.model_fields[name])
+    field.default = default
+    return field
+
+
+def partly(model: type[Request], leave_out: Collection[str] = (), **other_types: Any) -> type[Section]:
+    """Fields of a request of which each can be left out: then it is None. They are not checked against each other.
+
+    Args:
+        other_types: of fields of which not all values can be given.
+    """
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if name not in leave_out:
+            kind = other_types.get(name) or Annotated[(field.annotation, Shown(), *field.metadata)]
+            fields[name] = (kind | None, Field(None, description=field.description))
+    return create_model(f"Partly{model.__name__}", __base__=Section, **fields)
+
+
+def shown_of(name: str, model: type[Request] = FileRequest) -> Shown:
+    """How the help shows an option."""
+    return next((mark for mark in model.model_fields[name].metadata if isinstance(mark, Shown)), Shown())

@@ -1,0 +1,295 @@
+"""Rewrites one text several times, as experiments, and says of each token what became of it and what may.
+
+Nothing is written or charged. What is made here holds source text: it is for the page alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.accounting.budgets import Action, DocumentBudget
+from lexveil.embeddings.exact_search import ExactSearch
+from lexveil.errors import RequestError
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.privatization.adapters.memory import Texts, whole_chunks
+from lexveil.privatization.engine.batch import Batch, batch_of
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.rewrite import Rewritten
+from lexveil.privatization.looking.preview import Fate, TextChanges, changes_of
+from lexveil.privatization.release.language_check import LanguageCheck
+from lexveil.privatization.settings import Settings
+from lexveil.service.page.form import Form
+from lexveil.service.page.release import beyond_cap, refusal, stamp
+from lexveil.service.page.samples import SAMPLES
+from lexveil.service.warm_model import WarmModel
+from lexveil.text.encode import TokenClass
+from lexveil.text.pieces import plain
+
+SHOWN = 8  # neighbours and outcomes of a token
+OFTEN = 500  # draws by which it is said how often
+MODELS = 2  # kept at a time
+MANY = 30  # samples, one after the other, that take as many searches as products of 8 bits do to begin
+CLASSES = {
+    TokenClass.WORD: "word",
+    TokenClass.STOPWORD: "stop word",
+    TokenClass.PUNCTUATION: "punctuation",
+    TokenClass.OOV: "unknown word",
+    TokenClass.FOUND: "found",
+}
+
+
+class Place(NamedTuple):
+    """Where a text stands, as `lexveil privatize` would say it of a file.
+
+    Attributes:
+        file: its name; empty if there is one only.
+        row: from 1.
+        column: of the text.
+    """
+
+    file: str = ""
+    row: int = 1
+    column: str = "text"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Token:
+    """A token of the source.
+
+    Attributes:
+        text: as it stands there.
+        before: what stands between it and the token before it.
+        action: what is done to it, as token logs say it.
+        word: its number among the words of the mechanism; -1 if it is none.
+        epsilon: spent on it.
+    """
+
+    text: str
+    before: str
+    kind: str
+    action: str
+    n_words: int
+    word: int
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing:
+    """A text, how it is cut, and what came of it in each of several draws.
+
+    Attributes:
+        draws: what became of each token, a text each.
+        outputs: by draw the word, by its number, that came out at each token; -1 where none did.
+        rest: of the source, after its last token.
+        spent: epsilon in each draw.
+        in_release: the settings of a release of the text.
+        refused: why that would be refused; None where it would not be, or nobody knows yet.
+        stamp: why its output would be named as one without a guarantee.
+        language: what speaks against the model's language.
+    """
+
+    form: Form
+    settings: Settings
+    engine: Engine
+    budget: DocumentBudget
+    tokens: Sequence[Token]
+    rest: str
+    draws: Sequence[TextChanges]
+    outputs: Sequence[Sequence[int]]
+    spent: float
+    in_release: Settings
+    refused: str | None
+    stamp: str | None
+    language: str | None
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Tokens by what is done to them."""
+        return Counter(token.action for token in self.tokens)
+
+    @property
+    def epsilons(self) -> tuple[float, float] | None:
+        """The smallest and the largest epsilon of a token; None if none got any."""
+        paid = [token.epsilon for token in self.tokens if token.epsilon > 0]
+        return (min(paid), max(paid)) if paid else None
+
+    def outcome(self, draw: int, token: int) -> str:
+        """What stands in a draw where a token of the source was; nothing where it was dropped."""
+        start, end = self.draws[draw].output_spans[token].tolist()
+        return "" if start < 0 else self.draws[draw].output[start:end]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Detail:
+    """What may become of a token.
+
+    Attributes:
+        neighbours: nearest words of the mechanism and their distances.
+        becomes: words that come out, and their shares of ``OFTEN`` draws.
+        unchanged: share that came out as it was.
+    """
+
+    number: int
+    token: Token
+    neighbours: Sequence[tuple[str, float]]
+    becomes: Sequence[tuple[str, float]]
+    unchanged: float
+    different: int
+    drawn: Sequence[tuple[str, Fate]]
+
+
+@dataclass(slots=True)
+class ExploreSession:
+    """Draws for one page; for one thread. Keeps models, their mechanisms and the last drawing in memory.
+
+    Attributes:
+        default: the name of the model that is used where none is named.
+    """
+
+    default: str | None = None
+    _models: dict[str, WarmModel] = field(default_factory=dict, repr=False)
+    _last: tuple[Form, float | None, Drawing] | None = field(default=None, repr=False)
+
+    def model(self, name: str) -> WarmModel:
+        """A model, of which the last ``MODELS`` are kept."""
+        if name not in self._models:
+            while len(self._models) >= MODELS:
+                self._models.pop(next(iter(self._models)))
+            self._models[name] = WarmModel.find(name or self.default)
+        return self._models[name]
+
+    def draw(self, form: Form, found: float | None = None, place: Place = Place()) -> Drawing:  # noqa: B008  # frozen
+        """Rewrite the text of a form ``form.draws`` times.
+
+        Args:
+            found: epsilon of the recovery, if that is asked for.
+            place: where the text stands, for messages.
+
+        Raises:
+            NoSpaces: if the text cannot be cut into words.
+            LexveilError: if the settings cannot be used.
+        """
+        form = form.of_all_tokens()
+        if self._last is not None and self._last[:2] == (form, found):
+            return self._last[2]
+        model = self.model(form.model)
+        settings = form.settings(model.params, found)
+        model.require_checks(settings.strategy)
+        engine = Engine(settings, model)
+        budget = engine.budget()
+        language = _language(engine, form.text, place)
+        batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
+        done = engine.worker().draw(batch, budget)
+        changes = changes_of(
+            done.encoded, batch.texts, done.texts, done.action, done.rows, engine.lexicon, done.written
+        )
+        n = len(changes[0].fates)
+        numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
+        spent = float(done.epsilon[:n].sum())
+        in_release = form.settings(model.params, found, is_release=True)
+        # What a reader gets back takes long to work out; the process beside the page does it.
+        refused = None if model.params.release.max_recovery is not None else refusal(in_release, model)
+        drawing = Drawing(
+            form,
+            settings,
+            engine,
+            budget,
+            list(_tokens(done, changes[0], engine)),
+            form.text[int(changes[0].source_spans[-1, 1]) if n else 0 :],
+            changes,
+            numbers.tolist(),
+            spent,
+            in_release,
+            refused or beyond_cap(spent, budget, model.params.ledger),
+            stamp(in_release, engine.prepared.mechanism),
+            language,
+        )
+        self._last = form, found, drawing
+        return drawing
+
+    def detail(self, form: Form, found: float | None = None, place: Place = Place()) -> Detail:  # noqa: B008  # frozen
+        """What may become of the token ``form.token``.
+
+        Raises:
+            RequestError: if there is no such token.
+        """
+        drawing, number = self.draw(form, found, place), form.token
+        if number is None or number >= len(drawing.tokens):
+            raise RequestError("the text has no such token any more; choose another one")
+        token, engine = drawing.tokens[number], drawing.engine
+        words, vocabulary = [engine.lexicon.tokens[row] for row in engine.vocabulary.rows.tolist()], engine.vocabulary
+        near: list[tuple[str, float]] = []
+        if token.word >= 0:
+            query = vocabulary.vectors[token.word].astype(np.float64)[None]
+            ids, distances = ExactSearch(vocabulary.vectors).nearest_k(query, min(SHOWN + 1, len(words)))
+            pairs = zip(ids[0].tolist(), distances[0].tolist(), strict=True)
+            near = [(plain(words[i]), d) for i, d in pairs if i != token.word][:SHOWN]
+        becomes, unchanged, different = self._becomes(drawing, token, words)
+        drawn = [(drawing.outcome(i, number), changes.fates[number]) for i, changes in enumerate(drawing.draws)]
+        return Detail(number, token, near, becomes, unchanged, different, drawn)
+
+    def _becomes(
+        self, drawing: Drawing, token: Token, words: Sequence[str]
+    ) -> tuple[list[tuple[str, float]], float, int]:
+        if token.action != Action.PERTURBED.name.lower():
+            return [], 0.0, 0
+        mechanism = drawing.engine.prepared.mechanism
+        # Of a token that takes the replacement of an equal one before it, what that one gets.
+        epsilon = token.epsilon or max(one.epsilon for one in drawing.tokens if one.word == token.word)
+        ids, budgets = np.full(OFTEN, token.word), np.full(OFTEN, epsilon)
+        rng = stream(drawing.form.seed, "explore", str(token.word))
+        counted = Counter(mechanism.replace(ids, budgets, mechanism.noise(budgets, rng)).tolist())
+        most = [(plain(words[word]), n / OFTEN) for word, n in islice(counted.most_common(), SHOWN)]
+        return most, counted[token.word] / OFTEN, len(counted)
+
+
+def load_kernels(model: str | None) -> None:
+    """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
+    session, text = ExploreSession(model), next(iter(SAMPLES.values()))
+    for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
+        session.draw(Form.of(text=text, mechanism=mechanism))
+    # Lists of near words and products of 8 bits come into use after some draws: not in a move of the slider.
+    for epsilon in ("1", "2", "20"):
+        session.draw(Form.of(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
+    session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib"))
+
+
+def _language(engine: Engine, text: str, place: Place) -> str | None:
+    """What speaks against the model's language, as the operator of a release is told it; None if nothing does.
+
+    Raises:
+        NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
+    """
+    check = LanguageCheck(engine.model, engine.lexicon, (place.column,))
+    for whole in whole_chunks(Texts([text])):
+        chunk = replace(whole, first=place.row, file=place.file)
+        check.add(chunk, engine.worker((place.column,)).count(batch_of(chunk)))
+    found = check.finding()
+    return None if found is None else found.sentence
+
+
+def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
+    """The tokens of the first text."""
+    encoded, labels = done.encoded, Action.labels(with_found=True)
+    tokens, end = [], 0
+    for i, (start, stop) in enumerate(changes.source_spans.tolist()):
+        row = int(encoded.rows[i])
+        tokens.append(
+            Token(
+                changes.source[start:stop],
+                changes.source[end:start],
+                CLASSES[TokenClass(int(encoded.classes[i]))],
+                labels[int(done.action[i])],
+                int(encoded.n_words[i]),
+                int(engine.vocabulary.number[row]) if row >= 0 else -1,
+                float(done.epsilon[i]),
+            )
+        )
+        end = stop
+    return tokens

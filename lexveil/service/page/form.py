@@ -1,0 +1,97 @@
+"""What the page asks for: a request, as the fields of its form say it, and what is drawn of which text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+from urllib.parse import parse_qsl
+
+from lexveil.config import Params
+from lexveil.errors import RequestError
+from lexveil.privatization.settings import Settings, settings_of
+from lexveil.request import Request
+
+MOST = 10_000  # characters of a text: of more, every answer would take too long
+FIELDS = 40  # of a form, at most
+DEFAULTS = {"mechanism": "tem", "strategy": "S3", "epsilon": "5", "recovery": "0.1"}
+LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of the page.
+
+    Attributes:
+        text: to rewrite.
+        model: its name; empty is the default.
+        request: of a release.
+        draws: how many experiments are drawn, from this seed.
+        token: the number of the token that is looked at.
+    """
+
+    text: str
+    model: str
+    request: Request
+    draws: int = 3
+    seed: int = 1
+    token: int | None = None
+
+    @classmethod
+    def of(cls, **fields: str) -> Self:
+        """The form with these fields, others as the page has them at first.
+
+        Raises:
+            RequestError: if a field has a value that it cannot have; it holds nothing of the text.
+        """
+        text = fields.pop("text", "").replace("\r\n", "\n")  # forms send these
+        if len(text) > MOST:
+            raise RequestError(
+                f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil privatize --preview`"
+            )
+        budget = fields.pop("budget", "recovery" if "recovery" in fields and "epsilon" not in fields else "epsilon")
+        fields = DEFAULTS | fields
+        given = {name: value for name, value in fields.items() if value and name in Request.model_fields}
+        given.pop("epsilon" if budget == "recovery" else "recovery", None)
+        given.pop("seed", None)
+        numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
+        return cls(text, fields.get("model", ""), Request.of(given, written=True, quotes=False), **numbers)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """The fields of a form that was sent.
+
+        Raises:
+            RequestError: as ``of``, or if they cannot be read.
+        """
+        try:
+            fields = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=FIELDS, errors="strict")
+        except ValueError:
+            raise RequestError("the form cannot be read") from None
+        return cls.of(**dict(fields))
+
+    def of_all_tokens(self) -> Self:
+        """The same without the token that is looked at."""
+        return replace(self, token=None)
+
+    def settings(self, params: Params, found: float | None = None, *, is_release: bool = False) -> Settings:
+        """What is asked for: an experiment, or the release that the command makes.
+
+        Args:
+            found: epsilon of the recovery, if one is asked for; no token gets more then unless the request says so, as
+                in `lexveil privatize`.
+
+        Raises:
+            RequestError: as ``settings_of``.
+        """
+        update: dict[str, Any] = {} if is_release else {"mode": "experiment", "seed": self.seed}
+        if found is not None:
+            most = self.request.max_token_epsilon or params.release.max_token_epsilon or found
+            update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}
+        return settings_of(self.request.model_copy(update=update), params)
+
+
+def _whole(name: str, text: str) -> int:
+    least = 1 if name == "draws" else 0
+    if not text.isdigit() or not least <= int(text) <= LARGEST[name]:
+        raise RequestError(f"{name}: must be a whole number from {least} to {LARGEST[name]:,}")
+    return int(text)

@@ -1,0 +1,465 @@
+"""What becomes of documents that are new, repeated, changed, late, withdrawn, or collide."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from asking import privatize_file
+from toy_inbox import SECRET, WORDS, Inbox, files
+
+from lexveil.databases.base import quotable
+from lexveil.errors import CheckFailed, RequestError
+from lexveil.inbox.run import release_name
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
+from lexveil.runtime.hashes import sha256
+
+pytestmark = pytest.mark.slow
+
+
+def test_new_documents_are_released_once(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    report = inbox.run()
+    assert (report.rows, report.new, report.released, report.current) == (2, 2, 2, 2)
+    (release,) = inbox.releases()
+    assert {file.name for file in release.iterdir()} == {
+        "documents.parquet",
+        "documents.parquet.record.json",
+        "checks.json",
+        "checks.html",
+    }
+    memory = inbox.memory / release.name
+    assert {file.name for file in memory.iterdir()} == {
+        "documents.parquet.operator.json",
+        "documents.parquet.tokens.parquet",
+        "source_checks.json",
+        "source_checks.html",
+        "ids.parquet",
+    }
+    assert all(file.stat().st_mode & 0o077 == 0 for file in memory.iterdir())
+    assert (inbox.root / ".lexveil/operator").stat().st_mode & 0o077 == 0
+    assert inbox.ids() == ["1", "2"]
+    assert report.epsilon == pytest.approx(inbox.spent()) and 0 < report.epsilon <= 2 * 40.0 + 1e-6
+    before, spent = inbox.tree(), inbox.spent()
+    again = inbox.run()
+    assert (again.new, again.duplicate, again.released, again.release) == (0, 2, 0, None)
+    assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
+    assert inbox.tree() == before
+
+
+def test_late_documents_come_with_the_next_run(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.run()
+    inbox.put("b.jsonl", ("0", WORDS))
+    report = inbox.run()
+    assert (report.new, report.duplicate, report.current) == (1, 1, 2)
+    assert inbox.ids() == ["1", "0"]
+    assert inbox.ids(inbox.releases()[1] / "documents.parquet") == ["0"]
+
+
+def test_a_row_that_is_there_twice_is_released_once(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("1", WORDS))
+    inbox.put("b.jsonl", ("1", WORDS))
+    report = inbox.run()
+    assert (report.rows, report.new, report.duplicate, report.released) == (3, 1, 2, 1)
+
+
+def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    inbox.run()
+    spent, text = inbox.spent(), pq.read_table(inbox.archive / "current.parquet")
+    inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
+    report = inbox.run()
+    assert (report.new, report.changed, report.duplicate, report.current) == (0, 1, 1, 2)
+    assert inbox.spent() == pytest.approx(spent + 40.0)
+    index = pq.read_table(inbox.archive / "index.parquet").to_pylist()
+    assert [(row["id"], row["state"]) for row in index] == [("1", "current"), ("2", "superseded"), ("2", "current")]
+    assert set(index[0]) == {"release", "id", "state", "place"}
+    newest = pq.read_table(inbox.releases()[1] / "documents.parquet").to_pylist()
+    assert pq.read_table(inbox.archive / "current.parquet").to_pylist() == [text.to_pylist()[0], *newest]
+    # Back to what it was is another change: what the reader then sees is drawn anew.
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    assert inbox.run().changed == 1
+
+
+def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    inbox.put("b.jsonl", ("2", "something else"))
+    with pytest.raises(RequestError, match=r"a\.jsonl, line 2 and inbox/b\.jsonl, line 1 have the same id") as caught:
+        inbox.run()
+    assert SECRET not in str(caught.value)
+    assert inbox.releases() == [] and inbox.spent() == 0.0
+
+
+@pytest.mark.parametrize("how", ["file", "column"])
+def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how: str) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
+    inbox.run()
+    spent, tokens = inbox.spent(), inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
+    assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 2, 3}
+    if how == "file":
+        (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
+    else:
+        inbox.put("a.jsonl", ("1", WORDS), {"id": "2", "withdrawn": True, "text": None}, ("3", WORDS))
+    assert (inbox.run(dry_run=True).taken_out, inbox.ids()) == (1, ["1", "2", "3"])
+    report = inbox.run()
+    assert (report.withdrawn, report.taken_out, report.current) == (1, 1, 2)
+    assert inbox.ids() == ["1", "3"] == inbox.ids(inbox.releases()[0] / "documents.parquet")
+    assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 3}
+    record = inbox.record()
+    assert record["withdrawn"] == 1
+    assert record["output"]["sha256"] == sha256(inbox.releases()[0] / "documents.parquet")
+    assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"]).holds
+    assert tokens.stat().st_mode & 0o077 == 0 == (inbox.memory / "withdrawn.parquet").stat().st_mode & 0o077
+    assert inbox.spent() == spent  # it was seen
+    # Neither forgetting to name it nor changing it brings it back.
+    (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
+    inbox.put("a.jsonl", ("1", WORDS), ("2", "quite another text"), ("3", WORDS), ("unheard-of", WORDS))
+    report = inbox.run()
+    if how == "file":
+        assert (report.new, report.changed, report.withdrawn) == (0, 0, 2)
+    assert "2" not in inbox.ids()
+
+
+def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
+    """By the key that `lexveil privatize` gives them; and a changed version, which would be another, is refused."""
+    inbox.configure(subject_column=None, cap=50.0)
+    inbox.put("a.jsonl", ("1", WORDS), ("2", f"  {WORDS.upper()}"))
+    assert (inbox.run().released, inbox.spent() <= 50.0) == (1, True)
+    (inbox.root / "in.jsonl").write_text(json.dumps({"text": f"{WORDS}\n{SECRET}"}) + "\n")
+    how = {"mechanism": "tem", "strategy": "S3", "document_budget": 40.0, "max_token_epsilon": 40.0}
+    privatize_file(inbox.root / "in.jsonl", inbox.root / "out.jsonl", **how)
+    assert (inbox.root / "out.jsonl").read_text() == ""
+    inbox.put("a.jsonl", ("1", f"{WORDS}  "), ("1", WORDS))
+    assert inbox.run().duplicate == 2  # written in another way
+    inbox.put("a.jsonl", ("1", f"{WORDS} again"))
+    spent = inbox.spent()
+    with pytest.raises(RequestError, match=r"1 documents were released before with another text.*`subject_column: id`"):
+        inbox.run()
+    assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
+
+
+def test_ids_and_subjects_are_known_however_they_are_written(inbox: Inbox) -> None:
+    inbox.configure(subject_column="who", cap=50.0)
+    inbox.put("a.jsonl", {"id": "7", "who": "c7", "text": f"{WORDS} {SECRET}"})
+    assert inbox.run().released == 1
+    inbox.put("b.jsonl", {"id": 7.0, "who": " c7", "text": f"{WORDS} {SECRET}"})
+    assert inbox.run().duplicate == 2
+    inbox.put("b.jsonl", {"id": "8", "who": "c7\u200b", "text": f"{WORDS} {SECRET}"})
+    assert (inbox.run().withheld, inbox.spent() <= 50.0) == (1, True)
+
+
+def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox: Inbox) -> None:
+    inbox.configure(cap=50.0, subject_column="who")
+    owners = {"0": "alice", "1": "alice", "9": "bob"}
+    inbox.put("a.jsonl", *({"id": one, "who": who, "text": WORDS} for one, who in owners.items()))
+    report = inbox.run()
+    assert (report.new, report.released, report.withheld, inbox.ids()) == (3, 2, 1, ["0", "9"])
+    assert not list(inbox.releases()[0].glob("*withheld*"))  # it would name subjects
+    report = inbox.run()
+    assert (report.new, report.released, report.withheld, report.release) == (1, 0, 1, None)
+    assert len(inbox.releases()) == 1 and inbox.states() == ["committed", "aborted"]
+    inbox.configure(cap=200.0)
+    assert inbox.run().released == 1 and inbox.ids() == ["0", "9", "1"]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox: Inbox, asked: bool) -> None:
+    inbox.configure(mechanism="vickrey", without_guarantee=asked)
+    params = Path("params.yaml")
+    params.write_text(params.read_text().replace("exclude_input: false", "exclude_input: true"))
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    if not asked:
+        for dry_run in (True, False):
+            with pytest.raises(RequestError, match="no guarantee can be given"):
+                inbox.run(dry_run=dry_run)
+        assert inbox.releases() == [] and inbox.spent() == 0.0
+        return
+    report = inbox.run()
+    assert report.release is not None and report.release.endswith("-no-guarantee")
+    (release,) = inbox.releases()
+    assert release.name == report.release and (release / "documents.parquet").exists()
+    assert inbox.record()["without_guarantee"] is True
+    assert inbox.run().release is None
+    assert inbox.ids() == [] and len(inbox.ids(inbox.archive / "current.no-guarantee.parquet")) == 2
+    params.write_text(params.read_text().replace("exclude_input: true", "exclude_input: false"))
+    inbox.put("a.jsonl", ("1", f"{WORDS} again"), ("2", WORDS))
+    assert inbox.run().release.endswith("-no-guarantee") is False
+    assert len(inbox.ids()) == len(inbox.ids(inbox.archive / "current.no-guarantee.parquet")) == 1
+
+
+def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    report = inbox.run(dry_run=True)
+    assert (report.new, report.released, report.budget) == (2, 0, 40.0)
+    assert not inbox.archive.exists() and not Path(".lexveil/ledger").exists()
+    assert inbox.run().epsilon == pytest.approx(report.epsilon)
+
+
+@pytest.mark.parametrize(
+    ("gate", "text", "says"),
+    [
+        ({"min_coverage": 1.0}, WORDS, "the vocabulary knows"),
+        ({"max_unprotected": 0.0, "min_coverage": None}, f"{WORDS}, then", "tokens are unprotected"),
+    ],
+)
+def test_what_counts_the_source_is_judged_before_the_noise_and_spends_nothing(
+    inbox: Inbox, gate: dict[str, float], text: str, says: str
+) -> None:
+    inbox.configure(gate=gate)
+    inbox.put("a.jsonl", ("1", text))
+    with pytest.raises(CheckFailed, match=says) as caught:
+        inbox.run()
+    assert SECRET not in str(caught.value) and str(caught.value).endswith("index.html")
+    assert inbox.releases() == [] and inbox.spent() == 0.0 and inbox.states() == ["aborted"]
+    inbox.configure(gate=dict.fromkeys(gate))
+    assert inbox.run().released == 1
+
+
+def test_an_output_that_does_not_pass_is_paid_for_and_leaves_nothing(inbox: Inbox) -> None:
+    inbox.configure(gate={"max_length_ratio": 0.01})
+    inbox.put("a.jsonl", ("1", WORDS))
+    with pytest.raises(CheckFailed, match="become longer than the limit") as caught:
+        inbox.run()
+    assert SECRET not in str(caught.value) and "index.html; noise had been drawn" in str(caught.value)
+    assert inbox.releases() == [] and inbox.spent() > 0.0 and inbox.states() == ["failed"]
+    assert not [file for file in files(inbox.memory) if file.name == "ids.parquet"]
+    inbox.configure(gate={"max_length_ratio": None})
+    assert inbox.run().released == 1
+
+
+@pytest.mark.parametrize(
+    ("leftover", "says"),
+    [
+        ("jo.doe@example.org", "an e-mail address"),
+        ("+43 660 1234567", "a telephone number"),
+        ("12345678", "6 digits or more in a row"),
+        ("@jo_doe", "an @name"),
+        ("https://example.org/jo", "a web address"),
+    ],
+)
+def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox, leftover: str, says: str) -> None:
+    """Unknown words are kept here, so that such tokens reach the output at all."""
+    file = inbox.root / "params.yaml"
+    params = yaml.safe_load(file.read_text())
+    params["policy"] |= {"oov": "keep", "punctuation": "keep"}
+    file.write_text(yaml.safe_dump(params))
+    inbox.configure(gate={"max_unprotected": None})
+    inbox.put("a.jsonl", ("1", f"{WORDS} {leftover} today"), ("2", WORDS))
+    with pytest.raises(CheckFailed) as caught:
+        inbox.run()
+    assert leftover not in str(caught.value)
+    found = [one["expectation"]["description"] for one in results() if not one["success"]]
+    assert f"No output holds what looks like {says}: " in " ".join(found), found
+    assert inbox.releases() == [] and inbox.spent() > 0.0
+
+
+def results() -> list[dict[str, Any]]:
+    """What the newest checks said."""
+    (file,) = Path("artifacts/data_docs/releases").glob("*/results.json")
+    found: list[dict[str, Any]] = json.loads(file.read_text())["results"]
+    return found
+
+
+def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> None:
+    inbox.configure(
+        text_columns=["text", "title"], columns=["label"], document_budget=None, epsilon=5.0, strategy="S1",
+        gate={"min_coverage": 0.5, "max_unprotected": None, "max_length_ratio": 3.0},
+    )  # fmt: skip
+    (inbox.folder / "a.csv").write_text(f"id,title,text,label,withdrawn\n1,the fire,{WORDS},x,\n2,a,b,y,TRUE\n")
+    inbox.put("b.jsonl", {"id": 3, "title": None, "text": WORDS, "label": 7})
+    report = inbox.run()
+    assert (report.new, report.withdrawn, report.released) == (2, 1, 2)
+    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
+    assert [(row["id"], row["label"], row["title"] is None) for row in rows] == [("1", "x", False), ("3", "7", True)]
+    assert report.epsilon == pytest.approx(inbox.spent())
+
+
+def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
+    inbox.configure(ids="pseudonym")
+    inbox.put("a.jsonl", ("id-of-mine", WORDS))
+    inbox.run()
+    everything = [*files(inbox.archive), *files(Path("artifacts/data_docs")), *files(Path(".lexveil"))]
+    assert len(everything) > 8
+    for file in everything:
+        content = file.read_bytes()
+        assert SECRET.encode() not in content, file
+        assert b"id-of-mine" not in content, file
+    page = (inbox.releases()[0] / "checks.html").read_text()
+    assert "No document spends more than the budget" in page
+    checks = json.loads((inbox.releases()[0] / "checks.json").read_text())
+    assert checks["success"] and checks["summary"]["n_documents"] == 1
+
+
+def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
+    for number, label in ((1, "x"), (2, "y")):
+        table = pa.table({"key": [number], "body": [WORDS], "label": [label], "name": [SECRET]})
+        pq.write_table(table, inbox.folder / f"{number}.parquet")
+    inbox.configure(
+        source="inbox/*.parquet", id_column="key", subject_column="key", text_columns=["body"], columns=["label"]
+    )
+    assert inbox.run().released == 2
+    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
+    assert [(row["key"], row["label"]) for row in rows] == [("1", "x"), ("2", "y")]
+    assert set(rows[0]) == {"key", "body", "label"}  # nothing that params.yaml does not name
+
+
+def test_a_query_of_an_attached_database(inbox: Inbox) -> None:
+    import duckdb
+
+    with duckdb.connect("crm.duckdb") as con:
+        con.execute("create table tickets (id integer, text varchar, closed boolean)")
+        con.executemany("insert into tickets values (?, ?, ?)", [(1, WORDS, True), (2, WORDS, False)])
+    inbox.configure(source=None, sql="select id, text, not closed as withdrawn from tickets;", attach="crm.duckdb")
+    report = inbox.run()
+    assert (report.rows, report.released, report.withdrawn, inbox.ids()) == (2, 1, 1, ["1"])
+
+
+def test_a_query_of_a_database_by_its_address(inbox: Inbox) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect("crm.db")) as con, con:
+        con.execute("create table tickets (id integer, body text, topic text)")
+        con.executemany("insert into tickets values (?, ?, ?)", [(1, WORDS, "a"), (2, WORDS, None), (3, None, "b")])
+    query = "select id, body as text, topic from tickets order by id"
+    inbox.configure(source=None, sql=query, attach="sqlite:///crm.db", columns=["topic"])
+    report = inbox.run()
+    assert (report.rows, report.released, inbox.ids()) == (3, 3, ["1", "2", "3"])
+    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
+    assert [row["topic"] for row in rows] == ["a", None, "b"] and rows[2]["text"] is None
+    assert inbox.run().duplicate == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"source": None}, "inbox.source and inbox.sql are null"),
+        ({"source": "absent/*.parquet"}, "DuckDB cannot read it"),
+        ({"id_column": "nr"}, "no column `nr` among its"),
+        ({"source": None, "sql": "select 1 as id"}, "no column `text`"),
+        ({"source": None, "sql": "select 1 as id, 2 as text"}, "`text` is of type INTEGER, not text"),
+        ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
+        ({"source": None, "sql": "select , from t"}, "syntax error"),
+        ({"source": None, "sql": "from t", "attach": "absent/x.duckdb"}, "the database cannot be opened"),
+        ({"source": None, "sql": "from t", "attach": "oracle:password=tiger"}, "nor an address; write postgresql://"),
+        ({"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"}, "has a password in it"),
+        ({"source": None, "sql": "select * from t", "attach": "sqlite:///absent.db"}, "no such file"),
+        ({"source": "postgresql://localhost/crm"}, "name a database in inbox.attach"),
+        ({"sql": "from t"}, "both given"),
+        ({"attach": "x.duckdb"}, "inbox.attach"),
+        ({"document_budget": None}, "give one of inbox.epsilon"),
+        ({"archive": "data/releases"}, "inbox.archive"),
+        ({"archive": "../elsewhere"}, "inbox.archive"),
+        ({"columns": ["id"]}, "name a column twice"),
+        ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),
+        ({"gate": {"min_coverage": 2.0}}, "inbox.gate.min_coverage"),
+    ],
+)
+def test_what_cannot_be_released_is_one_line(inbox: Inbox, values: dict[str, object], says: str) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.configure(**values)
+    with pytest.raises(RequestError, match=says) as caught:
+        inbox.run()
+    assert "\n" not in str(caught.value) and "tiger" not in str(caught.value)
+    assert inbox.releases() == []
+
+
+def test_an_empty_inbox_is_no_fault(inbox: Inbox) -> None:
+    assert inbox.run().rows == 0
+
+
+def test_names_sort_as_releases_were_made_within_a_second_too() -> None:
+    moments = [datetime(2026, 1, 2, 3, 4, 5, microsecond, UTC) for microsecond in range(0, 10**6, 9_973)]
+    names = [release_name(moment) for moment in moments]
+    assert names == sorted(names)
+    assert names[0] > "20260102T030404Z-ffffffff" and names[-1] < "20260102T030406Z-00000000"  # of earlier versions
+
+
+def test_of_what_duckdb_says_only_the_query_is_quoted() -> None:
+    import duckdb
+
+    error = duckdb.BinderException(
+        'Binder Error: "txt" not found; did you mean "Zanzibar" or `text`?\nLINE 1: Zanzibar'
+    )
+    assert quotable(str(error), "select txt, text from t") == (
+        'Binder Error: "txt" not found; did you mean (not shown) or `text`?'
+    )
+
+
+def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
+    inbox.configure(ids="pseudonym", subject_column="who")
+    rows = [{"id": f"document-{i}", "who": f"person-{i % 2}", "text": f"{WORDS} {i}"} for i in range(4)]
+    inbox.put("a.jsonl", *rows)
+    inbox.run()
+    inbox.put("a.jsonl", *(row | {"text": f"{WORDS} today"} for row in rows))
+    inbox.run()
+    first, second = (pq.read_table(release / "documents.parquet").to_pydict() for release in inbox.releases())
+    assert len({*first["id"], *second["id"]}) == 8 and len({*first["who"], *second["who"]}) == 4
+    assert first["who"][0] == first["who"][2] != first["who"][1]
+    assert inbox.ids() == second["id"]
+    for file in files(inbox.archive):
+        assert b"document-" not in file.read_bytes() and b"person-" not in file.read_bytes(), file
+    with Ledger.open(".lexveil/ledger", None) as ledger:  # and yet two persons paid
+        assert ledger.database.rows("select count(*) from balances") == [(2,)]
+    (inbox.folder / "withdrawn.txt").write_text("document-3\n")
+    assert inbox.run().taken_out == 2
+    assert inbox.ids() == second["id"][:3]
+
+
+@pytest.mark.parametrize("missing", ["ids.parquet", "documents.parquet.operator.json"])
+def test_without_the_operators_memory_nothing_is_released_again(inbox: Inbox, missing: str) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.run()
+    spent = inbox.spent()
+    (inbox.memory / inbox.releases()[0].name / missing).unlink()
+    with pytest.raises(RequestError, match=rf"{missing} is missing.*your copy of inbox.operator"):
+        inbox.run()
+    assert inbox.spent() == spent and len(inbox.releases()) == 1
+
+
+def test_without_the_list_of_what_was_withdrawn_nothing_is_released(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
+    (inbox.folder / "withdrawn.txt").write_text("")
+    inbox.run()
+    (inbox.folder / "withdrawn.txt").write_text("2\n")
+    inbox.run()
+    (inbox.memory / "withdrawn.parquet").unlink()
+    with pytest.raises(RequestError, match=r"withdrawn.parquet is missing"):
+        inbox.run()
+
+
+def test_an_archive_of_an_earlier_version_is_refused(inbox: Inbox) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.run()
+    release = inbox.releases()[0]
+    (release / "ids.parquet").write_bytes((inbox.memory / release.name / "ids.parquet").read_bytes())
+    with pytest.raises(RequestError, match=r"was released by an earlier version.*choose another folder"):
+        inbox.run()
+    (release / "ids.parquet").unlink()
+    record = release / "documents.parquet.record.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"schema": 3}))
+    with pytest.raises(RequestError, match=r"was released by an earlier version"):
+        inbox.run()
+
+
+def test_a_release_finds_what_params_yaml_protects(inbox: Inbox) -> None:
+    file = inbox.root / "params.yaml"
+    params = yaml.safe_load(file.read_text())
+    (inbox.root / "protect.txt").write_text(f"[PERSON]\n{SECRET}\n", encoding="utf-8")
+    params["policy"] |= {"protect": "protect.txt", "types": {"PERSON": "placeholder"}}
+    file.write_text(yaml.safe_dump(params))
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
+    inbox.run()
+    (release,) = inbox.releases()
+    texts = pq.read_table(release / "documents.parquet").column("text").to_pylist()
+    assert all(text.endswith("[PERSON]") for text in texts)
+    assert inbox.record()["counts"]["found"] == {"PERSON": {"placeholder": 2}}
+    assert inbox.record()["detection"]["types"] == {"PERSON": "placeholder"}

@@ -1,0 +1,250 @@
+"""The page without a browser: who is let in, what is shown and asked, by the toy model and its own background."""
+
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from lexveil.cli.rewriting import command_of
+from lexveil.service.gate import TOKEN_HEADER
+from lexveil.service.logs import Quiet
+from lexveil.service.page import server
+from lexveil.service.page.background import Background, Failed, Question, answer
+from lexveil.service.page.drawing import ExploreSession
+from lexveil.service.page.form import MOST, Form
+from lexveil.service.page.pages import Row, Shown, create_page, figure
+from lexveil.service.page.samples import SAMPLES
+
+TOKEN = "a-token-of-this-test"
+ROW = "The zanzibarsecret burned down."
+STATIC = Path(__file__).parents[2] / "lexveil/service/page/static"
+
+
+@pytest.fixture
+def client(outside: Path) -> TestClient:
+    """The page's client, who knows the token."""
+    app = create_page(
+        ExploreSession("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body", command_of), Background(answer)
+    )
+    return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
+
+
+def test_nobody_is_let_in_without_the_token(client: TestClient) -> None:
+    paths = [
+        ("GET", "/"),
+        ("GET", f"/?token={TOKEN[:-1]}"),
+        ("GET", "/api/sample?sample=row:0"),
+        ("POST", "/api/draws"),
+    ]
+    for method, path in paths:
+        for headers in ({TOKEN_HEADER: ""}, {TOKEN_HEADER: TOKEN[1:]}):
+            refused = client.request(method, path, headers=headers)
+            assert refused.status_code == 401 and "zanzibar" not in refused.text
+    assert client.get(f"/?token={TOKEN}", headers={TOKEN_HEADER: ""}).status_code == 200
+    assert client.get("/").status_code == 401  # the page itself by its address alone
+
+
+def test_other_names_of_this_machine_are_refused(client: TestClient) -> None:
+    assert client.get(f"/?token={TOKEN}", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client: TestClient) -> None:
+    page = client.get(f"/?token={TOKEN}")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+    assert page.headers["cache-control"] == "no-store" and page.headers["referrer-policy"] == "no-referrer"
+    assert "<script>" not in page.text and " style=" not in page.text
+    for address in re.findall(r'(?:src|href|hx-post|hx-get)="([^"#]+)"', page.text):
+        assert re.match(r"(static|api)/", address)
+        if address.startswith("static/"):
+            assert client.get(f"/{address}").status_code == 200
+
+
+def test_rows_are_listed_without_their_text(client: TestClient) -> None:
+    listed = client.get(f"/?token={TOKEN}").text
+    assert f">row 1 ({len(ROW)} characters)</option>" in listed and "zanzibar" not in listed
+    assert ROW in client.get("/api/sample?sample=row:0").text
+
+
+def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
+    shown = client.post("/api/draws", data={"text": ROW, "mechanism": "tem", "strategy": "S1", "draws": "2"})
+    assert shown.status_code == 200 and shown.text.count("<article") == 2
+    assert "zanzibarsecret<span" in shown.text and "This row is private" in shown.text
+    command = (
+        "lexveil privatize &#39;my file.csv&#39; -o OUT --mechanism tem --strategy S1 --epsilon 5 --text-column body"
+    )
+    assert command in shown.text
+    public = client.post("/api/draws", data={"text": next(iter(SAMPLES.values()))})
+    assert "public sample" in public.text and "private" not in public.text
+    own = client.post("/api/draws", data={"text": "something else"})
+    assert "not one of the public samples" in own.text
+
+
+def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
+    shown = client.post(
+        "/api/draws", data={"text": "<script>alert('x')</script> & <b>", "oov": "keep", "punctuation": "keep"}
+    )
+    assert shown.status_code == 200 and "<script" not in shown.text and "<b>" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"epsilon": "0"}, "epsilon must lie between 1e-09 and 1e+09"),
+        ({"epsilon": ""}, "give one of epsilon"),
+        ({"draws": "7"}, "draws: must be a whole number from 1 to 6"),
+        ({"epsilon": "zanzibarsecret"}, "epsilon must be a number"),
+        ({"mechanism": "zanzibarsecret"}, "mechanism must be one of"),
+        ({"model": "zanzi"}, "there is no model"),
+        ({"text": "zanzibarsecret " * MOST}, "longer than 10,000"),
+        ({"budget": "recovery", "recovery": "1"}, "between 0 (excluded) and 1"),
+    ],
+)
+def test_errors_say_what_to_do(
+    client: TestClient, fields: dict[str, str], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    refused = client.post("/api/draws", data={"text": ROW} | fields)
+    assert refused.status_code == 422 and said in refused.text
+    assert "zanzibarsecret" not in refused.text + "".join(capfd.readouterr())
+
+
+def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClient) -> None:
+    fields = {"text": "The house burned.", "mechanism": "tem", "strategy": "S1", "epsilon": "20", "token": "1"}
+    detail = client.post("/api/token", data=fields)
+    assert detail.status_code == 200 and "of 500 draws" in detail.text and "Nearest neighbours" in detail.text
+    shares = [float(share) for share in re.findall(r'class="number">([\d.]+)%', detail.text)]
+    assert shares and shares == sorted(shares, reverse=True) and sum(shares) <= 100.5
+    guesses = client.post("/api/guesses", data=fields)
+    assert "likeliest first" in guesses.text and "(draw" in guesses.text
+    expected = client.post("/api/expected", data=fields)
+    assert "of rare ones" in expected.text
+    assert client.post("/api/token", data=fields | {"token": "7"}).status_code == 422
+
+
+def test_a_recovery_is_drawn_at_its_epsilon(client: TestClient) -> None:
+    fields = {
+        "text": "The house burned.",
+        "mechanism": "tem",
+        "strategy": "S1",
+        "budget": "recovery",
+        "recovery": "0.5",
+    }
+    shown = client.post("/api/draws", data=fields)
+    assert shown.status_code == 200 and "--recovery 0.5" in shown.text and "--epsilon" not in shown.text
+    impossible = client.post("/api/draws", data=fields | {"recovery": "0.0001"})
+    assert impossible.status_code == 422 and "ask for more" in impossible.text
+
+
+def test_the_page_waits_for_what_takes_long(outside: Path) -> None:
+    app = create_page(ExploreSession("toy"), TOKEN, background=Background(lambda _: None))
+    client = TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
+    fields = {"text": "The house burned.", "strategy": "S1", "epsilon": "20", "token": "1"}
+    for path in ("expected", "guesses"):
+        waiting = client.post(f"/api/{path}", data=fields)
+        assert "computing" in waiting.text and f'hx-post="api/{path}"' in waiting.text  # it asks again
+    recovery = fields | {"budget": "recovery"}
+    assert "Computing the ε" in client.post("/api/draws", data=recovery).text
+    assert client.post("/api/token", data=recovery).status_code == 422
+
+
+def test_no_ledger_and_no_text_is_left_behind(
+    client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    client.post("/api/draws", data={"text": ROW})
+    client.post("/api/token", data={"text": ROW, "token": "1"})
+    said = "".join(capfd.readouterr()) + "".join(Quiet("%(message)s").format(record) for record in caplog.records)
+    assert "zanzibar" not in said and TOKEN not in said
+    files = [file for file in (outside.parent / "home").rglob("*") if file.is_file()]
+    assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
+
+
+def test_of_each_kind_only_the_last_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Question, Callable[[Any], None]]] = []
+
+    class Pool:
+        def apply_async(self, _: Any, given: tuple[Question], callback: Any, error_callback: Any) -> None:
+            asked.append((given[0], callback))
+
+    background = Background()
+    monkeypatch.setattr(background, "_pool", Pool())
+    questions = [Question("expected", None, None, float(epsilon)) for epsilon in range(1, 5)]
+    for question in questions:
+        assert background.ask(question) is None
+    asked[0][1]("first")
+    asked[1][1](Failed("no"))
+    assert [question for question, _ in asked] == [questions[0], questions[3]]
+    assert background.ask(questions[0]) == "first" and background.ask(questions[3]) == "no"
+    assert background.ask(questions[1]) is None  # it was dropped, and is asked again
+
+
+def test_a_form_is_the_command_that_does_the_same() -> None:
+    form = Form.read(b"text=a%0D%0Ab&keep_layout=true&stopwords=drop&strategy=S1&mechanism=madlib&epsilon=2.5&sample=x")
+    assert form.text == "a\nb"
+    assert command_of(form.request, "in.csv", "text", None) == (
+        "lexveil privatize in.csv -o OUT --mechanism madlib --strategy S1 --epsilon 2.5 --keep-layout --stopwords drop"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "said"),
+    [
+        (12345.0, 3, "12,300"),
+        (1e4, 4, "10,000"),
+        (9999.6, 4, "10,000"),
+        (5.0, 4, "5"),
+        (0.5, 3, "0.5"),
+        (1.2896, 3, "1.29"),
+        (0.00123456, 3, "0.00123"),
+        (300.04, 4, "300"),
+        (100.0, 3, "100"),
+        (2e-9, 3, "2e-09"),
+        (3e15, 3, "3e+15"),
+    ],
+)
+def test_figures_are_written_as_people_do(number: float, digits: int, said: str) -> None:
+    assert figure(number, digits) == said
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_can_be_read(scheme: int) -> None:
+    blocks = re.findall(r":root \{(.*?)\}", (STATIC / "explore.css").read_text(), re.DOTALL)
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[scheme]))
+    pairs = [(text, paper) for text in ("ink", "dim") for paper in ("paper", "soft")]
+    pairs += [
+        ("ink", "perturbed"),
+        ("ink", "random"),
+        ("on-link", "link"),
+        ("warn", "warn-paper"),
+        ("bad", "bad-paper"),
+    ]
+    pairs += [("ink", "warn-paper"), ("ink", "bad-paper")]
+    for text, paper in pairs:
+        light, dark = sorted((luminance(colours[text]), luminance(colours[paper])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, paper)
+
+
+def test_the_address_that_is_told_can_be_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk: Any = SimpleNamespace(draw=lambda _: None, default="toy")
+    reached = []
+
+    def tell(address: str) -> None:
+        port = urlsplit(address).port
+        assert port is not None
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            reached.append(port)
+
+    monkeypatch.setattr(server, "_load_kernels", lambda *_: None)
+    monkeypatch.setattr(server.Server, "run", lambda *_: None)
+    assert server.serve(desk, 0, Shown(), tell) == 0 and len(reached) == 1

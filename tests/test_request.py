@@ -1,0 +1,105 @@
+"""The one request: each face has its options, and calls them in its own way in messages."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lexveil
+from lexveil.cli.main import main
+from lexveil.request import FileRequest, Request
+
+TEXTS = ["The bank of the river was quiet."]
+HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"epsilon": None}, r"^give one of epsilon \(base epsilon per word\), document_budget \(.*\) and recovery"),
+        ({"mechanism": "laplace"}, "^mechanism is 'laplace'; it must be one of none, "),
+        ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
+        ({"types": {"PERSON": "drop"}}, "^types: nothing is looked for; add detector, protect or spans$"),
+        ({"types": {"PERSON": "melt"}, "spans": [[]]}, "^types.PERSON is 'melt'; it must be one of perturb"),
+        ({"protect": "absent.txt"}, "^protect"),
+        ({"model": "own"}, r"^model own: what a project's run made, .* make one by `lexveil init DIR`"),
+    ],
+)
+def test_privatize_names_arguments(outside: Path, wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(lexveil.RequestError, match=says) as caught:
+        lexveil.privatize(TEXTS, **{**HOW, **wrong})
+    assert "--" not in re.sub("`[^`]*`", "", str(caught.value))
+
+
+def test_batches_files_and_audits_name_arguments_too(outside: Path) -> None:
+    with pytest.raises(lexveil.RequestError, match=r"^strategy is 'S9'; it must be one of"):
+        lexveil.PrivatizeBatches("text", **HOW | {"strategy": "S9"})
+    with pytest.raises(lexveil.RequestError, match=r"^samples 10: fewer than 200"):
+        lexveil.audit("madlib", 2.0, samples=10)
+    (outside / "in.jsonl").write_text('{"body": "quiet"}\n', encoding="utf-8")
+    with pytest.raises(lexveil.RequestError, match=r"choose one with text_column \(`lexveil inspect --show-examples`"):
+        lexveil.inspect(outside / "in.jsonl", **HOW)
+    with pytest.raises(lexveil.RequestError, match="choose one with spans_column "):
+        lexveil.inspect(outside / "in.jsonl", text_column="body", spans_column="found", **HOW)
+
+
+def test_the_command_line_names_options(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (outside / "in.jsonl").write_text('{"text": "quiet"}\n', encoding="utf-8")
+    asked = ["privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib", "--strategy", "S1"]
+    assert main(asked) == 2
+    assert "give one of --epsilon (base epsilon per word), --document-budget" in capsys.readouterr().err
+
+
+def test_each_face_has_the_options_of_the_request() -> None:
+    """What a face leaves out it says; the rest follows from the one model."""
+    from lexveil.cli.rewriting import NAMES, Fixed, Looking, Rewriting, option_name
+    from lexveil.service.bodies import LEFT_OUT, SettingsBody
+
+    fields = set(Request.model_fields)
+    assert set(Rewriting.__dataclass_fields__) == set(FileRequest.model_fields)
+    assert set(Looking.__dataclass_fields__) < set(FileRequest.model_fields)
+    assert set(Fixed.__dataclass_fields__) < fields
+    assert set(SettingsBody.model_fields) == fields - LEFT_OUT
+    assert set(inspect.signature(lexveil.privatize).parameters) >= fields - {"spans_column"}
+    assert set(inspect.signature(lexveil.inspect).parameters) >= set(FileRequest.model_fields)
+    assert all(option_name(name) == f"--{other}" for name, other in NAMES.items())
+    help_text = str(lexveil.privatize.__doc__)
+    assert all(f"{name}: " in help_text for name in fields - {"spans_column"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"epsilon": 0}, r"epsilon is 0; it must lie between 1e-09 and 1e\+09"),
+        ({"epsilon": True}, "epsilon is True; it must be a number"),
+        ({"epsilon": "5"}, "epsilon is '5'; it must be a number"),
+        ({"epsilon": float("nan")}, "epsilon is nan; it must lie between"),
+        ({"seed": 1.5}, "seed is 1.5; it must be a whole number"),
+        ({"seed": 2**63}, "seed is 9223372036854775808; it must lie between 0 and"),
+        ({"epsilon": 2.0, "document_budget": 3.0}, "give one of epsilon"),
+        ({"mechanism": "none"}, "give none for both"),
+        ({"mechanism": "none", "strategy": "none"}, "mechanism none spends nothing"),
+        ({"average_words": "some"}, "average_words is 'some'; it must be a number, or be data"),
+        ({"average_words": "data"}, "average_words data: the texts' own average"),
+        ({"seed": 1, "mode": "release"}, "a seed makes an experiment"),
+        ({"keep_layout": 1}, "keep_layout is 1; it must be true or false"),
+        ({"shares": {"verbs": 1.0}}, "shares"),
+        ({"text_column": "a", "spans_column": "a"}, "spans_column: is a text column"),
+        ({"epsilom": 1.0}, "unknown key epsilom; did you mean epsilon?"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(lexveil.RequestError, match=says):
+        FileRequest.of(HOW | wrong)
+
+
+def test_numbers_are_taken_as_libraries_have_them_and_as_they_are_written() -> None:
+    of_numpy = Request.of(HOW | {"epsilon": np.float32(2), "seed": np.int64(7)})
+    assert (of_numpy.epsilon, of_numpy.seed, of_numpy.is_release) == (2.0, 7, False)
+    written = Request.of({"mechanism": "tem", "strategy": "S1", "epsilon": "2", "seed": "7"}, written=True)
+    assert (written.epsilon, written.seed) == (2.0, 7)
