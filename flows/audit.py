@@ -45,7 +45,7 @@ class AuditRow(TypedDict):
     audited: NotRequired[float]
 
 
-class AuditResult(TypedDict):
+class AuditFile(TypedDict):
     """What this flow reads of the file that `lexveil audit` writes."""
 
     mechanism: str
@@ -54,7 +54,6 @@ class AuditResult(TypedDict):
     no_guarantee: str | None
     violation: bool
     verdict: NotRequired[str]
-    factor: NotRequired[float | None]
     audits: list[AuditRow]
 
 
@@ -70,18 +69,17 @@ def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, sam
     return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
 
 
-def _read(file: Path) -> AuditResult:
-    result: AuditResult = json.loads(file.read_text(encoding="utf-8"))
+def _read(file: Path) -> AuditFile:
+    result: AuditFile = json.loads(file.read_text(encoding="utf-8"))
     return result
 
 
-def rows_of(result: AuditResult) -> list[dict[str, object]]:
+def rows_of(result: AuditFile) -> list[dict[str, object]]:
     """One row per place and method of an audit, for Prefect's table."""
+    run = {"mechanism": result["mechanism"], "strategy": result["strategy"], "epsilon": result["epsilon"]}
     return [
-        {
-            "mechanism": result["mechanism"],
-            "strategy": result["strategy"],
-            "epsilon": result["epsilon"],
+        run
+        | {
             "where": row["place"],
             "method": row["method"],
             "claimed": row.get("claimed"),
@@ -123,15 +121,30 @@ def released(params: Params) -> list[Combination]:
     return [(inbox.mechanism, inbox.strategy, epsilon)]
 
 
-def at_levels(params: Params, mechanisms: Sequence[str] | None, strategies: Sequence[str] | None) -> list[Combination]:
-    """The runs of the grid at levels of recovery, with the epsilons found for them; only those of some names."""
-    return [
-        (mechanism, strategy, epsilon_of(mechanism, strategy, level))
-        for mechanism, strategy, level in params.grid.runs()
-        if isinstance(level, Level)
-        and mechanism in (mechanisms or [mechanism])
-        and strategy in (strategies or [strategy])
-    ]
+def requested_audits(
+    params: Params,
+    mechanisms: Sequence[str] | None,
+    strategies: Sequence[str] | None,
+    epsilons: Sequence[float] | None,
+) -> list[Combination]:
+    """What to audit: what the nightly release runs, unless names or epsilons are given; then the grid, by these.
+
+    The runs of the grid at levels of recovery have the epsilons that the last build found for them.
+    """
+    grid = params.grid
+    combinations = [] if mechanisms or strategies or epsilons else released(params)
+    combinations += product(
+        mechanisms or grid.mechanisms, strategies or grid.strategies, epsilons or grid.base_epsilons
+    )
+    if not epsilons:
+        combinations += [
+            (mechanism, strategy, epsilon_of(mechanism, strategy, level))
+            for mechanism, strategy, level in grid.runs()
+            if isinstance(level, Level)
+            and mechanism in (mechanisms or [mechanism])
+            and strategy in (strategies or [strategy])
+        ]
+    return list(dict.fromkeys(combinations))
 
 
 @flow(name="audit", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
@@ -157,16 +170,7 @@ def audit(
     prepare(find_root(Path.cwd()))
     logger = get_run_logger()
     params = load_params()
-    given = mechanisms or strategies or epsilons
-    grid = [
-        *product(
-            mechanisms or params.grid.mechanisms,
-            strategies or params.grid.strategies,
-            epsilons or params.grid.base_epsilons,
-        ),
-        *([] if epsilons else at_levels(params, mechanisms, strategies)),
-    ]
-    requested = list(dict.fromkeys([*([] if given else released(params)), *grid]))
+    requested = requested_audits(params, mechanisms, strategies, epsilons)
     commands = TimedCommands()
     states: dict[Combination, State[Any]] = {}
 

@@ -43,7 +43,7 @@ from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_graph import Graph, open_repo
+from lexveil.runtime.dvc_graph import StageGraph, open_repo
 from lexveil.runtime.project import build_lock, find_root, prepare
 from lexveil.runtime.run_events import RunObserver, StageResult
 
@@ -178,7 +178,7 @@ def run(
     keep_going: bool = False,
     started: float | None = None,
     until: str | None = None,
-    graph: Graph | None = None,
+    graph: StageGraph | None = None,
 ) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
@@ -194,7 +194,7 @@ def run(
         LexveilError: with the message and the exit code of the stage that failed.
         ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going, graph or Graph({}), api_url=api_url, until=until)
+    current = Build(watcher, keep_going, graph or StageGraph({}), api_url=api_url, until=until)
     token = current_build.set(current)
     started = time.monotonic() if started is None else started
     try:

@@ -23,7 +23,7 @@ from prefect.runner import Runner
 from prefect.schedules import Cron, Interval, Schedule
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.types.entrypoint import EntrypointType
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from flows.prefect_records import settle_killed_run
 from flows.prefect_server import UI_LOG
@@ -35,11 +35,7 @@ DEPLOYMENTS = Path("prefect.yaml")
 LOCK = STATE / "serve.lock"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ScheduleEntry(_Part):
+class ScheduleEntry(BaseModel, extra="forbid"):
     """A schedule: a cron line, or an interval in seconds."""
 
     cron: str | None = None
@@ -57,7 +53,7 @@ class ScheduleEntry(_Part):
         return Interval(datetime.timedelta(seconds=self.interval), timezone=self.timezone, active=self.active)
 
 
-class DeploymentEntry(_Part):
+class DeploymentEntry(BaseModel, extra="forbid"):
     """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
 
     name: str

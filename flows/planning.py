@@ -12,7 +12,7 @@ from lexveil import paths
 from lexveil.errors import LexveilError
 from lexveil.lineage.file_hashes import file_md5
 from lexveil.lineage.provenance import own_entries
-from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, Graph, open_repo, read_graph, with_status
+from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, StageGraph, open_repo, read_graph, with_status
 from lexveil.runtime.project import end_leftovers, stage_environment
 from lexveil.runtime.run_events import RunObserver
 from lexveil.runtime.stage_code import CODE, refresh_code
@@ -20,7 +20,7 @@ from lexveil.runtime.stage_code import CODE, refresh_code
 REPORT = paths.REPORT / "index.html"
 
 
-def plan(say: Callable[[str], None]) -> Graph:
+def plan(say: Callable[[str], None]) -> StageGraph:
     """Remove leftovers of earlier runs, then ask DVC for the graph and for what is stale in it."""
     from dvc.repo import lock_repo
 

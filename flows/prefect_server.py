@@ -102,20 +102,18 @@ def running_ui() -> str | None:
     return url if answers(url) else None
 
 
-def _environment(port: int) -> dict[str, str]:
+def _start(port: int, log: Path, settings: Mapping[str, str]) -> Command:
+    log.parent.mkdir(parents=True, exist_ok=True)
     # Host and port by variables: `--port` alone leaves the pages asking the default port for their data.
-    return {
-        **os.environ,
+    address = {
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_API_PORT": str(port),
         "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
     }
-
-
-def _start(environment: Mapping[str, str], log: Path) -> Command:
-    log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as output:
-        return Command([sys.executable, "-m", "prefect", "server", "start"], environment, output)
+        return Command(
+            [sys.executable, "-m", "prefect", "server", "start"], {**os.environ, **address, **settings}, output
+        )
 
 
 def _await(server: Command, url: str) -> bool:
@@ -141,7 +139,7 @@ def _server_for_one_run() -> Iterator[str]:
     for _ in range(3):  # another process may take the free port before the server does
         port = _free_port()
         url = f"http://127.0.0.1:{port}/api"
-        server = _start({**_environment(port), **FOR_ONE_RUN}, LOG)
+        server = _start(port, LOG, FOR_ONE_RUN)
         try:
             if _await(server, url):
                 yield url
@@ -198,7 +196,7 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
         except OSError:
             hint = "it is this project's own" if running_ui() == url else "give another one with --port"
             raise RequestError(f"port {port} of 127.0.0.1 is taken; {hint}") from None
-    server = _start({**_environment(port), "PREFECT_SERVER_UI_ENABLED": "true"}, UI_LOG)
+    server = _start(port, UI_LOG, {"PREFECT_SERVER_UI_ENABLED": "true"})
     try:
         if not _await(server, url):
             raise LexveilError(f"Prefect's server did not start; what it said is in {UI_LOG}")

@@ -17,7 +17,7 @@ from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, file_md5
 from lexveil.lineage.provenance import entries_with, own_entries
-from lexveil.runtime.dvc_graph import CODE_STAGE, LOCKFILE, Graph, Stage, open_repo
+from lexveil.runtime.dvc_graph import CODE_STAGE, LOCKFILE, Stage, StageGraph, open_repo
 from lexveil.runtime.project import SCRATCH, STATE
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def _mend_cache(repo: Repo, say: Say) -> None:
     DVC believes such a list, and takes the folder that it gives for the result. Files are looked at when they are given
     back: there are more of them, and they are larger.
     """
-    cache, own = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
+    cache, dvc_folder = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
     for listing in cache.rglob("*.dir"):
         if file_md5(listing) != listing.parent.name + listing.stem:
             listing.unlink()
             say(f"removed {listing.name} from DVC's cache: it was damaged")
-    if cache.is_relative_to(own):  # another project may be at work in a cache that is shared
+    if cache.is_relative_to(dvc_folder):  # another project may be at work in a cache that is shared
         runs = Path(repo.stage_cache.cache_dir)
         for top in (cache, runs):
             for left in top.rglob(".*.tmp"):  # copies that were not finished when DVC was killed or the disk was full
@@ -120,7 +120,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def prune(graph: Graph, say: Say) -> list[Path]:
+def prune(graph: StageGraph, say: Say) -> list[Path]:
     """Remove and report files that no stage of the graph owns; return their paths.
 
     Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial
@@ -176,7 +176,7 @@ def _free(path: Path) -> Path:
     return free
 
 
-def settle_lock(repo: Repo, graph: Graph) -> list[str]:
+def settle_lock(repo: Repo, graph: StageGraph) -> list[str]:
     """Bring dvc.lock into the order that a serial build gives it, by DVC's own writer; return the entries dropped."""
     from dvc.repo import lock_repo
     from dvc.utils.serialize import modify_yaml

@@ -32,11 +32,6 @@ def headline(report: ReleaseReport) -> str:
     )
 
 
-def rows_of(report: ReleaseReport) -> list[dict[str, object]]:
-    """One row per count, for Prefect's table."""
-    return [{"what": name, "value": "" if value is None else value} for name, value in report.as_dict().items()]
-
-
 @flow(name="release", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
 def release() -> State[Any]:
     """Release what is new in the source that params.yaml names; does nothing where it names none."""
@@ -67,7 +62,8 @@ def release() -> State[Any]:
         state = release_new(return_state=True)
     for report in reports:
         with published(logger):
-            create_table_artifact(key="lexveil-release", table=rows_of(report), description=headline(report))
+            rows = [{"what": name, "value": "" if value is None else value} for name, value in report.as_dict().items()]
+            create_table_artifact(key="lexveil-release", table=rows, description=headline(report))
     if commands.time_is_up:
         return timed_out(minutes)
     if not state.is_completed():

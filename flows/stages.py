@@ -27,7 +27,7 @@ from flows.run_summary import stage_rows
 from flows.supervision import follow
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
-from lexveil.runtime.dvc_graph import Graph, Stage
+from lexveil.runtime.dvc_graph import Stage, StageGraph
 from lexveil.runtime.project import stage_environment
 from lexveil.runtime.run_events import RunObserver, StageResult
 
@@ -42,7 +42,7 @@ class Build:
 
     watcher: RunObserver = field(default_factory=RunObserver)
     keep_going: bool = False
-    graph: Graph = field(default_factory=lambda: Graph({}))
+    graph: StageGraph = field(default_factory=lambda: StageGraph({}))
     results: dict[str, StageResult] = field(default_factory=dict)
     n_task_runs: int = 0
     commands: dict[str, Command] = field(default_factory=dict)

@@ -47,13 +47,13 @@ def noisy_recall(vectors: Vectors, seed: int, segmentation: str) -> dict[str, fl
     """By epsilon, the share of noisy vectors (MADLIB's) of random words whose nearest word the index finds."""
     exact, approximate = ExactSearch(vectors), ApproximateSearch(vectors, seed)
     noise = Madlib(vectors).noise
-    found = {}
+    recall = {}
     for epsilon in NOISE:
         rng = stream(seed, "build_neighborhoods", segmentation, str(epsilon))
         words = rng.integers(len(vectors), size=SAMPLE)
         queries = vectors[words] + noise(np.full(SAMPLE, epsilon), rng)
-        found[str(epsilon)] = float((approximate.nearest(queries) == exact.nearest(queries)).mean())
-    return found
+        recall[str(epsilon)] = float((approximate.nearest(queries) == exact.nearest(queries)).mean())
+    return recall
 
 
 def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -> NearTable:
@@ -69,10 +69,10 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
         return table
     with kept_work(params.machine, f"build_neighborhoods/{segmentation}", CODE, [], key, n_lists) as work:
         add_lists(work / "lists", vectors, key, n_lists, on_step=progress.advance)
-        made = open_lists(work / "lists", key)
-        if made is None:
+        lists = open_lists(work / "lists", key)
+        if lists is None:
             raise LexveilError(f"build_neighborhoods {segmentation}: another process is making the same lists")
-        table = NearTable(np.array(made.ids), np.array(made.distances), largest_distance(vectors))
+        table = NearTable(np.array(lists.ids), np.array(lists.distances), largest_distance(vectors))
         write_lists(table, key, out)
     return table
 

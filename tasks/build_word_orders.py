@@ -89,14 +89,14 @@ def run(
     vocabularies = {chosen: shared_words([spaces[model] for model in chosen]) for chosen in plans}
     steps = sum(n * len(chosen) * len(vocabularies[chosen][0]) for chosen, n in plans.items())
     progress = Progress(f"lists {segmentation}", steps, "words")
-    made: dict[tuple[str, ...], _Made] = {}
+    ordered: dict[tuple[str, ...], _Made] = {}
     for chosen, n_lists in plans.items():
         words, rows = vocabularies[chosen]
         if len(words) < 2:
             raise RequestError(
                 f"word_orders.models: {', '.join(chosen)} share {len(words)} words; lists need at least 2"
             )
-        made[chosen] = {
+        ordered[chosen] = {
             model: order_words(spaces[model], of, n_lists, search, seed, (segmentation, model), progress)
             for model, of in zip(chosen, rows, strict=True)
         }
@@ -106,9 +106,9 @@ def run(
             per_model, all_models = SETS[name]
             chosen = tuple(models) if all_models else (models[0],)
             words = vocabularies[chosen][0]
-            orders = np.concatenate([made[chosen][model][0][:per_model] for model in chosen])
+            orders = np.concatenate([ordered[chosen][model][0][:per_model] for model in chosen])
             meta = {
-                "lists": [quality for model in chosen for quality in made[chosen][model][1][:per_model]],
+                "lists": [quality for model in chosen for quality in ordered[chosen][model][1][:per_model]],
                 "models": {model: {"words": len(spaces[model].tokens)} for model in chosen},
                 "n_words": len(words),
                 "search": search,
@@ -125,7 +125,7 @@ def main() -> None:
     for segmentation in TRAINED:
         # Other models know no collocations: in gst and mst the words that all of them share would be single words only.
         models = params.word_orders.models if segmentation == "word" else ["own"]
-        made = run(
+        ordered = run(
             segmentation,
             models,
             params.word_orders.sets,
@@ -134,7 +134,7 @@ def main() -> None:
             partial(load_model, segmentation=segmentation),
             paths.ARTIFACTS / "word_orders" / segmentation,
         )
-        for name, lists in made.items():
+        for name, lists in ordered.items():
             print(f"{segmentation} {name}: lists: {len(lists.orders)}, of {len(lists.words):,} words each")
 
 

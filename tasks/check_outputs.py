@@ -64,16 +64,16 @@ def runs_of(grid: GridParams) -> list[Run]:
     ]
 
 
-def open_run(con: duckdb.DuckDBPyConnection, one: Run) -> None:
+def open_run(con: duckdb.DuckDBPyConnection, output: Run) -> None:
     """Make the tables of one run readable as ``documents``, ``ledger`` and ``plan``."""
-    duckdb_session.view(con, "documents", one.folder / "documents.parquet")
-    duckdb_session.view(con, "ledger", one.folder / "tokens.parquet")
-    if one.plan is None:
+    duckdb_session.view(con, "documents", output.folder / "documents.parquet")
+    duckdb_session.view(con, "ledger", output.folder / "tokens.parquet")
+    if output.plan is None:
         con.execute(
             "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget from ledger limit 0"
         )
     else:
-        duckdb_session.view(con, "plan", one.plan)
+        duckdb_session.view(con, "plan", output.plan)
 
 
 def run(
@@ -97,12 +97,12 @@ def run(
     verdicts, totals = [], {}
     with duckdb_session.session(machine) as con:
         con.register("inputs", inputs)
-        for one in runs:
-            open_run(con, one)
-            frame = duckdb_session.run(con, "checks/output_lengths", n_vocabulary=one.n_vocabulary).df()
-            suite = output_suite(one.stage, is_clean=one.plan is None)
-            verdicts.append(validate(f"outputs/{one.name}", suite, frame, docs))
-            totals[one.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
+        for output in runs:
+            open_run(con, output)
+            frame = duckdb_session.run(con, "checks/output_lengths", n_vocabulary=output.n_vocabulary).df()
+            suite = output_suite(output.stage, is_clean=output.plan is None)
+            verdicts.append(validate(f"outputs/{output.name}", suite, frame, docs))
+            totals[output.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
             progress.advance(1)
     summary: dict[str, Any] = {"runs": totals}
     write_json(merge("outputs", verdicts).record(summary), out)
@@ -115,7 +115,7 @@ def main() -> None:
     totals = run(
         load_documents(), runs_of(params.grid), paths.CHECKS / "outputs.json", DataDocs(paths.DATA_DOCS), params.machine
     )
-    n_tokens = sum(one["n_tokens_out"] for one in totals.values())
+    n_tokens = sum(output["n_tokens_out"] for output in totals.values())
     print(f"the outputs hold: {len(totals)} runs, {n_tokens:,} tokens")
 
 

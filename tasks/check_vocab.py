@@ -102,7 +102,7 @@ def main() -> None:
         machine=params.machine,
     )
     for dataset, by_segmentation in coverage.items():
-        shares = ", ".join(f"{name} {one['coverage']:.1%}" for name, one in by_segmentation.items())
+        shares = ", ".join(f"{name} {figures['coverage']:.1%}" for name, figures in by_segmentation.items())
         print(f"words of {dataset} that are known: {shares}")
 
 

@@ -51,16 +51,16 @@ def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Seque
     return np.array(shared, dtype=np.int64)
 
 
-def measure(made: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator) -> dict[str, Any]:
+def measure(prepared: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator) -> dict[str, Any]:
     """N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
 
     An epsilon that the mechanism refuses has no numbers, and says why. It is no error here: the tokens of a text may
     well get more than that, and whether they do is for the runs to find.
     """
     try:
-        row = statistics(made.mechanism, made.vocabulary.number[rows], epsilon, rng, n_draws).row()
+        row = statistics(prepared.mechanism, prepared.vocabulary.number[rows], epsilon, rng, n_draws).row()
     except ParameterError as error:
-        row = {"mechanism": made.mechanism.name, "epsilon": epsilon, "n_words": len(rows), "n_draws": n_draws}
+        row = {"mechanism": prepared.mechanism.name, "epsilon": epsilon, "n_words": len(rows), "n_draws": n_draws}
         return row | {"n_w": None, "s_w": None, "n_w_exact": None, "s_w_expected": None, "refused": str(error)}
     return row | {"refused": None}
 
@@ -84,17 +84,17 @@ def run(mechanism: str, params: Params, out: Path) -> None:
             shared = shared_rows(segmentation, space, policy, params.word_orders.sets)
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]
-            made = prepare(mechanism, segmentation, space, policy, params.mechanisms)
+            prepared = prepare(mechanism, segmentation, space, policy, params.mechanisms)
             measured = []
             for epsilon in epsilons:
                 rng = stream(params.seed, STAGE, mechanism, segmentation, str(epsilon))
-                measured.append(measure(made, rows, epsilon, params.deniability.draws, rng))
+                measured.append(measure(prepared, rows, epsilon, params.deniability.draws, rng))
                 progress.advance(1, len(rows) * params.deniability.draws)
             statement = {
                 "mechanism": mechanism,
                 "segmentation": segmentation,
-                "metric": made.mechanism.metric,
-                "n_vocabulary": made.mechanism.size,
+                "metric": prepared.mechanism.metric,
+                "n_vocabulary": prepared.mechanism.size,
                 "n_shared": len(shared),
                 "word_rows": rows.tolist(),
                 "statistics": measured,

@@ -37,7 +37,9 @@ def main() -> None:
             shutil.copytree(base.folder, partial, dirs_exist_ok=True)
         return
     space = load_embedding(SEGMENTATION)
-    in_corpus = {one.token: one for one in count_documents(SEGMENTATION, params.model.min_documents, params.machine)}
+    in_corpus = {
+        count.token: count for count in count_documents(SEGMENTATION, params.model.min_documents, params.machine)
+    }
     # What the base knows was seen in enough documents of its own corpus.
     public = set() if base is None else set(base.tokens)
     candidates = [

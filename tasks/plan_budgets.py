@@ -78,15 +78,17 @@ def spread(counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, ep
     """
     budget, per_token = np.zeros(len(dataset)), np.zeros(len(dataset))
     for name in np.unique(dataset):
-        own = dataset == name
-        n_perturbed, n_words = counts.n_perturbed[own], counts.n_perturbed_words[own]
+        of_dataset = dataset == name
+        n_perturbed, n_words = counts.n_perturbed[of_dataset], counts.n_perturbed_words[of_dataset]
         if isinstance(epsilon, Level):
             assert epsilon.epsilon is not None
-            budget[own] = epsilon.epsilon * n_perturbed.max(initial=0)
-            per_token[own] = np.where(n_perturbed > 0, epsilon.epsilon, 0.0)
+            budget[of_dataset] = epsilon.epsilon * n_perturbed.max(initial=0)
+            per_token[of_dataset] = np.where(n_perturbed > 0, epsilon.epsilon, 0.0)
         else:
-            budget[own] = document_budget(epsilon, counts.n_words[own])
-            per_token[own] = epsilon_per_token(strategy, budget[own].max(initial=0.0), n_perturbed, n_words)
+            budget[of_dataset] = document_budget(epsilon, counts.n_words[of_dataset])
+            per_token[of_dataset] = epsilon_per_token(
+                strategy, budget[of_dataset].max(initial=0.0), n_perturbed, n_words
+            )
     return budget, per_token
 
 
@@ -106,7 +108,7 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
         Model.load(Path(), OWN), mechanism, strategy, policy, told=lambda epsilon: print(f"epsilon {epsilon:.4g}")
     )
     try:
-        found = curve.epsilon_for(level.share, band)
+        solution = curve.epsilon_for(level.share, band)
     except RequestError as error:
         raise RequestError(
             f"params.yaml: grid.epsilons, {level}, {mechanism} {strategy}: {error}; or take {mechanism} out of "
@@ -117,8 +119,8 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
         strategy=strategy,
         recovery=level.share,
         band=band,
-        epsilon=found.epsilon,
-        achieved=recovery_at(curve.check(found.epsilon)),
+        epsilon=solution.epsilon,
+        achieved=recovery_at(curve.check(solution.epsilon)),
     )
 
 
@@ -140,11 +142,11 @@ def run(texts: pa.Table, params: Params, out: Path) -> int:
                 planned = calibrate(mechanism, strategy, wanted, params)
                 epsilon = Level(wanted.share, planned.epsilon)
                 print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
-            own = folder / mechanism / strategy
-            own.mkdir(parents=True, exist_ok=True)
+            plans = folder / mechanism / strategy
+            plans.mkdir(parents=True, exist_ok=True)
             table = counts[strategy].table(texts, *spread(counts[strategy], dataset, strategy, epsilon))
-            write_table(table, own / f"{epsilon}.parquet")
-            write_json(planned.to_dict(), own / f"{epsilon}.json")
+            write_table(table, plans / f"{epsilon}.parquet")
+            write_json(planned.to_dict(), plans / f"{epsilon}.json")
             progress.advance(1)
     return len(params.grid.runs())
 

@@ -133,13 +133,13 @@ def segment_file(
 
 def main() -> None:
     """Run the stage."""
-    found = load_collocations()
+    known_collocations = load_collocations()
     tokens, words = require(paths.TOKENS, "sample_corpus"), require(paths.WORDS, "sample_corpus")
     machine = load_params().machine
     if pq.read_metadata(tokens).num_rows < SMALL:
         machine = machine.alone()
     for segmentation in TRAINED:
-        collocations = None if segmentation == "word" else found
+        collocations = None if segmentation == "word" else known_collocations
         totals = segment_file(tokens, words, paths.segmented(segmentation), segmentation, collocations, machine)
         write_json(totals, paths.METRICS / "segmented" / f"{segmentation}.json")
 

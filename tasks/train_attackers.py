@@ -31,11 +31,11 @@ def run(clean: pa.Table, params: Params, out: Path) -> dict[str, int]:
     """
     trained, n_texts = {}, {}
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
-        own = clean.filter(pc.equal(clean.column("dataset"), dataset))
-        parts = parts_of(own.column("label").to_pylist())
+        documents = clean.filter(pc.equal(clean.column("dataset"), dataset))
+        parts = parts_of(documents.column("label").to_pylist())
         if not isinstance(parts, Parts):
             continue
-        counts = Ngrams.counted(joined(own.column("text").to_pylist(), own.column("text_b").to_pylist()))[1]
+        counts = Ngrams.counted(joined(documents.column("text").to_pylist(), documents.column("text_b").to_pylist()))[1]
         shuffles = range(params.evaluation.shuffles)
         rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in shuffles]
         trained[dataset] = attackers(counts, parts, rngs)

@@ -52,30 +52,30 @@ def main() -> None:
         raise RequestError("usage: python -m tasks.train_embeddings word|gst|mst")
     segmentation = sys.argv[1]
     params = load_params()
-    given = params.embeddings
-    if segmentation == "word" and given.word_model != "own":
-        about: dict[str, Any] = {"source": given.word_model, **about_scale(given)}
-        write(load_model(given.word_model), segmentation, about, None, params)
-        print(f"taken from {given.word_model}")
+    options = params.embeddings
+    if segmentation == "word" and options.word_model != "own":
+        about: dict[str, Any] = {"source": options.word_model, **about_scale(options)}
+        write(load_model(options.word_model), segmentation, about, None, params)
+        print(f"taken from {options.word_model}")
         return
-    model = find_base(given)
-    base = None if model is None else Base(base_space(given, model, segmentation), given.base_vectors == "keep")
+    model = find_base(options)
+    base = None if model is None else Base(base_space(options, model, segmentation), options.base_vectors == "keep")
     names = {field.name for field in fields(Word2VecSettings)} - {"seed", "dimensions"}
     settings = Word2VecSettings(
-        **{name: getattr(given, name) for name in names},
-        dimensions=(given.dimensions or DIMENSIONS) if model is None else model.card.dimensions,
+        **{name: getattr(options, name) for name in names},
+        dimensions=(options.dimensions or DIMENSIONS) if model is None else model.card.dimensions,
         seed=params.seed,
     )
     corpus = require(paths.segmented(segmentation), "segment_corpus")
-    plain_copy = given.plain_copy and segmentation != "word"
+    plain_copy = options.plain_copy and segmentation != "word"
     about = {
         "source": "own",
-        "base": None if model is None else about_base(given, model),
-        **about_scale(given),
+        "base": None if model is None else about_base(options, model),
+        **about_scale(options),
         "plain_copy": plain_copy,
-        "workers": given.workers,
+        "workers": options.workers,
         # Threads write to the same vectors without locks: whoever reads this file later must know.
-        "byte_stable": given.workers == 1,
+        "byte_stable": options.workers == 1,
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
     depends = (FORMAT, settings, versions, about["base"], plain_copy)
@@ -117,9 +117,9 @@ def train(
         )
 
 
-def about_scale(given: EmbeddingParams) -> dict[str, str]:
+def about_scale(options: EmbeddingParams) -> dict[str, str]:
     """What is said of the lengths of the vectors."""
-    return {"scale": given.scale, **({"scale_list": given.scale_list} if given.scale_list else {})}
+    return {"scale": options.scale, **({"scale_list": options.scale_list} if options.scale_list else {})}
 
 
 def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Trained | None, params: Params) -> None:
@@ -128,12 +128,12 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Tra
     Args:
         trained: the training that it is of; None of a model that was brought in.
     """
-    given = params.embeddings
-    factors = load_factors(given.scale_list) if given.scale_list else {}
+    options = params.embeddings
+    factors = load_factors(options.scale_list) if options.scale_list else {}
     if factors:
         known = len(factors.keys() & set(raw.tokens))
-        print(f"{known:,} of {len(factors):,} words of {given.scale_list} are in the vocabulary")
-    space = scaled(raw, given.scale, factors)
+        print(f"{known:,} of {len(factors):,} words of {options.scale_list} are in the vocabulary")
+    space = scaled(raw, options.scale, factors)
     write_embedding(space, paths.embedding(segmentation), about)
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])
     norms = np.linalg.norm(space.vectors, axis=1)
@@ -149,7 +149,7 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Tra
         "training": about
         | {
             "began": None if trained is None else trained.began,
-            "loss_by_epoch": None if trained is None else [one and round(one, 4) for one in trained.losses],
+            "loss_by_epoch": None if trained is None else [loss and round(loss, 4) for loss in trained.losses],
         },
         "quality": {
             "neighbours": neighbour_samples(raw),

@@ -93,9 +93,9 @@ def main() -> None:
         print("language model: there is no corpus, so there is none, and perplexity is not measured")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word"]).column("word").to_pylist()
-    made = run(paths.TOKENS, words, settings.language_model_tokens, paths.LANGUAGE_MODEL)
-    n_ngrams = ", ".join(f"{n:,}" for n in made["n_ngrams"])
-    print(f"language model: {made['n_tokens']:,} tokens; n-grams of length 1 to {ORDER}: {n_ngrams}")
+    trained = run(paths.TOKENS, words, settings.language_model_tokens, paths.LANGUAGE_MODEL)
+    n_ngrams = ", ".join(f"{n:,}" for n in trained["n_ngrams"])
+    print(f"language model: {trained['n_tokens']:,} tokens; n-grams of length 1 to {ORDER}: {n_ngrams}")
 
 
 if __name__ == "__main__":

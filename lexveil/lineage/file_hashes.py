@@ -73,7 +73,7 @@ class Files:
         """List the files of a folder as it is now; a file is a folder of one, named ""."""
         from dvc_data.hashfile.hash import hash_file
 
-        found: Listing = {}
+        listing: Listing = {}
         full = self._root / path
         if full.is_file():
             return {"": str(hash_file(str(full), self._fs, "md5", state=self._state)[1].value)}
@@ -81,8 +81,8 @@ class Files:
             for name in names:
                 file = Path(folder, name)
                 _, hashed = hash_file(str(file), self._fs, "md5", state=self._state)
-                found[file.relative_to(full).as_posix()] = str(hashed.value)
-        return found
+                listing[file.relative_to(full).as_posix()] = str(hashed.value)
+        return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
         """List the files of the folder that had this hash; None where neither cache nor work tree know them."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lexveil import paths
 from lexveil.lineage.provenance import entries_with
 from lexveil.lineage.results import LockEntry
-from lexveil.runtime.dvc_graph import Graph, Stage
+from lexveil.runtime.dvc_graph import Stage, StageGraph
 from lexveil.runtime.hashes import version
 from lexveil.runtime.run_events import StageResult
 
@@ -42,7 +42,7 @@ class Events:
         warn: is called once if events cannot be delivered.
     """
 
-    def __init__(self, target: str, flow_run: str, graph: Graph, warn: Callable[[str], None]) -> None:
+    def __init__(self, target: str, flow_run: str, graph: StageGraph, warn: Callable[[str], None]) -> None:
         self._target, self._flow_run, self._graph, self._warn = target, flow_run, graph, warn
         self._namespace = f"lexveil://{Path.cwd().name}"
         self._outs = {out for stage in graph.stages.values() if stage.locked for out in stage.outs}

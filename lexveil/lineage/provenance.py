@@ -99,7 +99,7 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
     entry = entries_with([stage]).get(stage)
     if entry is None:
         return
-    made: RunRecord = {
+    record: RunRecord = {
         "entry": stamp(entry),
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "flow_run": origin.flow_run,
@@ -109,8 +109,8 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
         "task_run": task_run,
         "environment": stamp(environment())[:12],
     }
-    _write(KEPT / "environments" / f"{made['environment']}.json", environment())
-    _write(KEPT / f"{made['entry']}.json", made)
+    _write(KEPT / "environments" / f"{record['environment']}.json", environment())
+    _write(KEPT / f"{record['entry']}.json", record)
 
 
 def settle() -> None:
@@ -121,11 +121,11 @@ def settle() -> None:
     environments: dict[str, Environment] = {}
     for name, entry in sorted(entries.items()):
         hashed = stamp(entry)
-        made = before.get("stages", {}).get(name, {})
-        if made.get("entry") != hashed:
-            made = _read(KEPT / f"{hashed}.json")
-        if made:
-            stages[name], used = made, made["environment"]
+        record = before.get("stages", {}).get(name, {})
+        if record.get("entry") != hashed:
+            record = _read(KEPT / f"{hashed}.json")
+        if record:
+            stages[name], used = record, record["environment"]
             known: Any = before.get("environments", {}).get(used) or _read(KEPT / "environments" / f"{used}.json")
             environments[used] = known
     after: Provenance = {"schema": SCHEMA, "stages": stages, "environments": dict(sorted(environments.items()))}
@@ -136,9 +136,9 @@ def settle() -> None:
 def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, RunRecord]:
     """Return the runs of those stages whose entries in a dvc.lock are the ones that its provenance belongs to."""
     return {
-        name: made
-        for name, made in provenance.get("stages", {}).items()
-        if name in entries and made.get("entry") == stamp(entries[name])
+        name: record
+        for name, record in provenance.get("stages", {}).items()
+        if name in entries and record.get("entry") == stamp(entries[name])
     }
 
 

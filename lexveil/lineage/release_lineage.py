@@ -25,7 +25,7 @@ RECORD = ".record.json"
 
 def record_beside(file: Path) -> Path | None:
     """Return the record of a file that `lexveil privatize` wrote; what else lies beside it has it too."""
-    for ending in ("", RECORD, ".operator.json", ".tokens.parquet", ".ledger.parquet"):  # the last one up to schema 2
+    for ending in ("", RECORD, ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
         if file.name.endswith(ending) and record.is_file():
             return record
@@ -83,10 +83,10 @@ class Search:
     def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for out, md5 in outs.items():
             listing = self.files.recorded(out, md5) if md5.endswith(".dir") else {"": md5}
-            for inside, own in (listing or {}).items():
+            for inside, member in (listing or {}).items():
                 path = f"{out}/{inside}" if inside else out
                 if f"/{path}".endswith(f"/{name}"):
-                    yield path, own
+                    yield path, member
 
     def _sha256(self, path: str, md5: str) -> str | None:
         if md5 not in self.hashed:
@@ -95,11 +95,11 @@ class Search:
         return self.hashed[md5]
 
 
-def locks(repo: Repo, at: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
+def locks(repo: Repo, revision: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
     """Yield path and md5 of all outputs as dvc.lock has them, and as it had them in every commit that changed it.
 
     Args:
-        at: only as of this revision.
+        revision: only as of this revision.
 
     Yields:
         The commit, None for the work tree; outputs. Newest first.
@@ -107,14 +107,14 @@ def locks(repo: Repo, at: str | None = None) -> Iterator[tuple[str | None, dict[
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError
 
-    if at is None:
+    if revision is None:
         yield None, _outs(LOCKFILE.read_text(encoding="utf-8") if LOCKFILE.exists() else "")
     if isinstance(repo.scm, NoSCM):
         return
     top = Path("/") / Path(repo.root_dir).relative_to(repo.scm.root_dir)
     file = (top / LOCKFILE).as_posix()
     try:
-        commits = [repo.scm.resolve_rev(at)] if at else repo.scm.list_all_commits()
+        commits = [repo.scm.resolve_rev(revision)] if revision else repo.scm.list_all_commits()
     except SCMError:  # no commit yet
         return
     seen: set[bytes] = set()
@@ -130,13 +130,13 @@ def _outs(text: str) -> dict[str, str]:
     return {out["path"]: out["md5"] for entry in lock_entries(text).values() for out in entry.get("outs", [])}
 
 
-def released(file: Path, record_file: Path, at: str | None = None, trust: bool = True) -> ReleasedLineage:
+def released(file: Path, record_file: Path, revision: str | None = None, trust: bool = True) -> ReleasedLineage:
     """Return where a file that `lexveil privatize` wrote comes from.
 
     Args:
         file: inside the project or not.
         record_file: beside it, see ``record_beside``.
-        at: look in this git revision only; None in the work tree, then in all commits, newest first.
+        revision: look in this git revision only; None in the work tree, then in all commits, newest first.
         trust: as of ``Files``.
 
     Raises:
@@ -148,20 +148,20 @@ def released(file: Path, record_file: Path, at: str | None = None, trust: bool =
     with open_repo() as repo:
         search = Search(Files(repo, trust))
         best: tuple[str | None, dict[str, tuple[str, str]]] = (None, {})
-        for commit, outs in locks(repo, at):
+        for commit, outs in locks(repo, revision):
             matches = search.find(record, outs)
             if len(matches) > len(best[1]):
                 best = (commit, matches)
             if len(matches) == len(record["made_with"]):
                 break
-    with history(at or best[0], trust) as known:
+    with history(revision or best[0], trust) as known:
         return {
             "artifact": str(file),
             "record": record,
             "made_with": [
                 _made_with(known, name, hashed, best[1].get(name)) for name, hashed in record["made_with"].items()
             ],
-            "at": at or best[0],
+            "at": revision or best[0],
             "commit": known.commit,
             "committed": known.committed,
             **chain(known, sorted({_maker(known, path) for path, _ in best[1].values()})),
@@ -175,10 +175,10 @@ def is_of_packaged_model(record: Mapping[str, Any]) -> bool:
 
 def _of_packaged_model(file: Path, record: dict[str, Any]) -> ReleasedLineage:
     """Where a file comes from that was made with a model that was installed here; no graph has a part in it."""
-    there = files_named(record["made_with"])
+    installed = files_named(record["made_with"])
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():
-        path = str(there[name]) if name in there and sha256(there[name]) == hashed else None
+        path = str(installed[name]) if name in installed and sha256(installed[name]) == hashed else None
         made_with.append({"name": name, "sha256": hashed, "path": path, "md5": None, "stage": None})
     return {
         "artifact": str(file),
@@ -193,7 +193,7 @@ def _of_packaged_model(file: Path, record: dict[str, Any]) -> ReleasedLineage:
 
 
 def _maker(known: History, path: str) -> str:
-    return known.made[known.makers(path)[0]][0]
+    return known.outputs[known.makers(path)[0]][0]
 
 
 def _made_with(known: History, name: str, hashed: str, match: tuple[str, str] | None) -> MadeWith:

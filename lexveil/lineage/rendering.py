@@ -8,10 +8,10 @@ from textwrap import wrap
 from typing import Any
 
 from lexveil.lineage.provenance import RECORDS
-from lexveil.lineage.results import Lineage, RunRecord, Verification
+from lexveil.lineage.results import ChainVerification, Lineage, RunRecord
 
 
-def as_json(result: Lineage | Verification) -> Iterator[str]:
+def as_json(result: Lineage | ChainVerification) -> Iterator[str]:
     """Yield one JSON document."""
     yield json.dumps(result, indent=2, ensure_ascii=False)
 
@@ -68,14 +68,14 @@ def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"           {record['guarantee']['statement']}"
 
 
-def _made(made: RunRecord | None) -> Iterator[str]:
-    if made is None:
+def _made(record: RunRecord | None) -> Iterator[str]:
+    if record is None:
         yield "  made     by a run that is not recorded: not `lexveil run`, or .provenance.json is of another time"
         return
-    yield f"  made     {made['at']}, environment {made['environment']}"
-    yield f"  run      Prefect flow run {made['flow_run_name']} ({made['flow_run']}), task run {made['task_run']}"
-    if made["commit"]:
-        yield f"  code     commit {made['commit']}{'' if made['committed'] else ', with changes not committed'}"
+    yield f"  made     {record['at']}, environment {record['environment']}"
+    yield f"  run      Prefect flow run {record['flow_run_name']} ({record['flow_run']}), task run {record['task_run']}"
+    if record["commit"]:
+        yield f"  code     commit {record['commit']}{'' if record['committed'] else ', with changes not committed'}"
 
 
 def as_mermaid(lineage: Lineage) -> Iterator[str]:

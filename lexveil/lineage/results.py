@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict, final
 
 
 class LockedPath(TypedDict):
-    """A file or folder as dvc.lock records it; outside the project it has no md5."""
+    """A file or folder with its hash, as dvc.lock records it; outside the project it has no md5."""
 
     path: str
     md5: str
@@ -56,13 +56,6 @@ class Provenance(TypedDict):
     environments: dict[str, Environment]
 
 
-class SourceFile(TypedDict):
-    """A file of the data."""
-
-    path: str
-    md5: str
-
-
 class StageInput(TypedDict):
     """What a stage read.
 
@@ -101,7 +94,7 @@ class ChainEntry(TypedDict):
     params: dict[str, Any]
     inputs: list[StageInput]
     outputs: list[StageOutput]
-    sources: list[SourceFile] | None
+    sources: list[LockedPath] | None
     privacy: dict[str, Any] | None
     made: RunRecord | None
 
@@ -189,7 +182,7 @@ class Finding(TypedDict):
     files: NotRequired[list[FileDifference] | None]
 
 
-class Verification(TypedDict):
+class ChainVerification(TypedDict):
     """An artifact and its chain, compared with the records; ``holds``: nothing differs."""
 
     artifact: str

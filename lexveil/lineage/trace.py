@@ -18,12 +18,12 @@ from lexveil.lineage.results import (
     Chain,
     ChainEntry,
     Environment,
+    LockedPath,
     RunRecord,
-    SourceFile,
     StageInput,
     StageOutput,
 )
-from lexveil.runtime.dvc_graph import LOCKFILE, Graph, name_of, open_repo, read_graph
+from lexveil.runtime.dvc_graph import LOCKFILE, StageGraph, name_of, open_repo, read_graph
 
 if TYPE_CHECKING:
     from dvc.output import Output
@@ -37,7 +37,7 @@ class History:
     Attributes:
         graph: of that time.
         nodes: DVC's stages, by name.
-        made: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage had not run).
+        outputs: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage had not run).
         files: hashes, from cache and work tree.
         origins: which run made what a stage last made, where that is known; see lexveil.lineage.provenance.
         environments: the libraries of these runs.
@@ -45,9 +45,9 @@ class History:
         committed: whether the records were as in that commit; None without git.
     """
 
-    graph: Graph
+    graph: StageGraph
     nodes: dict[str, Any]
-    made: dict[str, tuple[str, str | None]]
+    outputs: dict[str, tuple[str, str | None]]
     files: Files
     origins: dict[str, RunRecord]
     environments: dict[str, Environment]
@@ -56,20 +56,20 @@ class History:
 
     def listing(self, out: str) -> Listing | None:
         """List the files of an output as it was made; a file is a folder of one, named ""."""
-        _, md5 = self.made[out]
+        _, md5 = self.outputs[out]
         return {"": md5} if md5 and not md5.endswith(".dir") else self.files.recorded(out, md5)
 
     def makers(self, path: str) -> list[str]:
         """Return the outputs that are ``path``, hold it, or lie in it."""
-        return [out for out in self.made if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")]
+        return [out for out in self.outputs if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")]
 
     def hash_of(self, path: str) -> str | None:
         """Return the hash of an output, a file or folder inside one, or a folder of several, as they were made.
 
         None where no stage makes it, or DVC's cache does not tell.
         """
-        if path in self.made:
-            return self.made[path][1]
+        if path in self.outputs:
+            return self.outputs[path][1]
         files: Listing = {}
         for out in self.makers(path):
             listing = self.listing(out)
@@ -87,11 +87,11 @@ class History:
 
 
 @contextlib.contextmanager
-def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
+def history(revision: str | None = None, trust: bool = True) -> Iterator[History]:
     """Read the project's records as they are, or as they were in git revision ``at``; the work tree is not touched.
 
     Args:
-        at: a commit, tag or branch.
+        revision: a commit, tag or branch.
         trust: as of ``Files``.
 
     Raises:
@@ -103,16 +103,16 @@ def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
 
     with open_repo() as repo:
         files = Files(repo, trust)
-        if at is None:
+        if revision is None:
             yield _read(repo, files, *_commit(repo))
             return
         if isinstance(repo.scm, NoSCM):
-            raise RequestError(f"{option('at')} {at}: this project is not in a git repository, so it has no revisions")
+            raise RequestError(f"{option('at')} {revision}: this project is not in a git repository, so it has no revisions")
         try:
-            resolved = resolve_rev(repo.scm, at)
+            resolved = resolve_rev(repo.scm, revision)
         except (RevError, SCMError):  # or there is no commit yet
             raise RequestError(
-                f"{option('at')} {at}: there is no such commit, tag or branch; `git log` shows them"
+                f"{option('at')} {revision}: there is no such commit, tag or branch; `git log` shows them"
             ) from None
         with switch(repo, resolved) as commit:
             yield _read(repo, files, commit, True)
@@ -121,10 +121,14 @@ def history(at: str | None = None, trust: bool = True) -> Iterator[History]:
 def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) -> History:
     graph = read_graph(repo)
     nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
-    made = {_path(repo, out): (name, _md5(out)) for name, node in nodes.items() for out in node.outs}
+    outputs = {
+        Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out))
+        for name, node in nodes.items()
+        for out in node.outs
+    }
     provenance = json.loads(_text(repo, PROVENANCE) or "{}")
     origins = matching(provenance, lock_entries(_text(repo, LOCKFILE)))
-    return History(graph, nodes, made, files, origins, provenance.get("environments", {}), commit, committed)
+    return History(graph, nodes, outputs, files, origins, provenance.get("environments", {}), commit, committed)
 
 
 def _text(repo: Repo, file: Path) -> str:
@@ -132,38 +136,33 @@ def _text(repo: Repo, file: Path) -> str:
     return str(repo.fs.read_text(path, encoding="utf-8")) if repo.fs.exists(path) else ""
 
 
-def lineage(artifact: Path, at: str | None = None) -> ArtifactLineage:
+def lineage(artifact: Path, revision: str | None = None) -> ArtifactLineage:
     """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
 
     Args:
         artifact: an output, or a file or folder inside one.
-        at: as it was in this git revision; None as it is.
+        revision: as it was in this git revision; None as it is.
 
     Raises:
         RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
     """
-    with history(at) as known:
-        return trace(known, artifact, at)
-
-
-def trace(known: History, artifact: Path, at: str | None = None) -> ArtifactLineage:
-    """As ``lineage``, of records that were read before."""
-    owner = owner_of(known, artifact)
-    return {
-        "artifact": artifact.as_posix(),
-        "md5": _artifact_md5(known, artifact),
-        "stage": owner,
-        "at": at,
-        "commit": known.commit,
-        "committed": known.committed,
-        **chain(known, [owner]),
-    }
+    with history(revision) as known:
+        owner = owner_of(known, artifact)
+        return {
+            "artifact": artifact.as_posix(),
+            "md5": _artifact_md5(known, artifact),
+            "stage": owner,
+            "at": revision,
+            "commit": known.commit,
+            "committed": known.committed,
+            **chain(known, [owner]),
+        }
 
 
 def chain(known: History, owners: Sequence[str]) -> Chain:
     """Return chain and environments of all that the stages ``owners`` need, themselves included."""
     names = ancestors(known.graph, owners)
-    read = {_path_of(dep) for name in names for dep in known.graph.stages[name].deps}
+    read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
     used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
     return {
         "chain": [_entry(known, name, read) for name in names],
@@ -181,7 +180,7 @@ def owner_of(known: History, artifact: Path) -> str:
     for stage in known.graph.stages.values():
         for out in stage.outs:
             if artifact == out or out in artifact.parents:
-                if any(known.made[_path_of(output)][1] is None for output in stage.outs):
+                if any(known.outputs[output.as_posix()][1] is None for output in stage.outs):
                     raise RequestError(
                         f"{artifact} is made by stage {stage.name}, which has not run yet; `lexveil run` runs it"
                     )
@@ -193,7 +192,7 @@ def owner_of(known: History, artifact: Path) -> str:
     raise RequestError(f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`")
 
 
-def ancestors(graph: Graph, names: Sequence[str]) -> list[str]:
+def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
     """Return ``names`` and all they need, each after everything that needs it."""
     wanted = set(names)
     for stage in reversed(graph.stages.values()):
@@ -210,7 +209,7 @@ def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
     deps = [dep for dep in node.deps if dep.protocol == "local"]
     for path, dep in zip(stage.deps, deps, strict=True):
         if not isinstance(dep, ParamsDependency):
-            yield _path_of(path), _md5(dep)
+            yield path.as_posix(), _md5(dep)
 
 
 def params_of(known: History, name: str) -> dict[str, Any]:
@@ -229,12 +228,12 @@ def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
     inputs: list[StageInput] = []
     for path, md5 in inputs_of(known, name):
         makers = known.makers(path)
-        by = ", ".join(sorted({known.made[out][0] for out in makers})) or None
+        by = ", ".join(sorted({known.outputs[out][0] for out in makers})) or None
         expected = known.hash_of(path) if makers else None
         inputs.append({"path": path, "md5": md5, "made_by": by, "as_made": expected == md5 if expected else None})
-    outs = [_path_of(out) for out in stage.outs]
+    outs = [out.as_posix() for out in stage.outs]
     outputs: list[StageOutput] = [
-        {"path": out, "md5": known.made[out][1], "unchanged": known.files.md5(out) == known.made[out][1]}
+        {"path": out, "md5": known.outputs[out][1], "unchanged": known.files.md5(out) == known.outputs[out][1]}
         for out in outs
     ]
     return {
@@ -249,9 +248,9 @@ def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
     }
 
 
-def _sources(known: History, outs: list[str], read: set[str]) -> list[SourceFile] | None:
+def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath] | None:
     """List the files of the data that lie in what was read."""
-    sources: list[SourceFile] = []
+    sources: list[LockedPath] = []
     for out in outs:
         listing = known.listing(out)
         if listing is None:
@@ -275,20 +274,12 @@ def privacy_record(known: History, outs: list[str]) -> dict[str, Any] | None:
     return None
 
 
-def _path(repo: Repo, out: Output) -> str:
-    return _path_of(Path(repo.fs.relpath(out.fs_path)))
-
-
-def _path_of(path: Path) -> str:
-    return path.as_posix()
-
-
 def _md5(out: Output) -> str | None:
     return str(out.hash_info.value) if out.hash_info else None
 
 
 def _artifact_md5(known: History, artifact: Path) -> str | None:
-    path = _path_of(artifact)
+    path = artifact.as_posix()
     md5 = known.hash_of(path)
     (out,) = known.makers(path)
     if md5 is None and known.listing(out) is not None:

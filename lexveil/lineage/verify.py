@@ -10,36 +10,36 @@ from typing import Any
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, Listing
 from lexveil.lineage.release_lineage import Search, released
-from lexveil.lineage.results import FileDifference, Finding, Kind, State, Verification
+from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, State
 from lexveil.lineage.trace import History, ancestors, history, inputs_of, owner_of, privacy_record
 from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.hashes import sha256
 
 
-def verify(artifact: Path, at: str | None = None) -> Verification:
+def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
     """Compare an artifact, and all of its chain that is there, with what was recorded of them.
 
     Args:
         artifact: relative to the project.
-        at: against the records of this git revision.
+        revision: against the records of this git revision.
 
     Raises:
         RequestError: if no stage makes the artifact, it has not been made, or is not there.
     """
-    with history(at, trust=False) as known:
+    with history(revision, trust=False) as known:
         owner = owner_of(known, artifact)
         if known.files.md5(artifact.as_posix()) is None:
             raise RequestError(f"{artifact} is not there; `dvc checkout` or `dvc pull` brings it back")
-        return _report(artifact, at, list(_findings(known, [owner])))
+        return _report(artifact, revision, list(_findings(known, [owner])))
 
 
-def verify_released(file: Path, record_file: Path, at: str | None = None) -> Verification:
+def verify_released(file: Path, record_file: Path, revision: str | None = None) -> ChainVerification:
     """Do the same for a file that `lexveil privatize` wrote: itself and its ledger against its record, then the chain.
 
     Raises:
         RequestError: if the record is none, or the file is not there.
     """
-    origin = released(file, record_file, at, trust=False)
+    origin = released(file, record_file, revision, trust=False)
     findings = list(_own(record_file, origin["record"]))
     for item in origin["made_with"]:
         state: State = "unknown" if item["path"] is None else "same"
@@ -51,9 +51,9 @@ def verify_released(file: Path, record_file: Path, at: str | None = None) -> Ver
     return _report(file, origin["at"], findings)
 
 
-def _report(artifact: Path, at: str | None, findings: Sequence[Finding]) -> Verification:
+def _report(artifact: Path, revision: str | None, findings: Sequence[Finding]) -> ChainVerification:
     holds = all(finding["state"] != "changed" for finding in findings)
-    return {"artifact": artifact.as_posix(), "at": at, "holds": holds, "findings": list(findings)}
+    return {"artifact": artifact.as_posix(), "at": revision, "holds": holds, "findings": list(findings)}
 
 
 def _finding(kind: Kind, path: str, stage: str | None, state: State) -> Finding:
@@ -65,16 +65,13 @@ def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifferenc
 
 
 def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare output and token log with the hashes in record and operator's report; older records have none."""
+    """Compare output and token log with the hashes in record and operator's report."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     written = record.get("output", {})
     report = file.with_name(f"{file.name}.operator.json")
     if record.get("schema", 0) >= 4 and report.is_file():
         written = written | (json.loads(report.read_text(encoding="utf-8")).get("output") or {})
-    # Up to schema 2 the token log was called a ledger; the oldest records have no hash of it.
-    is_old = "ledger_sha256" in written or ("tokens_sha256" not in written and record.get("schema", 0) < 3)
-    ending, key = ("ledger", "ledger_sha256") if is_old else ("tokens", "tokens_sha256")
-    for path, wanted in ((file, "sha256"), (file.with_name(f"{file.name}.{ending}.parquet"), key)):
+    for path, wanted in ((file, "sha256"), (file.with_name(f"{file.name}.tokens.parquet"), "tokens_sha256")):
         if wanted not in written:
             if path.is_file():
                 yield _finding("output", str(path), None, "unknown")
@@ -103,7 +100,7 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
     """Compare an output with its hash; of the data only what the chain reads."""
     kind: Kind = "output" if read is None else "source"
-    recorded = known.made[out][1]
+    recorded = known.outputs[out][1]
     now = known.files.now(out)
     if not now:
         return _finding(kind, out, name, "absent")
@@ -127,10 +124,10 @@ def _differences(out: str, recorded: Listing, now: Listing) -> Iterator[FileDiff
 
 def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
     """Compare what a stage read with what the stages before it made."""
-    made = known.hash_of(path)
-    if made is None:
+    current = known.hash_of(path)
+    if current is None:
         return _finding("link", path, name, "unknown")
-    return _finding("link", path, name, "same") if made == md5 else _changed("link", path, name, None)
+    return _finding("link", path, name, "same") if current == md5 else _changed("link", path, name, None)
 
 
 def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
@@ -157,7 +154,7 @@ def _committed(files: Files, path: str, commit: str) -> str | None:
 def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator[Finding]:
     """Compare what the privacy record names with what the stages before made."""
     wanted = ancestors(known.graph, [name])
-    outs = {out: md5 for out, (maker, md5) in known.made.items() if md5 and maker in wanted}
+    outs = {out: md5 for out, (maker, md5) in known.outputs.items() if md5 and maker in wanted}
     matches = Search(known.files).find(record, outs)
     complete = all(known.files.md5(out) for out in outs)  # else the content may just not be here
     for file in record["made_with"]:
@@ -184,7 +181,7 @@ PLURAL: dict[Kind, str] = {
 }
 
 
-def as_text(report: Verification) -> Iterator[str]:
+def as_text(report: ChainVerification) -> Iterator[str]:
     """Yield the lines that people read: what differs first."""
     findings = report["findings"]
     yield f"{report['artifact']}: {'everything that is here is' if report['holds'] else 'NOT'} as recorded"

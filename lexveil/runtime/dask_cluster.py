@@ -31,8 +31,8 @@ from distributed.security import Security
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.crash import short_report
-from lexveil.runtime.executor import starting_workers
 from lexveil.runtime.hashes import code_hash
+from lexveil.runtime.pool import starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")

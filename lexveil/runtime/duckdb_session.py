@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -71,20 +72,10 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
             ) from None
         for left in parent.glob(f"{SPILL}-{host}-*-*"):
             pid = left.name.removeprefix(f"{SPILL}-{host}-").split("-")[0]
-            if pid.isdecimal() and not _is_alive(int(pid)):
+            if pid.isdecimal() and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{SPILL}-{host}-{os.getpid()}-", dir=parent) as spill:
         yield spill
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def share(machine: MachineParams) -> MachineParams:

@@ -30,7 +30,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class StageGraph:
     """Every stage that `dvc repro` would visit, in the order in which it would."""
 
     stages: dict[str, Stage]
@@ -75,7 +75,7 @@ def open_repo() -> Iterator[Repo]:
         raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
 
 
-def read_graph(repo: Repo) -> Graph:
+def read_graph(repo: Repo) -> StageGraph:
     """Read stages and edges, without the stage that writes code.json; nothing is hashed."""
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
@@ -94,7 +94,7 @@ def read_graph(repo: Repo) -> Graph:
             outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
             locked=stage.cmd is not None,
         )
-    return Graph(stages)
+    return StageGraph(stages)
 
 
 def name_of(repo: Repo, stage: Any) -> str:
@@ -104,11 +104,11 @@ def name_of(repo: Repo, stage: Any) -> str:
     return str(name) if name and file == DVC_YAML.name else f"{file}:{name}" if name else file
 
 
-def with_status(repo: Repo, graph: Graph) -> Graph:
+def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
     """Ask DVC once what is stale; this hashes whatever changed since the last time."""
     changed = repo.status()
     stale = {name: _why(changes) for name, changes in changed.items() if name in graph.stages}
-    return Graph(graph.stages, stale)
+    return StageGraph(graph.stages, stale)
 
 
 def _why(changes: list[Any]) -> str:

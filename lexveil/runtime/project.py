@@ -136,11 +136,11 @@ def end_leftovers() -> int:
     """
     import psutil
 
-    own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    living = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     leftovers = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.pid not in own and process.environ().get(MARKER) == str(Path.cwd()):
+            if process.pid not in living and process.environ().get(MARKER) == str(Path.cwd()):
                 leftovers.append(process)
     for process in leftovers:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -35,7 +35,6 @@ import yaml
 
 from lexveil.errors import LexveilError
 from lexveil.ledger import chain
-from tests.crash_states import ledger_kills
 from tests.crash_states.kill_checks import Expected, Found, inspect
 
 TEXT = "The government said that fire services in New South Wales were there, and so was Zorblax."
@@ -189,18 +188,20 @@ class Run:
 
 def fork(work: Callable[[], None], refused: int) -> int:
     """Do some work in a child; its number. What Lexveil refuses is written to ``refused``, and is no error."""
-
-    def said() -> None:
+    pid = os.fork()
+    if pid == 0:
+        code = 1
         try:
             work()
+            code = 0
         except LexveilError as error:
             os.write(refused, f"{error}\n".encode())
-            os._exit(2)
+            code = 2
         except BaseException as error:
             os.write(refused, f"{type(error).__name__}: {error}\n".encode())
-            raise
-
-    return ledger_kills.fork(said)
+        finally:
+            os._exit(code)
+    return pid
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -128,20 +127,3 @@ def test_a_record_that_is_none_is_refused(built: Project, letter: Path) -> None:
     letter.with_name("out.jsonl.record.json").write_text("[]")
     with pytest.raises(RequestError, match="is no privacy record"):
         trace(letter)
-
-
-@pytest.mark.parametrize("changed", [None, "out.jsonl", "out.jsonl.ledger.parquet"])
-def test_a_record_of_schema_2_is_verified_with_its_token_log(
-    built: Project, tmp_path: Path, changed: str | None
-) -> None:
-    """Written by an earlier version, which called the token log a ledger."""
-    shutil.copytree(Path(__file__).parents[1] / "ledger/written_before", tmp_path / "before")
-    if changed:
-        (tmp_path / "before" / changed).write_bytes(b"other content")
-    token_log = tmp_path / "before/out.jsonl.ledger.parquet"
-    assert record_beside(token_log) == tmp_path / "before/out.jsonl.record.json"
-    report = verified(tmp_path / "before/out.jsonl")
-    states = {Path(one["path"]).name: one["state"] for one in report["findings"] if one["kind"] == "output"}
-    assert states.keys() == {"out.jsonl", "out.jsonl.ledger.parquet"}
-    assert [name for name, state in states.items() if state == "changed"] == ([changed] if changed else [])
-    assert report["holds"] == (changed is None)

@@ -161,8 +161,9 @@ def test_levels_are_audited_at_the_epsilons_found_for_them(stand_in: None, monke
     assert [(row["strategy"], row["epsilon"]) for row in audit_table()] == [
         ("S1", 4.0), ("S1", 9.0), ("S2", 4.0), ("S2", 9.0)
     ]  # fmt: skip
-    assert audit_flow.at_levels(params, ["tem"], None) == []  # none was made of it
-    assert audit_flow.at_levels(params, None, ["S2"]) == [("madlib", "S2", 4.0), ("madlib", "S2", 9.0)]
+    assert audit_flow.requested_audits(params, ["tem"], None, None) == []  # none was made of it
+    of_s2 = [("madlib", "S2", 4.0), ("madlib", "S2", 9.0)]
+    assert audit_flow.requested_audits(params, None, ["S2"], None) == of_s2
 
 
 def test_a_nightly_release_by_recovery_is_audited_at_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:

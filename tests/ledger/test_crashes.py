@@ -68,7 +68,7 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    with forks_of("lexveil.ledger.ledger", "tests.crash_states.ledger_kills") as made:
+    with forks_of("lexveil.ledger.ledger") as made:
         yield made
 
 
@@ -259,32 +259,6 @@ def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder: Path, tmp
         release.spend()
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
     assert not (tmp_path / "f").exists()
-
-
-@pytest.mark.parametrize("kills", [30, pytest.param(1000, marks=pytest.mark.nightly)])
-def test_killed_at_random_moments(forks: Forks, tmp_path: Path, kills: int) -> None:
-    code = """if True:
-        import json, sys
-        from pathlib import Path
-        from tests.crash_states.ledger_kills import run
-        print(json.dumps(run(int(sys.argv[2]), Path(sys.argv[1]) / "kills", 1)))
-    """
-    done = forks.run(code, tmp_path, kills)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["violations"] == [] and result["kills"] == kills
-    assert sum(result["died_in"].get(state, 0) for state in ("open", "reserved", "spent", "written")) > kills / 6
-
-
-def test_the_harness_can_fail(forks: Forks, tmp_path: Path) -> None:
-    """Where outputs are published that nobody is charged for, it says so."""
-    code = (
-        "import sys\nfrom pathlib import Path\n"
-        "from lexveil.ledger import balances\nfrom tests.crash_states.ledger_kills import run\n"
-        "balances.charge = lambda *_: None\n"
-        "print(len(run(20, Path(sys.argv[1]) / 'k', 3)['violations']))"
-    )
-    assert int(forks.run(code, tmp_path).stdout) > 0
 
 
 def test_memory_is_bounded(folder: Path) -> None:
