@@ -107,7 +107,9 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
             yield _read(repo, files, *_commit(repo))
             return
         if isinstance(repo.scm, NoSCM):
-            raise RequestError(f"{option('at')} {revision}: this project is not in a git repository, so it has no revisions")
+            raise RequestError(
+                f"{option('at')} {revision}: this project is not in a git repository, so it has no revisions"
+            )
         try:
             resolved = resolve_rev(repo.scm, revision)
         except (RevError, SCMError):  # or there is no commit yet
