@@ -32,8 +32,8 @@ from benchmarks.material import made_vectors, zipf_tokens
 from benchmarks.peers.adapters import FAILED
 from benchmarks.peers.judge import black_box, distances_of, shares, verdict
 from benchmarks.table import print_table, show
-from lexveil.runtime.executor import ONE_THREAD
 from lexveil.runtime.hashes import version
+from lexveil.runtime.pool import ONE_THREAD
 from lexveil.runtime.tables import write_json
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.types import Vectors
