@@ -27,6 +27,7 @@ from lexveil.report.svg import (
     SLATE,
     WIDTH,
     drawing,
+    tell,
     to_svg,
 )
 
@@ -102,10 +103,12 @@ def over_epsilon(
             shift = shifts[place % len(shifts)]
             x = [epsilon * shift for epsilon in line.x]
             draw_bars(axes, x, line, colour)
-            axes.plot(
+            (drawn,) = axes.plot(
                 x, line.y, color=colour, marker=marker, linestyle=dashes, linewidth=2, markersize=7,
                 markeredgecolor=PAPER, markeredgewidth=0.8, label=line.label, clip_on=False, zorder=3,
             )  # fmt: skip
+            shown = (f"{y:.1%}" if percent else f"{y:.3f}" for y in line.y)
+            tell(drawn, [f"{line.label}, base ε {at:g}: {y}" for at, y in zip(line.x, shown, strict=True)])
         for dashes, (label, y) in zip(_LEVELS, (levels or {}).items(), strict=False):
             axes.axhline(y, color=DIM, linestyle=dashes, linewidth=1.4, label=label, zorder=1)
         axes.set_ylim(*y_limits)
@@ -202,10 +205,11 @@ def at_levels(
             shift = min(step, 0.12) * (place - (len(series) - 1) / 2)
             x = [levels.index(level) + shift for level in line.x]
             draw_bars(axes, x, line, colour)
-            axes.plot(
+            (drawn,) = axes.plot(
                 x, line.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.2, markersize=7,
                 markeredgecolor=PAPER, markeredgewidth=0.8, label=line.label, clip_on=False, zorder=3,
             )  # fmt: skip
+            tell(drawn, [f"{line.label}, {at:.0%}: {y:.3f}" for at, y in zip(line.x, line.y, strict=True)])
         for dashes, (label, y) in zip(_LEVELS, anchors.items(), strict=False):
             axes.axhline(y, color=DIM, linestyle=dashes, linewidth=1.4, label=label, zorder=1)
         axes.set_xlim(-0.5, len(levels) - 0.5)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib
 import matplotlib.style
+import numpy as np
 from markupsafe import Markup
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba_array
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 # A figure draws in these; the page replaces each by its own variable, which is another colour in the dark.
 # Series colours are Okabe and Ito's, chosen to differ for colour-blind readers.
@@ -33,9 +42,11 @@ VARIABLES = {
     RED: "--c7",
 }
 
+POINTS = 200  # of a line, at most, that can be pointed at
 WIDTH, HEIGHT = 430, 295  # pixels of one panel; two stand side by side on a wide page, below each other on a phone
 
 _XLINK = "{http://www.w3.org/1999/xlink}"
+_MARK = "mark:"  # of an id that says what a group shows
 _REFERENCE = re.compile(r"(?:url\(#|^#)([\w-]+)")
 
 
@@ -84,6 +95,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> Markup:
     """
     for axes in figure.axes:
         axes.patch.set_visible(False)
+        _name_series(axes)
     out = io.BytesIO()
     # No metadata at all: it would carry the date, and the library's address.
     figure.savefig(out, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
@@ -102,7 +114,9 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> Markup:
     used = {
         found for element in root.iter() for value in element.attrib.values() for found in _REFERENCE.findall(value)
     }
-    for element in root.iter():
+    for element in list(root.iter()):
+        if element.get("id", "").startswith(_MARK):
+            _say_values(element, json.loads(element.attrib["id"].removeprefix(_MARK)))
         if element.get("id") not in used:
             element.attrib.pop("id", None)
     for metadata in root.findall("metadata"):
@@ -117,6 +131,74 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> Markup:
         root.insert(0, label)
     text = ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
     return Markup(re.sub(r">\s+<", "><", text))
+
+
+def tell(artist: Artist, values: Sequence[str]) -> None:
+    """Say what is shown where somebody points at an artist: a text for each of its points."""
+    artist.set_gid(json.dumps(list(values)))
+
+
+def _name_series(axes: Axes) -> None:
+    """Write into the group of each artist which series it is of, by its label or else by its colour, and its values."""
+    containers = [container for container in axes.containers if isinstance(container, BarContainer)]
+    bars = {patch: container for container in containers for patch in container.patches}
+    handles, labels = axes.get_legend_handles_labels()
+    by_colour = {_colour(handle): label for handle, label in zip(handles, labels, strict=True)}
+    for artist in (*axes.lines, *axes.collections, *axes.patches):
+        bar = bars.get(artist) if isinstance(artist, Rectangle) else None
+        label = str((bar or artist).get_label())
+        series = by_colour.get(_colour(artist), "") if label.startswith("_") else label
+        told = artist.get_gid()
+        values = json.loads(told) if told else _values(artist, axes, series, bar)
+        artist.set_gid(f"{_MARK}{json.dumps({'series': series, 'values': values})}")
+    for legend in axes.findobj(Legend):
+        assert isinstance(legend, Legend)
+        for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
+            mark = f"{_MARK}{json.dumps({'legend': text.get_text()})}"
+            text.set_gid(mark)
+            if handle is not None:
+                handle.set_gid(mark)
+
+
+def _colour(artist: Any) -> str:
+    artist = artist.patches[0] if isinstance(artist, BarContainer) else artist
+    colours = to_rgba_array(artist.get_color() if hasattr(artist, "get_color") else artist.get_facecolor())
+    return str(colours[0, :3].tolist()) if len(colours) else ""
+
+
+def _values(artist: Artist, axes: Axes, series: str, bar: BarContainer | None) -> list[str]:
+    """What an artist shows at each point, by its own coordinates."""
+    start = f"{series}: " if series else ""
+    x, y = axes.get_xlabel(), axes.get_ylabel()
+    if isinstance(artist, Line2D) and artist.get_marker() != "None":
+        points = list(zip(np.atleast_1d(artist.get_xdata()), np.atleast_1d(artist.get_ydata()), strict=True))
+        return (
+            [f"{start}{_written(y, up)}, {_written(x, right)}" for right, up in points] if len(points) < POINTS else []
+        )
+    if isinstance(artist, Rectangle) and bar is not None:
+        is_across = bar.orientation == "horizontal"
+        return [start + _written(x if is_across else y, artist.get_width() if is_across else artist.get_height())]
+    return []
+
+
+def _written(label: str, value: float) -> str:
+    """A value and what its axis calls it."""
+    return f"{label.replace(' (%)', '')} {value:.1%}" if "%" in label else f"{label} {value:.4g}"
+
+
+def _say_values(element: ElementTree.Element, mark: Mapping[str, Any]) -> None:
+    """Let a group of the image tell its series and, by titles, which browsers show, the values of its points."""
+    if "legend" in mark:
+        element.set("data-legend", mark["legend"])
+        return
+    if mark["series"]:
+        element.set("data-series", mark["series"])
+    points = [inner for inner in element.iter() if inner.tag == "use"] or [element]
+    if len(points) == len(mark["values"]):
+        for point, value in zip(points, mark["values"], strict=True):
+            title = ElementTree.Element("title")
+            title.text = value
+            point.insert(0, title)
 
 
 def _themed(style: str) -> str:

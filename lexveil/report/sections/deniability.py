@@ -16,7 +16,7 @@ from lexveil.report.figures import STYLES, add_legend, epsilon_axis, new_panel, 
 from lexveil.report.panel import Panel, data
 from lexveil.report.records import SEGMENTATIONS, MechanismDeniability
 from lexveil.report.section import Section
-from lexveil.report.svg import HEIGHT, INK, PAPER, WIDTH, drawing, to_svg
+from lexveil.report.svg import HEIGHT, INK, PAPER, WIDTH, drawing, tell, to_svg
 from lexveil.report.table import Column, Table
 
 QUARTILES = ("q25", "median", "q75")
@@ -115,10 +115,11 @@ def spread_over_epsilon(
             colour, marker, dashes = STYLES[place % len(STYLES)]
             x = [epsilon * shift for epsilon in line.x]
             axes.vlines(x, line.low, line.high, color=colour, linewidth=3, alpha=0.45, clip_on=False, zorder=2)
-            axes.plot(
+            (drawn,) = axes.plot(
                 x, line.y, color=colour, marker=marker, linestyle=dashes, linewidth=1.6, markersize=7,
                 markeredgecolor=PAPER, markeredgewidth=0.8, label=line.label, clip_on=False, zorder=3,
             )  # fmt: skip
+            tell(drawn, [f"{line.label}, ε {at:g}: {y:.4g}" for at, y in zip(line.x, line.y, strict=True)])
             if line.exact:
                 axes.plot(
                     x, line.exact, color=INK, marker="o", linestyle="none", markersize=11, markerfacecolor="none",
