@@ -75,7 +75,7 @@ def test_a_stage_declares_its_code_its_queries_and_its_own_file(stage: str) -> N
 
 
 @pytest.mark.parametrize("stage", WORKING)
-@pytest.mark.parametrize("room", ["cli", "ledger", "release", "lineage", "report", "runtime.dask_cluster"])
+@pytest.mark.parametrize("room", ["cli", "ledger", "inbox", "service", "lineage", "report", "runtime.dask_cluster"])
 def test_no_stage_depends_on(room: str, stage: str) -> None:
     code = [module for module in stage_code.modules_of(task_of(stage)) if f"{module}.".startswith(f"lexveil.{room}.")]
     assert code == [] or (room, stage) == ("report", "report")

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from lexveil.privatization.looking.preview import Fate, Part
+from lexveil.accounting.changes import Fate, Part
 
 if TYPE_CHECKING:
     from lexveil.privatization.looking.preview import Preview, PreviewRow

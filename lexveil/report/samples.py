@@ -15,11 +15,11 @@ import numpy as np
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action
+from lexveil.accounting.changes import TextChanges, changes_of
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.config import CLEAN, Params
 from lexveil.errors import CheckFailed
 from lexveil.levels import stage_name
-from lexveil.privatization.looking.preview import TextChanges, changes_of
 from lexveil.report.evaluation_values import Key
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require

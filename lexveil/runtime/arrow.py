@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import sys
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+
+class _Absent(MetaPathFinder):
+    """Finds that there is no pandas."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        del path, target
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 def keep_pandas_out(*, of_process: bool = False) -> None:
@@ -17,7 +28,10 @@ def keep_pandas_out(*, of_process: bool = False) -> None:
         return
     import pyarrow as pa
 
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # importing it fails
-    pa.array([None])  # it looks once
-    if not of_process:
-        del sys.modules["pandas"]
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        pa.array([None])  # it looks once
+    finally:
+        if not of_process:
+            sys.meta_path.remove(absent)

@@ -32,7 +32,7 @@ from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import code_hash
-from lexveil.runtime.pool import starting_workers
+from lexveil.runtime.process_start import starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
-import signal
 import tempfile
 import threading
 from collections import deque
@@ -20,13 +19,10 @@ from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.project import THREADS
+from lexveil.runtime.process_start import ONE_THREAD, starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")
-
-# N workers share the machine as N processes; threads of a library inside each would only compete for the cores.
-ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 ALIGNMENT = 64  # bytes, of every array in a shared file: a cache line
 
@@ -69,43 +65,6 @@ def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
         return
     with Workers(function, workers) as started:
         yield from started.map(items)
-
-
-@contextmanager
-def starting_workers() -> Iterator[None]:
-    """Let processes that start in this block inherit single-threaded BLAS and blocked SIGINT.
-
-    A terminal sends Ctrl-C to the whole group. Only this process handles it, by ending the others; but not while one is
-    being started, which would be left without its instructions and complain. Blocking the signal in this thread is not
-    enough for that: another thread of this process may receive it.
-    """
-    with _starting:  # or one of two threads would put back what the other one has set
-        yield from _started()
-
-
-_starting = threading.RLock()
-
-
-def _started() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    received: list[int] = []
-    in_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number)) if in_main else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ.update(ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        if in_main:
-            signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if received:
-            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

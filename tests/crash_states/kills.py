@@ -53,9 +53,10 @@ def make_project(folder: Path, built: Path, cap: float | None) -> None:
     """A project with the artifacts of another, an inbox and a ledger of its own."""
     params = yaml.safe_load((built / "params.yaml").read_text(encoding="utf-8"))
     gate = params["inbox"]["gate"] | {"min_coverage": 0.1, "max_length_ratio": None}
+    params["ledger"]["cap"], params["release"]["max_token_epsilon"] = cap, BUDGET
     params["inbox"] |= {
-        "cap": cap, "source": "inbox", "subject_column": "who", "columns": ["also"], "gate": gate,
-        "document_budget": BUDGET, "max_token_epsilon": BUDGET,
+        "source": "inbox", "subject_column": "who", "columns": ["also"], "gate": gate,
+        "document_budget": BUDGET,
     }  # fmt: skip
     for name in ("artifacts", "inbox", "outputs", "sources"):
         (folder / name).mkdir(parents=True)

@@ -169,30 +169,33 @@ def test_levels_are_audited_at_the_epsilons_found_for_them(stand_in: None, monke
 def test_a_nightly_release_by_recovery_is_audited_at_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Request] = []
 
-    def settled(options: Request, model: object) -> SimpleNamespace:
+    def resolved(options: Request, model: object) -> SimpleNamespace:
         asked.append(options)
         return SimpleNamespace(epsilon=4.5)
 
-    monkeypatch.setattr(audit_flow, "settled", settled)
+    monkeypatch.setattr(audit_flow, "resolve_settings", resolved)
     monkeypatch.setattr(audit_flow.Model, "load", lambda *_: None)
-    release = {"sql": "select 1", "recovery": 0.2, "recovery_band": "content"}
-    assert audit_flow.released(parse_params({"seed": 1, "release": release})) == [("tem", "S3", 4.5)]
+    inbox = {"sql": "select 1", "recovery": 0.2, "band": "content"}
+    assert audit_flow.released(parse_params({"seed": 1, "inbox": inbox})) == [("tem", "S3", 4.5)]
     assert (asked[0].recovery, asked[0].band) == (0.2, "content")
 
 
 @pytest.mark.parametrize(
-    ("release", "audited"),
+    ("params", "audited"),
     [
         ({}, []),
-        ({"source": "inbox", "mechanism": "tem", "strategy": "S3", "epsilon": 2.5}, [("tem", "S3", 2.5)]),
-        ({"sql": "select 1", "document_budget": 60.0, "average_words": 20.0}, [("tem", "S3", 3.0)]),
+        ({"inbox": {"source": "inbox", "mechanism": "tem", "strategy": "S3", "epsilon": 2.5}}, [("tem", "S3", 2.5)]),
+        (
+            {"inbox": {"sql": "select 1", "document_budget": 60.0}, "release": {"average_words": 20.0}},
+            [("tem", "S3", 3.0)],
+        ),
     ],
 )
 def test_what_the_nightly_release_runs_is_audited(
-    release: dict[str, Any], audited: list[tuple[str, str, float]]
+    params: dict[str, Any], audited: list[tuple[str, str, float]]
 ) -> None:
     """At its base epsilon, also where its document budget is given."""
-    assert audit_flow.released(parse_params({"seed": 1, "release": release})) == audited
+    assert audit_flow.released(parse_params({"seed": 1} | params)) == audited
 
 
 def test_a_violated_claim_fails_the_run_after_all_audits(stand_in: None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lexveil.privatization.looking.preview import Part, TextChanges
+from lexveil.accounting.changes import Part, TextChanges
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import Key
 from lexveil.report.samples import Sample

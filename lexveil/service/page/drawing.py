@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget
+from lexveil.accounting.changes import Fate, TextChanges, changes_of
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
@@ -21,7 +22,6 @@ from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, batch_of
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.rewrite import Rewritten
-from lexveil.privatization.looking.preview import Fate, TextChanges, changes_of
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
 from lexveil.service.page.form import Form

@@ -16,10 +16,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from lexveil.accounting.changes import Fate
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms import mechanism_names
-from lexveil.privatization.looking.preview import Fate
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version
 from lexveil.service.app import RequestQueue

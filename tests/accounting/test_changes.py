@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Action
+from lexveil.accounting.changes import Fate, Part, changes_of, fates_of, output_spans
 from lexveil.artifacts.model import Model
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.looking.preview import Fate, Part, changes_of, fates_of, output_spans
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
 from lexveil.text.encode import Lexicon, encode
