@@ -4,8 +4,7 @@ lists/ has the exact lists that TEM and truncated Gumbel draw from, over the wor
 most frequent ones first; every run and worker maps them. An interrupted stage goes on where it was.
 
 meta.json tells the smallest and the largest distance of two words, which truncated Gumbel is calibrated by, both exact
-whatever the search; and where the search is approximate, how often it finds the nearest word of a noisy vector. That is
-another question than how well it does among words: noise carries the vector far away from all of them.
+whatever the search.
 """
 
 from __future__ import annotations
@@ -24,36 +23,17 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists, write_lists
 from lexveil.config import Params, load_params
-from lexveil.embeddings.approximate_search import ApproximateSearch
 from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
 from lexveil.embeddings.extent import largest_distance, smallest_distance
 from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import LexveilError, RequestError
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
-from lexveil.types import Vectors
 
-NOISE = (1.0, 10.0, 50.0)  # epsilon of the noisy queries
-SAMPLE = 500  # words that they are made from
 # What decides the lists: an interrupted stage goes on with those that the same code made.
 CODE = ("lexveil.embeddings.neighborhoods", "lexveil.embeddings.knn_graph", "lexveil.artifacts.neighborhoods")
-
-
-def noisy_recall(vectors: Vectors, seed: int, segmentation: str) -> dict[str, float]:
-    """By epsilon, the share of noisy vectors (MADLIB's) of random words whose nearest word the index finds."""
-    exact, approximate = ExactSearch(vectors), ApproximateSearch(vectors, seed)
-    noise = Madlib(vectors).noise
-    recall = {}
-    for epsilon in NOISE:
-        rng = stream(seed, "build_neighborhoods", segmentation, str(epsilon))
-        words = rng.integers(len(vectors), size=SAMPLE)
-        queries = vectors[words] + noise(np.full(SAMPLE, epsilon), rng)
-        recall[str(epsilon)] = float((approximate.nearest(queries) == exact.nearest(queries)).mean())
-    return recall
 
 
 def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -> NearTable:
@@ -98,9 +78,6 @@ def main() -> None:
         if len(vectors) > 1:
             meta["smallest_distance"] = smallest_distance(vectors)
         meta["largest_distance"] = largest_distance(vectors)
-        if search != "exact":
-            meta["recall_of_noisy_queries"] = noisy_recall(vectors, params.seed, segmentation)
-            meta["noisy_queries"] = SAMPLE
         np.save(folder / "neighbors.npy", ids, allow_pickle=False)
         np.save(folder / "distances.npy", distances, allow_pickle=False)
         write_json(meta, folder / "meta.json")

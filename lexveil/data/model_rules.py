@@ -19,7 +19,7 @@ from lexveil.artifacts.packaged_model import CARD, FORMAT, ORDERS, SCALES, TRAIN
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
-from lexveil.text.collocation_keys import MAX_WORDS
+from lexveil.text.collocation_index import MAX_WORDS
 from lexveil.text.normal_forms import has_letters, normal_form
 
 Array = npt.NDArray[Any]

@@ -24,10 +24,7 @@ Distances = npt.NDArray[np.float64]
 QUERY_BLOCK = 1024
 WORD_BLOCK = 2048
 GROUP = 16  # words that share one maximum
-FEW = 8  # up to so many neighbours the maxima of the groups find the candidates; beyond, whole rows are cut
-ROW_VALUES = 4_000_000  # scores held at a time where whole rows are kept; those of ROWS queries if that is more,
-ROWS = 256  # because fewer are not worth what a matrix product does before it starts
-CUT_ROWS = 8
+FEW = 8  # up to so many neighbours are screened by 8-bit products
 # Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so many multiplications.
 SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
 FARTHEST = 1e15  # beyond, float32 has no room for a score
@@ -80,26 +77,19 @@ class ExactSearch:
         """
         k = min(k, len(self.vectors))
         ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
+        n = len(queries) if k else 0
         if k <= FEW:
-            n = len(queries) if k else 0
             self._prepare(n)
-            for start in range(0, n, QUERY_BLOCK):
-                block = slice(start, start + QUERY_BLOCK)
-                ids[block], squares[block] = self._nearest(np.ascontiguousarray(queries[block], dtype=np.float64), k)
-        else:
-            at_once = min(max(ROWS, ROW_VALUES // len(self.vectors)), len(queries))
-            scores = np.empty((at_once, len(self.vectors)), dtype=np.float32)  # once: fresh memory is slow
-            for start in range(0, len(queries), max(at_once, 1)):
-                block = slice(start, start + at_once)
-                some = np.ascontiguousarray(queries[block], dtype=np.float64)
-                ids[block], squares[block] = self._many(some, k, scores[: len(some)])
+        for start in range(0, n, QUERY_BLOCK):
+            block = slice(start, start + QUERY_BLOCK)
+            ids[block], squares[block] = self._nearest(np.ascontiguousarray(queries[block], dtype=np.float64), k)
         return ids, np.sqrt(squares)
 
     def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
         """The k nearest rows of a block of queries, and the squares of their distances, by what is fastest."""
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         far = ~(lengths + self._longest < FARTHEST)
-        if self._screen is not None:
+        if self._screen is not None and k <= FEW:
             ids, squares, answered = self._screen.nearest_k(queries, k)
         else:
             ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
@@ -108,9 +98,9 @@ class ExactSearch:
             ids[query], squares[query] = _nearest_of(self.vectors, queries[query], np.arange(len(self.vectors)), k)
         left = np.flatnonzero(~answered & ~far)
         if len(left) == len(queries):
-            return self._few(queries, k)
+            return self._by_products(queries, k)
         if len(left):
-            ids[left], squares[left] = self._few(queries[left], k)
+            ids[left], squares[left] = self._by_products(queries[left], k)
         return ids, squares
 
     def _prepare(self, n: int) -> None:
@@ -127,7 +117,7 @@ class ExactSearch:
             if kind >= 0 and self.vectors.shape[1] <= WIDEST and self._longest < LONGEST:
                 self._screen = Screen(self.vectors, kind)
 
-    def _few(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
+    def _by_products(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
         from lexveil.embeddings.kernels.search import largest, measure_groups
 
         n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
@@ -149,27 +139,6 @@ class ExactSearch:
         groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
         measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
-        return ids, squares
-
-    def _many(self, queries: Queries, k: int, scores: Vectors) -> tuple[Rows, Distances]:
-        from lexveil.embeddings.kernels.search import cut_rows
-
-        np.matmul(queries.astype(np.float32), self.vectors.T, out=scores)
-        slack = self._slack(queries).astype(np.float32)
-        ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
-        # Columns j, j + n_groups, j + 2 n_groups, … are a group, so that minima are taken of whole stretches.
-        n_groups = len(self.vectors) // GROUP
-        if n_groups < 2 * k:
-            n_groups = 0
-        for first in range(0, len(queries), CUT_ROWS):
-            rows = slice(first, first + CUT_ROWS)
-            part = scores[rows]
-            np.subtract(self.half_norms, part, out=part)  # half the squared distance, up to a constant of the query
-            grouped = part[:, : n_groups * GROUP].reshape(len(part), GROUP, n_groups)
-            # The k smallest minima are k words, so no word farther than all of them is among the k nearest.
-            minima = grouped.min(axis=1) if n_groups else part
-            cut = np.partition(minima, k - 1, axis=1)[:, k - 1] + slack[rows]
-            cut_rows(self.vectors, queries[rows], part, minima, cut, n_groups, GROUP, ids[rows], squares[rows])
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:

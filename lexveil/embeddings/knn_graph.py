@@ -103,11 +103,10 @@ def exact_graph(scanner: Scanner, k: int, rows: npt.NDArray[np.int64] | None = N
     return Graph(ids, proven, np.sqrt(squares, out=squares))
 
 
-def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> tuple[Neighbors, Floats]:
-    """The nearest other word of each of ``rows`` (of all words if None), and its distance; V must be 2 or more.
+def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> Neighbors:
+    """The nearest other word of each of ``rows`` (of all words if None), (n,) int32; V must be 2 or more.
 
-    Returns:
-        (n,) int32, of equally near ones the lowest row, and (n,) float64.
+    Of equally near ones it is the lowest row.
     """
     queries = np.arange(len(scanner.vectors)) if rows is None else rows
     graph = exact_graph(scanner, 4, queries)
@@ -117,7 +116,7 @@ def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -
         forbidden[queries[at]] = True
         nearest[at] = scanner.nearest(int(queries[at]), forbidden)
         forbidden[queries[at]] = False
-    return nearest, np.sqrt(_pair_distances(scanner.vectors, queries, nearest))
+    return nearest
 
 
 @numba.njit(cache=True)
@@ -155,14 +154,6 @@ def _measure(vectors: Vectors, row: int, others: npt.NDArray[np.int64] | Neighbo
         out[start], out[start + 1], out[start + 2], out[start + 3] = first, second, third, fourth
     for at in range(whole, len(others)):
         out[at] = _squared(vectors, row, others[at])
-
-
-@numba.njit(cache=True)
-def _pair_distances(vectors: Vectors, rows: npt.NDArray[np.int64], others: Neighbors) -> Floats:
-    out = np.empty(len(rows))
-    for at in range(len(rows)):
-        out[at] = _squared(vectors, rows[at], others[at])
-    return out
 
 
 @numba.njit(cache=True, fastmath={"nnan", "nsz"})

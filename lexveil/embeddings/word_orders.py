@@ -162,5 +162,5 @@ def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) ->
         return [1.0] * len(orders)
     from lexveil.embeddings.knn_graph import Scanner, nearest_other
 
-    nearest, _ = nearest_other(Scanner(vectors), rows)
+    nearest = nearest_other(Scanner(vectors), rows)
     return [float((np.abs(place[rows] - place[nearest]) <= NEAR).mean()) for place in positions(orders)]

@@ -3,22 +3,25 @@
 ``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and of the trigram that
 starts there (minus infinity where there is none, or where it would cross a sentence boundary).
 
-They are looked up in hash tables (kernels/collocations.py).
+They are looked up in sorted arrays of keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import RequestError
-from lexveil.text.collocation_keys import BITS, MAX_WORDS, Table, WordIds
-from lexveil.types import Floats, Ids
+from lexveil.types import Flags, Floats, Ids
+
+WordIds = npt.NDArray[np.int32] | Ids
+
+BITS = 21  # of a word's number; three of them share 63 bits of a key
+MAX_WORDS = 2**BITS
 
 
 @dataclass(frozen=True)
@@ -101,13 +104,6 @@ class Collocations:
         triples = _sorted(_pack([numbers[column] for column in columns[2:]]), trigram_pmi)
         return cls({} if word_ids is None else word_ids, numbers, *pairs, *triples)
 
-    @cached_property
-    def tables(self) -> tuple[Table, Table]:
-        """Hash tables of word pairs and of trigrams, made when words are first scored."""
-        from lexveil.text.kernels.collocations import tables
-
-        return tables(self.pair_keys, self.pair_pmi, self.triple_keys, self.triple_pmi)
-
     def only(self, bigrams: Sequence[WordIds], trigrams: Sequence[WordIds]) -> Collocations:
         """Keep the collocations named by columns of word ids; ids that name none are ignored."""
         pair_score, _ = self._of_each(bigrams)
@@ -144,11 +140,18 @@ class Collocations:
             Two (n,) float64 arrays in bits, minus infinity where there is no collocation.
         """
         check_offsets(sentence_offsets, len(ids))
-        from lexveil.text.kernels.collocations import score
-
-        pair_score, triple_score = np.empty(len(ids)), np.empty(len(ids))
-        score(ids, sentence_offsets, self.numbers, *self.tables, pair_score, triple_score)
-        return pair_score, triple_score
+        known = (ids >= 0) & (ids < len(self.numbers))
+        number = np.full(len(ids) + 2, -1, dtype=np.int64)
+        number[: len(ids)][known] = self.numbers[ids[known]]
+        first, second, third = number[:-2], number[1:-1], number[2:]
+        words_left = np.repeat(sentence_offsets[1:], np.diff(sentence_offsets)) - np.arange(len(ids))
+        is_pair = (first >= 0) & (second >= 0) & (words_left > 1)
+        is_triple = is_pair & (third >= 0) & (words_left > 2)
+        pair = first << BITS | second
+        return (
+            _looked_up(pair, is_pair, self.pair_keys, self.pair_pmi),
+            _looked_up(pair << BITS | third, is_triple, self.triple_keys, self.triple_pmi),
+        )
 
 
 def check_offsets(sentence_offsets: Ids, n: int) -> None:
@@ -174,3 +177,14 @@ def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
     keys, scores = keys[order], np.asarray(scores, dtype=np.float64)[order]
     first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
     return (keys, scores) if first.all() else (keys[first], scores[first])
+
+
+def _looked_up(wanted: Ids, is_wanted: Flags, keys: Ids, scores: Floats) -> Floats:
+    """The score of each key that is wanted and known, else minus infinity."""
+    looked_up = np.full(len(wanted), -np.inf)
+    if len(keys):
+        positions = np.flatnonzero(is_wanted)
+        rows = np.minimum(np.searchsorted(keys, wanted[positions]), len(keys) - 1)
+        is_known = keys[rows] == wanted[positions]
+        looked_up[positions[is_known]] = scores[rows[is_known]]
+    return looked_up

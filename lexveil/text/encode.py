@@ -19,7 +19,7 @@ from lexveil.text.normal_forms import is_punctuation
 from lexveil.text.pieces import Bounded, Pieces
 from lexveil.text.segment import segment
 from lexveil.text.spans import Claim, Found, Words
-from lexveil.text.strings import Strings, letters_of
+from lexveil.text.strings import Strings
 from lexveil.types import Int32
 
 S = TypeVar("S", bound=np.generic)
@@ -87,14 +87,8 @@ class Lexicon:
         """(V,) ``TokenClass`` of the tokens that have occurred, -1 of others."""
         return np.full(len(self.tokens), -1, dtype=np.int8)
 
-    @cached_property
-    def _known_forms(self) -> FormTable:
-        return FormTable(self.rows, _word_kinds(self.language))
-
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
         """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone."""
-        if isinstance(forms, Strings):
-            return self._known_forms.look_up(forms)
         rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
         known = rows >= 0
         kinds = np.full(len(forms), -1, dtype=np.int8)
@@ -177,72 +171,6 @@ class Encoded:
     def offsets(self) -> npt.NDArray[np.int64]:
         """(n_texts + 1,) where each text's tokens start."""
         return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
-
-
-class FormTable:
-    """Rows and classes of normal forms, of those of the vocabulary and of those that have occurred.
-
-    Equal means byte for byte; a hash only says where to look.
-    """
-
-    LIMIT = 1_000_000  # forms that are no tokens of the vocabulary, so that memory does not grow with the corpus
-
-    def __init__(self, rows: dict[str, int], word_kinds: _WordKinds) -> None:
-        self.known, self.word_kinds = rows, word_kinds
-        self._clear()
-
-    def _clear(self) -> None:
-        self.letters, self.starts = np.empty(1 << 16, np.uint8), np.zeros(1 << 13, np.int64)
-        self.hashes, self.slots = np.empty(1 << 13, np.uint64), np.full(1 << 14, -1, np.int32)
-        self.rows, self.kinds = np.empty(1 << 13, np.int64), np.empty(1 << 13, np.int8)
-        self.n = 0
-
-    def look_up(self, forms: Strings) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-        """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone."""
-        from lexveil.text.kernels.forms import find, hash_forms
-
-        letters, starts = letters_of(forms.array)
-        hashes, numbers = np.empty(len(forms), np.uint64), np.empty(len(forms), np.int32)
-        hash_forms(letters, starts, hashes)
-        find(letters, starts, hashes, self.letters, self.starts, self.hashes, self.slots, numbers)
-        new = np.flatnonzero(numbers < 0)
-        if len(new):
-            if self.n and self.n + len(new) > self.LIMIT + len(self.known):
-                self._clear()
-                return self.look_up(forms)
-            numbers[new] = self._add(forms.some(new), hashes[new])
-        return self.rows[numbers], self.kinds[numbers]
-
-    def _add(self, forms: list[str], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Number forms that have not occurred before, each once."""
-        from lexveil.text.kernels.forms import insert
-
-        parts = [form.encode("utf-8") for form in forms]
-        numbers, stop = np.arange(self.n, self.n + len(forms)), self.n + len(forms)
-        ends = self.starts[self.n] + np.cumsum([*map(len, parts)])
-        self.letters = _with_room(self.letters, int(ends[-1]))
-        self.starts = _with_room(self.starts, stop + 1)
-        self.hashes = _with_room(self.hashes, stop)
-        self.rows, self.kinds = _with_room(self.rows, stop), _with_room(self.kinds, stop)
-        self.letters[int(self.starts[self.n]) : int(ends[-1])] = np.frombuffer(b"".join(parts), np.uint8)
-        self.starts[self.n + 1 : stop + 1] = ends
-        self.hashes[numbers] = hashes
-        self.rows[numbers] = [self.known.get(form, -1) for form in forms]
-        self.kinds[numbers] = [self.word_kinds[form] for form in forms]
-        first, self.n = self.n, stop
-        if 2 * stop > len(self.slots):
-            first, self.slots = 0, np.full(1 << (4 * stop - 1).bit_length(), -1, np.int32)
-        insert(self.slots, self.hashes, first, stop)
-        return numbers
-
-
-def _with_room(array: npt.NDArray[S], size: int) -> npt.NDArray[S]:
-    """The array, or one that begins with it and has room for ``size``."""
-    if size <= len(array):
-        return array
-    longer = np.empty(2 * size, array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 class _WordKinds(Bounded[str, int]):

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lexveil.text.collocation_index import check_offsets
-from lexveil.text.collocation_keys import WordIds
+from lexveil.text.collocation_index import WordIds, check_offsets
 from lexveil.types import Bytes, Floats, Ids, Lengths
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")

@@ -1,19 +1,16 @@
 """pynndescent: in a file of its own, because it compiles for a minute in every process that uses it."""
 
-import os
-
 import numpy as np
 import pytest
 
 from lexveil.embeddings import word_orders
-from lexveil.embeddings.approximate_search import ApproximateSearch
 from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
 from lexveil.embeddings.knn_graph import Scanner
 from lexveil.embeddings.word_orders import greedy_orders, mean_step
 
-pytestmark = pytest.mark.slow
-
 RNG = np.random.default_rng(5)
+
+pytestmark = pytest.mark.nightly
 
 
 def cloud(n: int, p: int, seed: int) -> np.ndarray:
@@ -46,15 +43,3 @@ def test_an_approximate_graph_gives_a_whole_order_twice_the_same(monkeypatch: py
     # This test can fail: going to the first unused word where all neighbours are used is far longer.
     monkeypatch.setattr(Scanner, "nearest", lambda self, row, forbidden: int(np.flatnonzero(~forbidden)[0]))
     assert mean_step(vectors, greedy_orders(vectors, [7], "pynndescent", seed=4)[0]) / exact > 1.05
-
-
-@pytest.mark.skipif("LEXVEIL_SLOW_TESTS" not in os.environ, reason="compiles for a minute; set LEXVEIL_SLOW_TESTS=1")
-def test_pynndescent_finds_the_nearest_of_most_noisy_queries() -> None:
-    """The library itself, its recall counted against the exact search, and twice the same."""
-    queries = VECTORS[RNG.integers(700, size=300)] + 0.05 * RNG.standard_normal((300, 20))
-    exact = ExactSearch(VECTORS).nearest(queries)
-    found = ApproximateSearch(VECTORS, seed=1).nearest(queries)
-    assert found.dtype == np.int64 and found.shape == (300,)
-    assert 0.8 < (found == exact).mean() < 1
-    assert ((found + 1) == exact).mean() < 0.1
-    assert (ApproximateSearch(VECTORS, seed=1).nearest(queries) == found).all()

@@ -101,9 +101,7 @@ def test_nearest_words_and_extreme_distances(vectors: np.ndarray) -> None:
     table = np.sqrt(((wide[:, None] - wide[None]) ** 2).sum(axis=2))
     largest = table.max()
     np.fill_diagonal(table, np.inf)
-    rows, distances = nearest_other(Scanner(vectors))
-    assert rows.tolist() == table.argmin(axis=1).tolist()
-    assert np.array_equal(distances, table.min(axis=1))
+    assert nearest_other(Scanner(vectors)).tolist() == table.argmin(axis=1).tolist()
     assert smallest_distance(vectors) == table.min()
     assert largest_distance(vectors) == largest
 

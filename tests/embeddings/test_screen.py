@@ -95,7 +95,7 @@ def test_answers_are_those_of_a_float64_scan(at_once: None, name: str, k: int) -
     search = ExactSearch(vectors)
     ids, distances = search.nearest_k(queries, k)
     assert search._screen is not None
-    few, plain = search._few(queries, min(k, len(vectors)))
+    few, plain = search._by_products(queries, min(k, len(vectors)))
     np.testing.assert_array_equal(ids, few)
     np.testing.assert_array_equal(distances, np.sqrt(plain))  # bit for bit
     expected = scan_k(vectors, queries, min(k, len(vectors)))

@@ -12,11 +12,10 @@ from lexveil.artifacts.embeddings import load_embedding, load_words, write_embed
 from lexveil.artifacts.external_embeddings import content_hash
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import load_params
-from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.embeddings.word_orders import greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import MissingArtifact, ParameterError, RequestError
-from tasks import build_neighborhoods, build_word_orders
+from tasks import build_word_orders
 from tests.conftest import run_stage
 
 
@@ -133,30 +132,4 @@ def test_neighborhoods_tell_the_extreme_distances(project: Path) -> None:
     assert meta["largest_distance"] == pytest.approx(np.sqrt(table.max()), rel=1e-9)
     np.fill_diagonal(table, np.inf)
     assert meta["smallest_distance"] == pytest.approx(np.sqrt(table.min()), rel=1e-6)
-    assert meta["search"] == "exact" and "recall_of_noisy_queries" not in meta
-
-
-class EverySecond:
-    """A search that is right for every second query; the real one takes a minute to compile."""
-
-    def __init__(self, vectors: np.ndarray, seed: int) -> None:
-        self.exact = ExactSearch(vectors)
-
-    def nearest(self, queries: np.ndarray) -> np.ndarray:
-        rows = self.exact.nearest(queries)
-        rows[::2] = -1
-        return rows
-
-
-def test_recall_of_noisy_queries_is_measured_where_the_search_is_approximate(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build_neighborhoods, "ApproximateSearch", EverySecond)
-    monkeypatch.setattr(
-        build_neighborhoods, "approximate_neighbors", lambda vectors, k, seed: ExactSearch(vectors).neighbors(k)
-    )
-    set_params(neighborhoods={"search": "pynndescent"})
-    run_stage("build_neighborhoods", "word")
-    meta = json.loads((paths.neighborhood("word") / "meta.json").read_text(encoding="utf-8"))
-    assert meta["recall_of_noisy_queries"] == {"1.0": 0.5, "10.0": 0.5, "50.0": 0.5}
-    assert meta["noisy_queries"] == build_neighborhoods.SAMPLE
+    assert meta["search"] == "exact"

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.errors import RequestError
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.collocation_keys import MAX_WORDS
+from lexveil.text.collocation_index import MAX_WORDS, Collocations
 from lexveil.text.segment import segment, write_lines
 from lexveil.text.tokenize import sentences
 

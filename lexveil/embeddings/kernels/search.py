@@ -64,41 +64,6 @@ def measure_groups(
 
 
 @numba.njit(cache=True)
-def cut_rows(
-    vectors: Vectors,
-    queries: Floats,
-    scores: Vectors,
-    minima: Vectors,
-    cut: Vectors,
-    n_groups: int,
-    size: int,
-    ids: Rows,
-    squares: Floats,
-) -> None:  # pragma: no cover - compiled
-    """Measure the words whose score is not above the cut, and keep the nearest of each query."""
-    k, n_words = ids.shape[1], scores.shape[1]
-    found = np.empty(n_words + 1, dtype=np.int64)
-    for query in range(len(scores)):
-        row, limit, count = scores[query], cut[query], 0
-        for group in range(n_groups):
-            if minima[query, group] <= limit:
-                for member in range(group, n_groups * size, n_groups):
-                    found[count] = member
-                    count += row[member] <= limit
-        for place in range(n_groups * size, n_words):
-            found[count] = place
-            count += row[place] <= limit
-        near = np.sort(found[:count])
-        measured = np.empty(count)
-        for place in range(count):
-            measured[place] = squared_distance(vectors[near[place]], queries[query])
-        order = np.argsort(measured, kind="mergesort")  # stable: of equal distances the lowest row comes first
-        for place in range(k):
-            ids[query, place] = near[order[place]]
-            squares[query, place] = measured[order[place]]
-
-
-@numba.njit(cache=True)
 def measure_rows(vectors: Vectors, rows: Rows, query: Floats) -> Floats:  # pragma: no cover - compiled
     """|u - q|² of some rows and a query."""
     squares = np.empty(len(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from lexveil.text.collocation_keys import WordIds
+from lexveil.text.collocation_index import WordIds
 from lexveil.types import Bytes, Floats, Ids, Lengths
 
 _SHORT = 48  # candidates that are put in order by insertion; more of them are sorted
