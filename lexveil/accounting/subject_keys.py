@@ -2,16 +2,17 @@
 
 One rule for all verbs, because two spellings of one subject would have two budgets:
 
-* A row whose subject is named has that value, as text: without characters that show nothing (Unicode category Cf, and
-  the fillers, joiners and selectors of variants of other categories), in the normal form NFKC, white space trimmed and
+* A row whose subject is named has that value, as text: without characters that show nothing (Unicode's category Cf
+  and property Default_Ignorable_Code_Point, and C1 controls), in the normal form NFKC, white space trimmed and
   every run of it one space. What is then a decimal number as JSON writes one without exponent is that number: ``7``,
   ``7.0`` and ``7.00`` are one subject, and so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain
   themselves. Capitals and punctuation count: ``c7`` and ``C7`` are two.
-* A row without a named subject has its texts, as the engine sees them: the normal forms of their tokens, after the
-  same treatment of characters. Capitals, white space and Unicode form do not matter, nor whether a column without any
-  token is null.
+* A row without a named subject has its texts: the normal forms of their tokens, cut by the rules of English whatever
+  the model's language, after the same treatment of characters. Capitals, white space and Unicode form do not matter,
+  nor does a column without any token: a text has one key, wherever in a row it stands.
 
-The two kinds never meet: no subject's name holds a NUL.
+The two kinds never meet: no subject's name holds a NUL. ``KEYS_RULE`` is the version of all this; a ledger remembers
+under which one it was made, and takes no release under another.
 """
 
 from __future__ import annotations
@@ -29,12 +30,17 @@ import pyarrow as pa
 TEXT = "\0text:"  # before the hash of a row's texts
 
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
-# Those of category Cf, what else Unicode calls "default ignorable", and C1 controls that are no white space.
-_UNSEEN_RANGES = (
-    (0x80, 0x84), (0x86, 0x9F), (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
-    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
+KEYS_RULE = "3"  # 1 took texts and names as they are written; 2 gave a text a key for each further column without any
+# Code points that show nothing, as Unicode 15.1 has them. Written down, because libraries have tables of several
+# versions: categories Cf and Default_Ignorable_Code_Point, and C1 controls that are no white space.
+UNSEEN = (
+    (0x80, 0x84), (0x86, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD),
+    (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x13430, 0x1343F),
+    (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-_UNSEEN = r"[\p{Cf}%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in _UNSEEN_RANGES)  # noqa: UP031
+_UNSEEN = "[%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in UNSEEN)  # noqa: UP031
 MAX_COMPARED = 2**21  # different subjects that are compared with each other
 
 
@@ -53,8 +59,7 @@ def subject_key(name: str) -> str:
 
 def is_unseen(character: str) -> bool:
     """Whether a character shows nothing."""
-    code = ord(character)
-    return unicodedata.category(character) == "Cf" or any(first <= code <= last for first, last in _UNSEEN_RANGES)
+    return any(first <= ord(character) <= last for first, last in UNSEEN)
 
 
 def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
@@ -63,24 +68,32 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
     Args:
         rows: the texts of each row, one for each column, None for null; no text holds a NUL or an unpaired surrogate.
     """
-    if not rows:
-        return []
+    return keys_of_columns([pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)])
+
+
+def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
+    """The keys of rows by their texts, each column as one array."""
     import pyarrow.compute as pc
 
-    columns = [_normal_texts(column) for column in zip(*rows, strict=True)]
-    joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\0")
-    data, offsets = _bytes_of(joined)
+    if not columns:
+        return []
+    forms = [_normal_texts(column) for column in columns]
+    if len(forms) > 1:
+        # Not by its own way to leave values out: PyArrow then drops rows in which there is none.
+        joined = pc.replace_substring_regex(pc.binary_join_element_wise(*forms, "\0"), r"\x00+", "\0")
+        forms = [pc.utf8_trim(joined, "\0")]
+    data, offsets = _bytes_of(forms[0])
     sha256 = hashlib.sha256
     return [TEXT + sha256(data[start:end]).hexdigest() for start, end in pairwise(offsets.tolist())]
 
 
-def _normal_texts(texts: Sequence[str | None]) -> pa.StringArray:
+def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
     """The normal forms of each text's tokens, joined by spaces; of null as of a text without any."""
     import pyarrow.compute as pc
 
     from lexveil.text.tokenize import tokenize_texts
 
-    present = pa.array([text or "" for text in texts], pa.large_string())
+    present = pc.fill_null(texts, "")
     if not pc.all(pc.string_is_ascii(present), min_count=0).as_py():
         present = pc.utf8_normalize(pc.replace_substring_regex(present, _UNSEEN, ""), "NFKC")
     tokens = tokenize_texts(pc.utf8_lower(present))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from lexveil.detectors.given import GivenSpans
 from lexveil.errors import RequestError, option
 from lexveil.formats import chunks
+from lexveil.formats.arrow_columns import bare_array, bare_field, only_used
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, ParsedRow, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import RATIO_LIMIT, is_implausible
@@ -97,7 +98,7 @@ class ParquetWriter(Writer):
     def __init__(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
         super().__init__(table, columns, formulas)
         self.schema = pa.schema(
-            _bare(_rewritten(field) if field.name in columns else field) for field in table.layout.schema_arrow
+            bare_field(_rewritten(field) if field.name in columns else field) for field in table.layout.schema_arrow
         )
         self.writer = self.files.enter_context(pq.ParquetWriter(out, self.schema, compression="zstd"))
         self.files.callback(self._end_group)
@@ -117,7 +118,7 @@ class ParquetWriter(Writer):
             )
             batch = batch.set_column(position, field, rewritten)
         batch = pa.RecordBatch.from_arrays(
-            [_plain(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)],
+            [bare_array(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)],
             schema=self.schema,
         )
         # Runs of rows, because Arrow cannot filter every type (string_view).
@@ -136,8 +137,9 @@ class ParquetWriter(Writer):
     def _end_group(self) -> None:
         waiting, self.waiting, self.n_rows, self.n_characters = self.waiting, [], 0, 0
         if any(batch.num_rows for batch in waiting):
-            table = pa.Table.from_batches(waiting)
-            self.writer.write_table(pa.table([_used(column) for column in table.columns], schema=self.schema))
+            # In one piece: Parquet's pages follow the pieces of a column, and these where the source was cut.
+            table = pa.Table.from_batches(waiting).combine_chunks()
+            self.writer.write_table(pa.table([only_used(column) for column in table.columns], schema=self.schema))
 
 
 def _written(text: str | None, field: pa.Field) -> str | None:
@@ -148,59 +150,6 @@ def _written(text: str | None, field: pa.Field) -> str | None:
 def _rewritten(field: pa.Field) -> pa.Field:
     """The field of a rewritten column; one of spans that are no strings, which are left out, has room for null."""
     return field.with_type(rewritten_type(field.type)) if is_text(field.type) else field.with_nullable(True)
-
-
-def _bare(field: pa.Field) -> pa.Field:
-    """A field without metadata, its own and those of the fields in it, and without extension types."""
-    return pa.field(field.name, _bare_type(field.type), field.nullable)
-
-
-def _bare_type(kind: pa.DataType) -> pa.DataType:
-    return _bare_type(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else _with_inner(kind, _bare)
-
-
-def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
-    """A type whose fields, if it has any, are changed."""
-    types = pa.types
-    if types.is_struct(kind):
-        return pa.struct([change(field) for field in kind])
-    if types.is_map(kind):
-        return pa.map_(change(kind.key_field), change(kind.item_field), kind.keys_sorted)
-    if types.is_large_list(kind):
-        return pa.large_list(change(kind.value_field))
-    if types.is_fixed_size_list(kind):
-        return pa.list_(change(kind.value_field), kind.list_size)
-    return pa.list_(change(kind.value_field)) if types.is_list(kind) else kind
-
-
-def _plain(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array as its bare type."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    return array if array.type.equals(kind, check_metadata=True) else array.cast(kind)
-
-
-def _used(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column whose dictionaries, if it has any, hold what is in the column and nothing else."""
-    kind = column.type
-    if not pa.types.is_dictionary(kind):
-        plain = _decoded(kind)
-        if plain.equals(kind):
-            return column
-        # Taken row by row, because a part of a list array still has the values of the whole.
-        return column.cast(plain).take(pa.array(range(len(column)))).cast(kind)
-    encoded = column.cast(kind.value_type).combine_chunks().dictionary_encode()
-    indices = encoded.indices.cast(kind.index_type)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)])
-
-
-def _decoded(kind: pa.DataType) -> pa.DataType:
-    """A type with the values in place of each dictionary in it."""
-    return _decoded(kind.value_type) if pa.types.is_dictionary(kind) else _with_inner(kind, _decoded_field)
-
-
-def _decoded_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_decoded(field.type))
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from lexveil.accounting.subject_keys import KEYS_RULE
 from lexveil.errors import MissingArtifact, ParameterError, RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import NANO, cap_nano
@@ -25,7 +26,7 @@ from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text
 from lexveil.ledger.locks import Lock, take
 from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored, sync
 from lexveil.ledger.spool import remove_work
-from lexveil.ledger.subjects import KEYS_RULE, SALT_BYTES, Hasher, fingerprint
+from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 
 DATABASE, SALT, LOCKS, WORK = "ledger.sqlite", "salt", "locks", "work"
@@ -223,10 +224,10 @@ class Ledger:
             return
         if self.database.rows("select 1 from balances limit 1"):
             raise RequestError(
-                f"{self.folder}: this ledger knows subjects by an earlier rule, under which `c7` and `c7 ` were two "
-                "and a text was known by its exact characters (docs/explanation/ledger.md, Who is who): what they have "
-                "spent would be forgotten. Keep it, name another folder in params.yaml: ledger.folder, and lower "
-                "ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
+                f"{self.folder}: this ledger knows subjects by an earlier rule, under which what is one subject now "
+                "could be several (docs/explanation/ledger.md, Who is who): what they have spent would be forgotten. "
+                "Keep it, name another folder in params.yaml: ledger.folder, and lower ledger.cap by the largest "
+                "balance that `lexveil ledger show --top 1` names"
             )
         with self.database.transaction() as con:
             con.execute("insert or replace into meta values ('keys_rule', ?)", (KEYS_RULE,))

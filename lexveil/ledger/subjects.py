@@ -13,8 +13,6 @@ from lexveil.ledger.amounts import Keys
 
 SALT_BYTES = 32
 HASH_BYTES = 16  # of HMAC-SHA256: 10 million subjects have two of one hash with a chance below 1e-24
-# The version of lexveil.accounting.subject_keys, which a ledger keeps. The first took names and texts as written.
-KEYS_RULE = "2"
 BLOCK = 64  # bytes of a block of SHA-256
 
 

@@ -46,12 +46,26 @@ def test_spellings_of_one_text() -> None:
 
 
 def test_a_column_without_tokens_is_no_other_text() -> None:
-    """Null or empty: the engine sees the same, and a text would have a budget for each."""
-    assert len(set(text_keys([["the market", nothing] for nothing in (None, "", " ", "\u200b")]))) == 1
+    """Null, empty or not there: the engine sees the same, and a text would have a budget for each."""
+    rows = [["the market", *nothing] for nothing in ([None], [""], [" "], ["\u200b"])]
+    assert {*text_keys(rows), *text_keys([row[::-1] for row in rows])} == {*text_keys([["the market"]])}
+
+
+def test_what_unicode_says_shows_nothing_shows_nothing() -> None:
+    """DerivedCoreProperties-15.1.0.txt: Default_Ignorable_Code_Point; and what this Python knows to be Cf."""
+    ignorable = [
+        (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+        (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+    ]  # fmt: skip
+    points = {point for first, last in ignorable for point in range(first, last + 1)}
+    points |= {point for point in range(0x110000) if unicodedata.category(chr(point)) == "Cf"}
+    assert {subject_key(f"c{chr(point)}7") for point in points} == {"c7"}
+    assert {*text_keys([[f"c{chr(point)}7"] for point in sorted(points)])} == {*text_keys([["c7"]])}
 
 
 def test_texts_that_are_others() -> None:
-    rows = [[TEXT, None], [None, TEXT], [TEXT, TEXT], [None, None], ["the marketing", None], ["themarket", None]]
+    rows = [[TEXT, None], [TEXT, TEXT], [None, None], ["the marketing", None], ["themarket", None]]
     rows += [["the market", None], ["the market!", None], ["the", "market"]]
     assert len(set(text_keys(rows))) == len(rows)
     assert text_keys(rows) == [key for row in rows for key in text_keys([row])]

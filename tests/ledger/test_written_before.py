@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from few_words import balance, spend
 
+from lexveil.accounting.subject_keys import KEYS_RULE
 from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import summary
-from lexveil.ledger.subjects import KEYS_RULE
 from lexveil.ledger.verification import verify
 
 WRITTEN = Path(__file__).parent / "written_before"

@@ -186,6 +186,43 @@ def test_metadata_of_tables_is_not_passed_on() -> None:
     assert made.to_pylist() == [{"body": "y", "n": 1}]
 
 
+def test_what_no_row_has_is_not_passed_on() -> None:
+    """Entries of dictionaries, categories, metadata of inner fields, and bytes of rows that were sliced away."""
+    from lexveil.privatization.adapters import frames
+
+    inner = pa.struct([pa.field("a", pa.string(), metadata={"first": "rude"})])
+    table = pa.table(
+        {
+            "body": ["x", "y", "rude"],
+            "kind": pa.array(["a", "b", "rude"]).dictionary_encode(),
+            "nested": pa.array([{"a": "n"}, {"a": "m"}, {"a": "rude"}], inner),
+            "plain": ["p", "q", "rude"],
+        }
+    ).slice(0, 2)
+    of_arrow = frames.frame_of(table)
+    assert of_arrow is not None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, of_arrow.replaced("body", ["s", "t"]).schema) as stream:
+        stream.write_table(of_arrow.replaced("body", ["s", "t"]))
+    assert b"rude" not in sink.getvalue().to_pybytes()
+    made = of_arrow.replaced("body", ["s", "t"])
+    assert made.to_pylist() == [
+        {"body": "s", "kind": "a", "nested": {"a": "n"}, "plain": "p"},
+        {"body": "t", "kind": "b", "nested": {"a": "m"}, "plain": "q"},
+    ]
+    assert not any(
+        b"rude" in buffer.to_pybytes() for column in made for c in column.chunks for buffer in c.buffers() if buffer
+    )
+    frame = pd.DataFrame({"body": ["x", "rude"], "kind": pd.Categorical(["a", "rude"])}).iloc[:1]
+    of_pandas = frames.frame_of(frame)
+    assert of_pandas is not None and list(of_pandas.replaced("body", ["y"])["kind"].cat.categories) == ["a"]
+    own = pl.DataFrame({"body": ["x", "rude"], "kind": ["a", "rude"]}, schema_overrides={"kind": pl.Categorical})
+    of_polars = frames.frame_of(own[:1])
+    assert of_polars is not None
+    kept = of_polars.replaced("body", ["y"])
+    assert kept.schema["kind"] == pl.Categorical and kept.to_dict(as_series=False) == {"body": ["y"], "kind": ["a"]}
+
+
 class UserText(str):
     """What no other process knows."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lexveil.errors import RequestError
+from lexveil.formats.arrow_columns import bare_column, bare_field
 from lexveil.formats.chunks import is_text, rewritten_type
 from lexveil.formats.messages import names, shown
 
@@ -114,10 +115,11 @@ def _of_arrow(table: Any) -> Frame:
         index = table.schema.get_field_index(column)
         array = _array(texts, table.schema.field(index).type)
         made = table.set_column(index, table.schema.field(index).with_type(array.type), array)
-        # Metadata is written with the table, and may be of the source: a hash of it, its first rows, anything.
-        return type(table).from_arrays(
-            made.columns, schema=pa.schema([field.remove_metadata() for field in made.schema])
-        )
+        schema = pa.schema([bare_field(field) for field in made.schema])
+        columns = [bare_column(column, field.type) for column, field in zip(made.columns, schema, strict=True)]
+        if isinstance(table, pa.RecordBatch):
+            columns = [column.combine_chunks() for column in columns]
+        return type(table).from_arrays(columns, schema=schema)
 
     return Frame(table.schema.names, lambda column: list(table.column(column).to_pylist()), replaced)
 
@@ -134,14 +136,20 @@ def _of_pandas(frame: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
         made = frame.assign(**{column: column_like(frame[column], texts)})
         made.attrs = {}  # to_parquet writes them, and they may quote the source
-        return made
+        categories = [name for name, kind in made.dtypes.items() if kind == "category" and name != column]
+        return made.assign(**{name: made[name].cat.remove_unused_categories() for name in categories})
 
     return Frame(list(frame.columns), lambda column: column_list(frame[column], column), replaced)
 
 
 def _of_polars(frame: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
-        return frame.with_columns(column_like(frame[column], texts))
+        import polars as pl
+
+        # Categories are made again, for there may be some that no row has.
+        categories = pl.col(pl.Categorical).exclude(column)
+        made = frame.with_columns(categories.cast(pl.String).cast(pl.Categorical))
+        return made.with_columns(column_like(frame[column], texts))
 
     return Frame(frame.columns, lambda column: list(frame[column].to_list()), replaced)
 

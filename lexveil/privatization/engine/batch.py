@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,17 +11,15 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lexveil.accounting.subject_keys import TEXT, is_unseen, text_keys
+from lexveil.accounting.subject_keys import keys_of_columns, text_keys
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.engine.counts import Tally
-from lexveil.text.encode import Encoded
 from lexveil.text.spans import Span
 from lexveil.text.strings import Strings, letters_of
-from lexveil.types import Flags, Floats, Ids
+from lexveil.types import Floats, Ids
 
 T = TypeVar("T")
 
@@ -221,57 +216,7 @@ def _sizes(rows: Texts) -> Ids:
     return np.array([sum(len(text) for text in row if text is not None) for row in rows], dtype=np.int64)
 
 
-# Where no character joins what stands before it: Latin letters, and signs from punctuation to arrows.
-_INVARIANT = ((0x80, 0x300), (0x2000, 0x2C00))
-
-
-def keys_of(batch: Batch, encoded: Encoded) -> list[str]:
-    """The keys of the documents of a batch.
-
-    Args:
-        encoded: their tokens.
-    """
-    rows, texts = batch.rows, batch.texts
-    if not isinstance(texts, Strings) or not isinstance(encoded.forms, Strings):
-        return text_keys(rows)
-    from lexveil.text.kernels.rendering import find_calm, write
-
-    data, starts = letters_of(texts.array)
-    invariant = np.zeros(len(texts), np.bool_)
-    find_calm(data, starts, invariant_characters(), invariant)
-    letters, places = letters_of(encoded.forms.array)
-    bounds = np.append(encoded.first_word, len(encoded.word))[encoded.offsets()]
-    out = np.empty(int(np.diff(places)[encoded.word].sum()) + len(encoded.word), np.uint8)
-    ends = np.zeros(len(bounds), np.int64)
-    write(encoded.word, bounds, np.zeros(len(encoded.forms), np.int8), letters, places, out, ends)
-    joined, edges, width = memoryview(out.data), ends.tolist(), int(batch.column.max(initial=0)) + 1
-    parts: list[list[bytes | memoryview]] = [[b""] * len(rows) for _ in range(max(width, _width(rows)))]
-    for text, (document, column) in enumerate(zip(batch.document.tolist(), batch.column.tolist(), strict=True)):
-        parts[column][document] = joined[edges[text] : edges[text + 1]]
-    forms = parts[0] if len(parts) == 1 else map(b"\0".join, zip(*parts, strict=True))
-    sha256 = hashlib.sha256
-    keys = [TEXT + sha256(form).hexdigest() for form in forms]
-    others = np.unique(batch.document[~invariant]).tolist()
-    for document, key in zip(others, text_keys([rows[document] for document in others]), strict=True):
-        keys[document] = key
-    return keys
-
-
-def _width(rows: Texts) -> int:
-    return len(rows[0]) if len(rows) else 1
-
-
-@functools.cache
-def invariant_characters() -> Flags:
-    """(0x2C00,) by code point, whether a text of such characters stays as it is."""
-    invariant = np.zeros(max(end for _, end in _INVARIANT), np.bool_)
-    invariant[:0x80] = True
-    points = [point for start, end in _INVARIANT for point in range(start, end)]
-    characters = pa.array(map(chr, points), pa.large_string())
-    same = pc.equal(pc.utf8_lower(pc.utf8_normalize(characters, "NFKC")), characters).to_pylist()
-    for point, is_same in zip(points, same, strict=True):
-        character = chr(point)
-        stays = is_same and unicodedata.normalize("NFKC", character) == character == character.lower()
-        invariant[point] = stays and not unicodedata.combining(character) and not is_unseen(character)
-    invariant.flags.writeable = False
-    return invariant
+def keys_of(batch: Batch) -> list[str]:
+    """The keys of the documents of a batch by their texts."""
+    rows = batch.rows
+    return keys_of_columns(rows.columns) if isinstance(rows, ArrowRows) else text_keys(rows)

@@ -21,7 +21,7 @@ def preload_kernels() -> None:
     """Do a little of all that is done with any text."""
     batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])
     encoded = encode(batch.texts, Lexicon.build("word", ["words"], None))
-    keys_of(batch, encoded)
+    keys_of(batch)
     render(Pieces.of([*encoded.forms]), encoded.word, encoded.text_of, 1)
 
 

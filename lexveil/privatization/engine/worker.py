@@ -137,7 +137,7 @@ class BatchWorker:
             len(np.unique(batch.document)),
             len(batch.texts),
             count_found(encoded, plan.action),
-            keys_of(batch, encoded) if batch.for_ledger else None,
+            keys_of(batch) if batch.for_ledger else None,
             refused,
         )
 

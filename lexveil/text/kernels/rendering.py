@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT
-from lexveil.types import Bytes, Flags, Ids
+from lexveil.types import Bytes, Ids
 
 
 @numba.njit(cache=True)
@@ -48,36 +48,3 @@ def write(
                 at += 1
             is_first, is_tight = False, opens or kind == TIGHT
         ends[text + 1] = at
-
-
-@numba.njit(cache=True)
-def find_calm(data: Bytes, starts: Ids, gentle: Flags, calm: Flags) -> None:  # pragma: no cover - compiled
-    """Whether texts have nothing but gentle characters, and no ``http`` or ``www.`` with a capital.
-
-    Args:
-        starts: (n + 1,) where each text begins in ``data``, which is valid UTF-8.
-        gentle: by code point; beyond them none is.
-        calm: (n,) written.
-    """
-    for text in range(len(starts) - 1):
-        at, end, found = int(starts[text]), int(starts[text + 1]), True
-        while at < end and found:
-            byte = np.int64(data[at])
-            if byte < 128:
-                if (byte | 32 == 104 or byte | 32 == 119) and end - at >= 4:
-                    bits, raw = np.int64(0), np.int64(0)
-                    for i in range(4):
-                        raw = raw << 8 | np.int64(data[at + i])
-                        bits = bits << 8 | np.int64(data[at + i] | 32)
-                    found = raw == bits or not (bits == 0x68747470 or bits == 0x7777772E)  # noqa: PLR1714
-                at += 1
-            elif byte < 0xE0:
-                found = bool(gentle[(byte & 31) << 6 | np.int64(data[at + 1]) & 63])
-                at += 2
-            elif byte < 0xF0:
-                code = (byte & 15) << 12 | (np.int64(data[at + 1]) & 63) << 6 | np.int64(data[at + 2]) & 63
-                found = bool(code < len(gentle) and gentle[code])
-                at += 3
-            else:
-                found = False
-        calm[text] = found

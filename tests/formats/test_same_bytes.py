@@ -1,0 +1,77 @@
+"""The bytes of an output follow from what is written, not from where the source's texts cut it into chunks."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil.formats import chunks, parquet_tables
+from lexveil.formats.readers import Reader
+from lexveil.formats.registry import as_source
+from lexveil.formats.writers import open_writer
+
+N_ROWS = 4_500
+# 6 MB that do not compress: several pages, blocks of every packer and, with 2,000 rows, two row groups.
+BLOBS = [random.Random(row).randbytes(700).hex() + chr(0x100 + row) for row in range(N_ROWS)]
+FORMS = ["jsonl", "csv", "tsv", "parquet", "jsonl.gz", "jsonl.zst", "csv.gz", "tsv.zst"]
+
+
+def source_of(texts: list[str], folder: Path, form: str) -> Path:
+    folder.mkdir()
+    file = folder / f"in.{form}"
+    rows = [{"text": text, "blob": blob, "few": blob[0]} for text, blob in zip(texts, BLOBS, strict=True)]
+    if form == "parquet":
+        table = pa.Table.from_pylist(rows)
+        few = table.column("few").dictionary_encode()
+        pq.write_table(table.set_column(2, "few", few), file, row_group_size=700)
+        return file
+    if form.startswith("jsonl"):
+        content = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, list(rows[0]), delimiter="\t" if form.startswith("tsv") else ",")
+        writer.writeheader()
+        writer.writerows(rows)
+        content = buffer.getvalue()
+    if form.endswith("zst"):
+        with pa.CompressedOutputStream(str(file), "zstd") as stream:
+            stream.write(content.encode())
+    else:
+        file.write_bytes(gzip.compress(content.encode()) if form.endswith("gz") else content.encode())
+    return file
+
+
+def rewritten(file: Path) -> bytes:
+    """The output's bytes where some rows are withheld and the others get the same texts, of many lengths."""
+    source, writer, out = as_source(file), None, file.with_name(f"out{''.join(file.suffixes)}")
+    assert source is not None
+    reader = Reader(source, ("text",))
+    for chunk in reader.chunks():
+        writer = writer or open_writer(reader, out)
+        numbers = range(chunk.first, chunk.first + len(chunk))
+        texts = [["word " * (row * 7919 % 60)] for row in numbers]
+        writer.write(chunk, texts, np.array([row % 500 > 0 for row in numbers]))
+    assert writer is not None
+    writer.__exit__(None, None, None)
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_rows_are_the_same_bytes(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parquet_tables.GROUP_CHARACTERS == chunks.CHARACTERS  # of what is written: they stay
+    monkeypatch.setattr(chunks, "CHARACTERS", 20_000)  # so that the sources are cut at other rows
+    made = {
+        name: rewritten(source_of([words * (row % length) or "x" for row in range(N_ROWS)], tmp_path / name, form))
+        for name, words, length in (("short", "cat ", 3), ("long", "communication ", 40))
+    }
+    assert made["short"] == made["long"]
+    assert len(made["short"]) > 1_000_000
