@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +58,25 @@ class Prepared:
         of_project = self.near_folder and open_lists(self.near_folder, key)
         return of_project or open_lists(cache_folder(key), key)
 
-    def keep_lists(self, n_tokens: int, epsilon: float) -> None:
+    def fresh(self) -> Prepared:
+        """The same for other texts; see ``Kernel.fresh``."""
+        return replace(self, mechanism=self.mechanism.fresh())
+
+    def keep_lists(self, epsilon: float, n_tokens: int | None = None) -> None:
         """Make the lists of near words that pay in a text of so many tokens, and keep them in the user's cache.
 
         By Zipf's law the word at rank r is about n / (r ln V) of n tokens; a list pays if its word is one of them. So a
         short text makes none in advance. Lists change no result.
+
+        Args:
+            n_tokens: None makes the lists of all words.
         """
         mechanism = self.mechanism
         if self.key is None or not isinstance(mechanism, OnNeighbors) or not mechanism.needs_lists(epsilon):
             return
-        n_words = min(mechanism.size, int(n_tokens / np.log(max(mechanism.size, 3))) // BLOCK * BLOCK)
+        n_words = mechanism.size
+        if n_tokens is not None:
+            n_words = min(n_words, int(n_tokens / np.log(max(n_words, 3))) // BLOCK * BLOCK)
         n_there = len(mechanism.near.table)
         if n_words <= n_there:
             return

@@ -7,6 +7,7 @@ products there were: for few neighbours of many queries 8-bit ones, where the pr
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +54,12 @@ class ExactSearch:
         self._longest = float(np.sqrt(2 * halves.max(initial=0.0)))
         self._asked = 0 if screens else -1
         self._screen: Screen | None = None
+
+    def fresh(self) -> ExactSearch:
+        """The same for other queries, without what was counted or made for those before."""
+        search = copy(self)
+        search._asked, search._screen = min(self._asked, 0), None
+        return search
 
     def nearest(self, queries: Queries) -> Rows:
         """The nearest row of each query.

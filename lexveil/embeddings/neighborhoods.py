@@ -60,6 +60,10 @@ class Neighborhoods:
         self._place: Ids | None = None
         self._n_own = 0
 
+    def fresh(self) -> Neighborhoods:
+        """The same without the lists that were made here, which follow from the words that were asked for."""
+        return Neighborhoods(self.vectors, self.table)
+
     def tables(self, words: Ids) -> Iterator[tuple[Ids, NearTable, Ids]]:
         """The lists of n words, in at most two tables; those that are not there yet are made.
 

@@ -7,7 +7,8 @@ Its file imports neither numba nor SciPy at the top: what is compiled stands in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -50,6 +51,9 @@ class Mechanism(Protocol):
 
 class Kernel(Mechanism, Protocol):
     """A mechanism that also states what it claims as configured, and the distance of words."""
+
+    def fresh(self) -> Self:
+        """The same for other texts, without what it made for the words of those before: lists of near words."""
 
     @property
     def no_guarantee(self) -> str | None:
@@ -156,6 +160,14 @@ class BaseMechanism:
             ParameterError: if one is unknown, mistyped or out of range.
         """
         return validated(model, given, "", f"{cls.name}.", by_name=True)
+
+    def fresh(self) -> Self:
+        """See ``Kernel``."""
+        mechanism = copy(self)
+        for name, part in vars(self).items():
+            if hasattr(part, "fresh"):
+                setattr(mechanism, name, part.fresh())
+        return mechanism
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
         """See ``Mechanism``."""

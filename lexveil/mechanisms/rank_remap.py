@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,9 +56,12 @@ class RankRemap:
         self.vectors, self.search = inner.vectors, inner.search
         self.ranks = min(given.ranks, self.size)
         self.near = Neighborhoods(self.vectors, near)
-        # Lists of more words than ``near`` has, and whose are there; untouched memory is not taken.
-        self._longer = np.empty((self.size, self.ranks), dtype=np.int32)
-        self._is_there = np.zeros(self.size, dtype=np.bool_)
+
+    def fresh(self) -> RankRemap:
+        """See ``Kernel``."""
+        mechanism = copy(self)
+        mechanism.inner, mechanism.search, mechanism.near = self.inner.fresh(), self.search.fresh(), self.near.fresh()
+        return mechanism
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The inner mechanism's distance of n pairs of ids, shape (n,)."""
@@ -81,8 +85,7 @@ class RankRemap:
         near = self.inner.replace(ids, epsilon, noise[:, :-1])
         ranks = self.rank(epsilon, noise[:, -1])
         if self.ranks > self.near.size:
-            self._search(near)
-            return self._longer[near, ranks].astype(np.int64)
+            return self._searched(near, ranks)
         moved = np.empty(len(near), dtype=np.int64)
         for chosen, table, rows in self.near.tables(near):
             moved[chosen] = table.ids[rows, ranks[chosen]]
@@ -99,10 +102,13 @@ class RankRemap:
         ranks: Ids = np.minimum(level, self.ranks - 1).astype(np.int64)
         return ranks
 
-    def _search(self, words: Ids) -> None:
-        new = np.unique(words)
-        new = new[~self._is_there[new]]
-        for start in range(0, len(new), BLOCK):
-            some = new[start : start + BLOCK]
-            self._longer[some] = self.search.nearest_k(self.vectors[some].astype(np.float64), self.ranks)[0]
-            self._is_there[some] = True
+    def _searched(self, words: Ids, ranks: Ids) -> Ids:
+        """The neighbour of each of n words at a rank beyond the lists."""
+        distinct, place = np.unique(words, return_inverse=True)
+        moved = np.empty(len(words), dtype=np.int64)
+        for start in range(0, len(distinct), BLOCK):
+            some = distinct[start : start + BLOCK]
+            lists = self.search.nearest_k(self.vectors[some].astype(np.float64), self.ranks)[0]
+            chosen = np.flatnonzero((place >= start) & (place < start + len(some)))
+            moved[chosen] = lists[place[chosen] - start, ranks[chosen]]
+        return moved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from lexveil.ledger.database import Database
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.reservation import Exhausted
 from lexveil.privatization.adapters.memory import Texts, privatize_texts
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of
@@ -197,7 +199,8 @@ class Rewriter:
             raise Refusal(503, "unavailable", retry_after=1) from None
 
     def _say(self, line: str) -> None:
-        """What the engine tells people on standard error, once."""
+        """What the engine tells people on standard error, once and without numbers, which may be of a request."""
+        line = re.sub(r"\d[\d,.]*", "#", line)
         if line not in self._said:
             self._said[line] = None
             _forget(self._said)
@@ -225,7 +228,10 @@ def check_start(terms: Terms, model: Model) -> None:
             f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
         )
     if terms.is_complete:
-        resolve_settings(Request.of(terms.fixed), model)
+        engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
+        # All of them, before there is a text: those made for one request would make another one faster.
+        budget = engine.budget()
+        engine.prepared.keep_lists(min(budget.cap, budget.total))
     if is_of_user(params.folder):
         make_user_data()
     with Ledger.open(params.folder, params.keys, anchor=params.anchor, patience=terms.ledger_seconds) as ledger:

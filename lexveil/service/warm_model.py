@@ -20,6 +20,7 @@ class WarmModel(Model):
     """A model for one thread that answers many requests.
 
     Mechanisms are kept as they are made, and so are the hashes of files: those of the time when they were first read.
+    Nothing is kept that follows from a text: the time of an answer would tell one client what another has sent.
     """
 
     _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
@@ -37,14 +38,14 @@ class WarmModel(Model):
         return cast(WarmModel, cls.load(None, name))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
-        """A mechanism, of which the last ``MECHANISMS`` are kept."""
+        """A mechanism, of which the last ``MECHANISMS`` are kept, without what follows from texts."""
         key = (name, SEGMENTATION_OF[strategy], policy)
         if key not in self._mechanisms:
             while len(self._mechanisms) >= MECHANISMS:
                 self._mechanisms.popitem(last=False)
             self._mechanisms[key] = Model.mechanism(self, name, strategy, policy)
         self._mechanisms.move_to_end(key)
-        return self._mechanisms[key]
+        return self._mechanisms[key].fresh()
 
     def hashes(self, strategy: str) -> dict[str, str]:
         """The hashes of files, computed once."""

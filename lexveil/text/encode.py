@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.normal_forms import is_punctuation
-from lexveil.text.pieces import Bounded, Pieces
+from lexveil.text.pieces import Pieces
 from lexveil.text.segment import segment
 from lexveil.text.spans import Claim, Found, Words
 from lexveil.text.strings import Strings
@@ -82,22 +82,14 @@ class Lexicon:
         joined = np.fromiter(map(str.count, self.tokens, repeat("_")), dtype=np.int8, count=len(self.tokens))
         return joined + np.int8(1)
 
-    @cached_property
-    def _kinds(self) -> npt.NDArray[np.int8]:
-        """(V,) ``TokenClass`` of the tokens that have occurred, -1 of others."""
-        return np.full(len(self.tokens), -1, dtype=np.int8)
-
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-        """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone."""
-        rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
-        known = rows >= 0
-        kinds = np.full(len(forms), -1, dtype=np.int8)
-        kinds[known] = self._kinds[rows[known]]
-        new = np.flatnonzero(kinds < 0)
-        of_words = _word_kinds(self.language)
-        kinds[new] = [of_words[forms[number]] for number in new.tolist()]
-        new = new[known[new]]
-        self._kinds[rows[new]] = kinds[new]
+        """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone.
+
+        Nothing of the forms is remembered: what one text has would make another one's look-up faster.
+        """
+        words = [*forms]
+        rows = np.fromiter(map(self.rows.get, words, repeat(-1)), dtype=np.int64, count=len(words))
+        kinds = np.fromiter(map(_kind_of, words, repeat(self.function_words)), dtype=np.int8, count=len(words))
         return rows, kinds
 
     @classmethod
@@ -173,21 +165,11 @@ class Encoded:
         return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
 
 
-class _WordKinds(Bounded[str, int]):
+def _kind_of(form: str, function_words: frozenset[str]) -> int:
     """``TokenClass`` of a word by its form alone."""
-
-    def __init__(self, function_words: frozenset[str]) -> None:
-        self.function_words = function_words
-
-    def make(self, form: str) -> int:
-        if is_punctuation(form):
-            return TokenClass.PUNCTUATION.value
-        return TokenClass.STOPWORD.value if form in self.function_words else TokenClass.WORD.value
-
-
-@cache
-def _word_kinds(language: str) -> _WordKinds:
-    return _WordKinds(language_of(language).function_words)
+    if is_punctuation(form):
+        return TokenClass.PUNCTUATION.value
+    return TokenClass.STOPWORD.value if form in function_words else TokenClass.WORD.value
 
 
 def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[Sequence[str], Int32, Int32, Int32, Int32]:

@@ -1,35 +1,16 @@
-"""What a token looks like in a text, worked out once per distinct token."""
+"""What a token looks like in a text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.text.languages import ELIDED
 from lexveil.types import Bytes
-
-K = TypeVar("K")
-T = TypeVar("T")
-
-
-class Bounded(dict[K, T]):
-    """What ``make`` makes of each key, worked out once for as long as there are not too many."""
-
-    def make(self, key: K) -> T:
-        """What belongs to a key."""
-        raise NotImplementedError
-
-    def __missing__(self, key: K) -> T:
-        if len(self) >= 1_000_000:
-            self.clear()
-        value = self[key] = self.make(key)
-        return value
-
 
 # How a mark stands beside its neighbours: 0 a space on both sides, 1 none before, 2 none after, 3 none on either
 # side, 4 a quotation mark (opens and closes in turn).
@@ -55,23 +36,11 @@ def escaped(text: str) -> str:
     return text.replace("_", "＿")
 
 
-class _Written(Bounded[str, str]):
-    """``plain`` of a token, worked out once."""
-
-    def make(self, token: str) -> str:
-        return plain(token)
-
-
-class _Places(Bounded[str, int]):
+def _place_of(token: str) -> int:
     """How a token stands beside its neighbours."""
-
-    def make(self, token: str) -> int:
-        if token[-1:] == "'" and token.rpartition("_")[2] in ELIDED:
-            return OPENING
-        return _PLACE.get(token, LOOSE)
-
-
-_WRITTEN, _PLACES = _Written(), _Places()
+    if token[-1:] == "'" and token.rpartition("_")[2] in ELIDED:
+        return OPENING
+    return _PLACE.get(token, LOOSE)
 
 
 @dataclass(frozen=True)
@@ -90,8 +59,8 @@ class Pieces:
     def of(cls, tokens: Sequence[str]) -> Pieces:
         """Write tokens."""
         written = np.empty(len(tokens), dtype=object)
-        written[:] = list(map(_WRITTEN.__getitem__, tokens))
-        return cls(written, np.fromiter(map(_PLACES.__getitem__, tokens), dtype=np.int8, count=len(tokens)))
+        written[:] = list(map(plain, tokens))
+        return cls(written, np.fromiter(map(_place_of, tokens), dtype=np.int8, count=len(tokens)))
 
     @classmethod
     def joined(cls, first: Pieces, second: Pieces) -> Pieces:

@@ -77,10 +77,10 @@ def test_a_long_text_keeps_lists_in_the_cache_and_a_short_one_does_not(
     key, tem = key_of(some), Tem(some)
     words = Vocabulary.of([str(i) for i in range(200)], some, Policy("perturb", "perturb", "sample"))
     made = mechanisms.Prepared(tem, words, {}, {}, key)
-    made.keep_lists(200, 5.0)  # a list for every fifth token is none for most words
-    made.keep_lists(10_000, 0.001)  # uniform proposals are enough
+    made.keep_lists(5.0, 200)  # a list for every fifth token is none for most words
+    made.keep_lists(0.001, 10_000)  # uniform proposals are enough
     assert not cache_folder(key).exists()
-    made.keep_lists(10_000, 5.0)
+    made.keep_lists(5.0, 10_000)
     assert len(tem.near.table) == 200 and "lists of 200 words" in capsys.readouterr().err
     assert json.loads((cache_folder(key) / "meta.json").read_text())["listed"] == 200
 

@@ -127,7 +127,8 @@ class TwoPassRun:
         """
         payment.spend()
         n_paid = int(self.survey.totals[2]) // (1 if self.engine.shares is None else WHOLE)
-        self.engine.prepared.keep_lists(n_paid, self.budget.total * self.survey.documents / max(n_paid, 1))
+        if not self.engine.model.cache_only:
+            self.engine.prepared.keep_lists(self.budget.total * self.survey.documents / max(n_paid, 1), n_paid)
         again = _Fingerprint()
 
         def charged_rows() -> Iterator[tuple[Chunk, Batch]]:

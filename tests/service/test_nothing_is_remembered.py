@@ -1,0 +1,111 @@
+"""Nothing that follows from a text outlives its request: not in what the process keeps, and so not in a time."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lexveil.artifacts.model import Model
+from lexveil.service.rewriting import Rewriter
+from lexveil.service.terms import Terms
+from lexveil.service.warm_model import WarmModel
+from tests.service.conftest import Make
+
+PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
+
+
+def kept(root: object) -> dict[str, str]:
+    """What can be reached from an object and from the library's modules: a digest of each value, by where it is."""
+    values: dict[str, str] = {}
+    seen: dict[int, object] = {}
+
+    def parts(value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, dict):
+            yield from ((f"[{key!r}]", item) for key, item in value.items())
+        elif isinstance(value, list | tuple | set | frozenset):
+            items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+            yield from ((f"[{number}]", item) for number, item in enumerate(items))
+        elif type(value).__module__.startswith("lexveil"):  # libraries have caches of their own
+            yield from ((f".{name}", item) for name, item in getattr(value, "__dict__", {}).items())
+            slots = {name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())}
+            yield from ((f".{name}", getattr(value, name)) for name in sorted(slots) if hasattr(value, name))
+
+    stack: list[tuple[str, Any]] = [("", root)]
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("lexveil"):
+            stack += [(f"{name}:{key}", value) for key, value in vars(module).items() if not key.startswith("__")]
+    while stack:
+        where, value = stack.pop()
+        if isinstance(value, PLAIN):
+            values[where] = repr(value)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            values[where] = str(value.cache_info().currsize)
+        elif id(value) in seen:
+            continue
+        elif isinstance(value, np.ndarray) and value.dtype != object:
+            values[where] = hashlib.sha256(np.ascontiguousarray(value)).hexdigest()
+        elif isinstance(value, pa.Array | pa.ChunkedArray):
+            values[where] = str((len(value), value.nbytes))
+        else:
+            seen[id(value)] = value
+            values[f"{where}()"] = type(value).__name__
+            stack += [(where + step, part) for step, part in parts(value)]
+    return values
+
+
+# By lists of near words, which are made at this epsilon; by searches; by lists of words.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "tem": {"mechanism": "tem", "strategy": "S3", "epsilon": 40.0, "oov": "sample"},
+    "diffractor": {"mechanism": "diffractor_tem", "strategy": "S2", "epsilon": 3.0},
+    "vickrey": {"mechanism": "vickrey", "strategy": "S4", "epsilon": 10.0, "consistent": True},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_process_keeps_nothing_of_a_request(name: str, outside: Path) -> None:
+    settings = SETTINGS[name]
+    terms = Terms(model="toy", fixed=settings, hosts=("testserver",))
+    rewriter = Rewriter(terms, WarmModel.find("toy"))
+    rewriter.warm_up()
+
+    def ask(text: str, subject: str) -> None:
+        rewriter.privatize([text], [subject], {}, None, None)
+        rewriter.inspect([text], {})
+
+    ask("The fire burned.", "ann")  # all is loaded, and nothing follows from which texts come next
+    ask("A first text of somebody.", "ann")
+    before = kept(rewriter)
+    for number in range(3):
+        ask(f"Police said New York was zanzibarsecret{number} there, and services too; the end of government!", "ben")
+    after = kept(rewriter)
+    assert {where for where in before.keys() | after.keys() if before.get(where) != after.get(where)} == set()
+    assert not [where for where, value in after.items() if "zanzibarsecret" in where + value]
+
+
+def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed: Path) -> None:
+    import lexveil
+
+    model = Model.load(listed)
+    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "seed": 1, "project": model}
+    lexveil.privatize(["The fire burned."], **how)
+    before = kept(model)
+    lexveil.privatize(["Police said zanzibarsecret was there."], **how)
+    after = kept(model)
+    assert {where for where in before.keys() | after.keys() if before.get(where) != after.get(where)} == set()
+
+
+def test_numbers_of_a_request_are_not_logged(service: Make, logged: list[str]) -> None:
+    """What the engine tells people may count a text's words."""
+    rewriter: Rewriter = service().app.state.rewriter  # type: ignore[attr-defined]
+    rewriter._say("near words: lists of 4,096 words")
+    rewriter._say("near words: lists of 8,192 words")
+    assert [line for line in logged if "near words" in line] == ["INFO near words: lists of # words"]
