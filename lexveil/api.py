@@ -6,28 +6,27 @@ import inspect as signatures
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lexveil.artifacts.model import Model
-from lexveil.auditing.request import CONFIDENCE, AuditRequest
+from lexveil.auditing.request import AuditRequest
 from lexveil.errors import LexveilError
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
 from lexveil.privatization.looking.inspect import Inspection
-from lexveil.request import FileRequest, Request
+from lexveil.request import FileRequest, Options, Request
 
 if TYPE_CHECKING:
     from lexveil.auditing.audit import AuditResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 Project = Path | str | Model | None
-Mode = Literal["release", "experiment"]
 
 OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column": "spans"}  # as ``privatize`` has them
 
 
-def _takes(model: type[Request], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
+def _takes(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Give a function the options of a request: in its signature, and in its help."""
 
     def decorate(function: F) -> F:
@@ -120,18 +119,9 @@ def inspect(
     return inspection.inspect(Path(source), request, show_examples=show_examples, project=_model(project), model=model)
 
 
+@_takes(AuditRequest, ("mechanism", "epsilon"))
 def audit(
-    mechanism: str,
-    epsilon: float,
-    *,
-    strategy: str = "S1",
-    words: int = 300,
-    samples: int = 20_000,
-    mode: Mode = "release",
-    confidence: float = CONFIDENCE,
-    workers: int = 1,
-    project: Project = None,
-    model: str | None = None,
+    mechanism: str, epsilon: float, *, project: Project = None, model: str | None = None, **options: Any
 ) -> AuditResult:
     """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in whole releases.
 
@@ -143,14 +133,8 @@ def audit(
         mechanism: a name of ``lexveil.MECHANISMS``.
         epsilon: the claim: per token, in 1 / units of the metric; in releases, base epsilon. A second one, at which
             the claim has most power, is audited beside it.
-        strategy: S1 to S4; decides which embedding the words are of.
-        words: seeded words to test, all of the embedding's if it has fewer.
-        samples: draws per word of a toy; a release has a tenth as many of each document.
-        mode: where the noise comes from: the operating system, or the project's seed.
-        confidence: of the whole audit: the chance that no bound is too high.
-        workers: with more than one, releases by so many processes are audited too, as the command does by 2; a script
-            that asks for it must guard its main module.
         project, model: as of ``privatize``.
+        options: how to audit, as keyword arguments: those that `help(lexveil.audit)` lists below.
 
     Raises:
         RequestError: if the request is out of range.
@@ -158,16 +142,7 @@ def audit(
     """
     from lexveil.auditing import audit as auditing  # it takes SciPy and compiled kernels
 
-    request = AuditRequest(
-        mechanism,
-        epsilon,
-        words=words,
-        samples=samples,
-        strategy=strategy,
-        mode=mode,
-        confidence=confidence,
-        workers=workers,
-    )
+    request = AuditRequest.of({"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **_plain(options)})
     return auditing.audit(request, project=_model(project), model=model)
 
 

@@ -172,9 +172,9 @@ def _message(model: type[Section], error: ErrorDetails, prefix: str, named: Call
         return f"{it} must be one of {', '.join(allowed)}{nearest}"
     other = "".join(f", or be {word}" for word in _words(field))
     if kind in LIMITS:
-        limits = limits_of(field)
+        limits = f"lie between {span}" if " and " in (span := limits_of(field)) else span and f"be {span}"
         it = f"{key} is {raw}; it" if quotes else key
-        return f"{it} must {f'lie between {limits}' if limits else 'be finite'}{other}"
+        return f"{it} must {limits or 'be finite'}{other}"
     return f"{it} must be {TYPES.get(kind, error['msg'])}{other}"
 
 
@@ -237,7 +237,7 @@ def _is_union(annotation: Any) -> bool:
 
 
 def limits_of(field: FieldInfo) -> str:
-    """The range of a field in words, "1 and 1000"; empty without one."""
+    """The range of a field in words, "1 and 1000" or "at least 1"; empty without one."""
     low = high = ""
     for limit in _metadata(field):
         if (least := getattr(limit, "ge", None)) is not None:
@@ -248,7 +248,7 @@ def limits_of(field: FieldInfo) -> str:
             high = f"{_number(most)}"
         elif (most := getattr(limit, "lt", None)) is not None:
             high = f"{_number(most)} (excluded)"
-    return f"{low} and {high}" if low else ""
+    return f"{low} and {high}" if low and high else low and f"at least {low}"
 
 
 def _number(value: float) -> str:

@@ -53,7 +53,24 @@ Share = Annotated[float, BeforeValidator(_float), Field(ge=0.01, le=10)]
 Count = Annotated[int, BeforeValidator(_int)]
 
 
-class Request(Section):
+class Options(Section):
+    """Options that people write, on a command line or in Python."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, written: bool = False, quotes: bool = True) -> Self:
+        """Options that have been checked.
+
+        Args:
+            written: values are texts, as a command line and a form have them.
+            quotes: messages show values.
+
+        Raises:
+            RequestError: if they contradict each other, or a value is unknown, of another kind or out of range.
+        """
+        return validated(cls, values, named=option, strict=not written, quotes=quotes)
+
+
+class Request(Options):
     """How texts are rewritten. None is as params.yaml has it."""
 
     mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), Shown(metavar="M")] = Field(
@@ -161,19 +178,6 @@ class Request(Section):
         "(default: params.yaml: ledger.on_exhausted)",
     )
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any], *, written: bool = False, quotes: bool = True) -> Self:
-        """A request that has been checked.
-
-        Args:
-            written: values are texts, as a command line and a form have them.
-            quotes: messages show values.
-
-        Raises:
-            RequestError: if it contradicts itself, or a value is unknown, of another kind or out of range.
-        """
-        return validated(cls, values, named=option, strict=not written, quotes=quotes)
-
     @property
     def is_release(self) -> bool:
         """Whether noise is the system's and the ledger is charged; a seed makes an experiment."""
@@ -280,6 +284,6 @@ def partly(model: type[Request], leave_out: Collection[str] = (), **other_types:
     return create_model(f"Partly{model.__name__}", __base__=Section, **fields)
 
 
-def shown_of(name: str, model: type[Request] = FileRequest) -> Shown:
+def shown_of(name: str, model: type[Options] = FileRequest) -> Shown:
     """How the help shows an option."""
     return next((mark for mark in model.model_fields[name].metadata if isinstance(mark, Shown)), Shown())

@@ -33,7 +33,7 @@ from lexveil.auditing.laws import Space
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.toys import toy
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
@@ -155,7 +155,8 @@ def audit(
     Raises:
         RequestError: if the request is wrong or the artifacts are missing.
     """
-    request.check(out)
+    if out is not None and not out.parent.is_dir():
+        raise RequestError(f"{option('out')} {out}: there is no such folder")
     using = Model.load(project, model)
     params, strategy = using.params, request.strategy
     settings = settings_of(Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params)

@@ -5,25 +5,24 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from lexveil.cli.options import Json, ModelName, Positive, Strategy, option
+from lexveil.auditing.request import AuditRequest
+from lexveil.cli.options import Json, ModelName, option
 from lexveil.cli.output import anywhere, show
+from lexveil.cli.rewriting import options_of, requested
+
+if TYPE_CHECKING:
+
+    class Auditing: ...  # noqa: D101
+else:
+    Auditing = options_of(AuditRequest)
 
 
 def audit(
     *,
-    mechanism: Annotated[str, option("{mechanisms}", "M")],
-    epsilon: Annotated[Positive, option("the claim: per token; in releases, base epsilon", "E")],
-    words: Annotated[int, option("seeded words of the embedding to compare", "N")] = 300,
-    samples: Annotated[int, option("draws per word of a toy", "N")] = 20_000,
-    strategy: Annotated[Strategy, option("S1, S2, S3 or S4")] = "S1",
+    how: Auditing,
     model: ModelName = None,
-    mode: Annotated[
-        Literal["release", "experiment"],
-        option("where the noise comes from: the operating system, or the seed in params.yaml"),
-    ] = "release",
-    confidence: Annotated[Positive, option("that no bound is too high", "C")] = 0.999,
     json: Json = False,
     out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
 ) -> int:
@@ -36,20 +35,11 @@ def audit(
       lexveil audit --mechanism madlib --epsilon 10
       lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
     """
-    out = out and out.absolute()
+    out, request = out and out.absolute(), requested(how, AuditRequest)
     anywhere()
     from lexveil.auditing import audit as auditing
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        request = auditing.AuditRequest(
-            mechanism,
-            epsilon,
-            words=words,
-            samples=samples,
-            strategy=strategy,
-            mode=mode,
-            confidence=confidence,
-        )
         result = auditing.audit(request, out, model=model)
     show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
     return 1 if result.violation else 0

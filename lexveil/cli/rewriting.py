@@ -15,9 +15,9 @@ from lexveil.cli.options import option
 from lexveil.errors import RequestError
 from lexveil.errors import option as named
 from lexveil.parameters import OneOf
-from lexveil.request import FileRequest, Request, shown_of
+from lexveil.request import FileRequest, Options, Request, Shown, shown_of
 
-R = TypeVar("R", bound=Request)
+R = TypeVar("R", bound=Options)
 
 NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}  # that are no field's
 STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
@@ -28,21 +28,22 @@ def option_name(name: str) -> str:
     return f"--{NAMES.get(name, name).replace('_', '-')}"
 
 
-def options_of(model: type[Request], leave_out: tuple[str, ...] = (), optional: bool = False) -> Any:
+def options_of(model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False) -> Any:
     """A group of options, each a text as it was written or a flag, for the signature of a command.
 
     Args:
         leave_out: fields that the command does not take.
         optional: whether also a field without a default can be left out.
     """
-    fields = [_option(name, about, optional) for name, about in model.model_fields.items() if name not in leave_out]
+    taken = {name: about for name, about in model.model_fields.items() if name not in leave_out}
+    fields = [_option(name, about, shown_of(name, model), optional) for name, about in taken.items()]
     return Parameter(name="*")(
         make_dataclass("Options", fields, frozen=True, kw_only=True, namespace={"__module__": __name__})
     )
 
 
-def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]:
-    shown, choices = shown_of(name), _choices(about.annotation)
+def _option(name: str, about: FieldInfo, shown: Shown, optional: bool) -> tuple[str, Any, Any]:
+    choices = _choices(about.annotation)
     names = next((mark.names() for mark in about.metadata if isinstance(mark, OneOf)), [])
     meaning = f"{about.description or ''}{': ' if names else ''}{', '.join(names)}"
     metavar = "{" + ",".join(choices) + "}" if choices else shown.metavar
@@ -53,8 +54,9 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
     kind: Any = tuple[str, ...] if isinstance(about.default, tuple) else str
     if about.is_required() and not optional:
         return name, Annotated[kind, help_text], field()
-    is_shown = isinstance(about.default, str | tuple)
-    return name, Annotated[kind | None, help_text], field(default=about.default if is_shown else None)
+    default = about.get_default()
+    default = str(default) if isinstance(default, int | float) else None if about.is_required() else default
+    return name, Annotated[kind | None, help_text], field(default=default)
 
 
 def _choices(annotation: Any) -> list[str]:
@@ -83,7 +85,7 @@ def _shortest(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def requested(options: Any, model: type[R], **fixed: Any) -> R:
+def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
     """The request that options make.
 
     Args:
@@ -103,7 +105,7 @@ def written(options: Any) -> dict[str, Any]:
 def _written(options: Any) -> Iterator[tuple[str, Any]]:
     for name in type(options).__dataclass_fields__:
         value = getattr(options, name)
-        if value is None or value is False or name not in FileRequest.model_fields:
+        if value is None or value is False:
             continue
         if name == "strategy":
             value = STRATEGIES.get(value, value)

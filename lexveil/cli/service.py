@@ -5,12 +5,22 @@ from __future__ import annotations
 import ipaddress
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from lexveil.cli.options import Count, Json, ModelName, Port, Positive, actions, option, reads, whole
+from lexveil.cli.options import Json, ModelName, actions, option
 from lexveil.cli.output import anywhere, show
-from lexveil.cli.rewriting import Fixed, written
+from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
+from lexveil.service.terms import LOCAL, Listening, Terms, fixed_settings
+
+if TYPE_CHECKING:
+
+    class Listen: ...  # noqa: D101
+
+    class Limits: ...  # noqa: D101
+else:
+    Listen = options_of(Listening)
+    Limits = options_of(Terms, ("model", "fixed", "keys", "hosts", "rates"))
 
 service = actions("service", "Rewrite texts for programs, over HTTP.")
 key = actions("key", "The API keys of a service: a file of hashes. A key is shown once, when it is made.")
@@ -24,13 +34,7 @@ Libraries = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "p
 @service.default
 def serve(
     *,
-    host: Annotated[
-        str, option("address to listen at; any but this machine's own takes --keys and --allowed-host", "ADDRESS")
-    ] = "127.0.0.1",
-    port: Annotated[Port, option("to listen at")] = 8750,
-    workers: Annotated[
-        int, option("processes that answer", "N", converter=reads(whole(1, 256, "a number of processes (1 to 256)")))
-    ] = 1,
+    listening: Listen = Listen(),  # noqa: B008  # frozen
     project: Annotated[
         str | None,
         option(
@@ -48,24 +52,9 @@ def serve(
             "a name that requests call this service by, beside localhost; * is any; can be given several times", "NAME"
         ),
     ] = (),
-    subjects: Annotated[
-        Literal["shared", "by-key"],
-        option(
-            "shared: a subject's name is one person, whoever asks; by-key: each API key has subjects of its own, and a "
-            "person known to two can spend the cap twice"
-        ),
-    ] = "shared",
-    require_subjects: Annotated[bool, option("refuse requests that do not say whom texts are about")] = False,
     how: Fixed = Fixed(),  # noqa: B008  # frozen
     model: ModelName = None,
-    max_texts: Annotated[Count, option("texts of a request", "N")] = 1000,
-    max_bytes: Annotated[Count, option("bytes of a request's body", "N")] = 2**20,
-    per_minute: Annotated[Count | None, option("requests of an API key in a minute (default: no limit)", "N")] = None,
-    queue: Annotated[Count, option("requests that wait in one worker; more are refused", "N")] = 64,
-    queue_seconds: Annotated[Positive, option("to wait for a turn", "S")] = 30.0,
-    ledger_seconds: Annotated[Positive, option("to wait for other processes that use the ledger", "S")] = 20.0,
-    body_seconds: Annotated[Positive, option("to wait for a request's body", "S")] = 30.0,
-    stop_seconds: Annotated[Count, option("to wait for running requests when it is stopped", "N")] = 60,
+    limits: Limits = Limits(),  # noqa: B008
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
 
@@ -85,42 +74,27 @@ def serve(
     keys_file = None if keys is None else Path(keys).absolute()
     if project is not None:
         _change_into(project)
+    where, fixed = requested(listening, Listening), written(how)
+    if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
+        raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
+    if "recovery" not in fixed:
+        del fixed["band"]
+    of_command = {"model": model, "keys": keys and str(keys_file), "hosts": (*LOCAL, *allowed_host)}
+    terms = requested(limits, Terms, fixed=fixed_settings(fixed), **of_command)
     anywhere()
     from lexveil.artifacts.model import Model
     from lexveil.service import server
     from lexveil.service.keys import read_keys
     from lexveil.service.rewriting import check_start
-    from lexveil.service.terms import LOCAL, Terms, fixed_settings
 
-    local = _is_loopback(host)
-    if not local:
-        _check_open(host, keys_file, allowed_host)
+    if not _is_loopback(where.host):
+        _check_open(where.host, keys_file, allowed_host)
     if keys_file is not None and not read_keys(keys_file):
         raise RequestError(f"--keys {keys_file}: has no key, so nobody could ask; `lexveil service key add` makes one")
-    if subjects == "by-key" and keys_file is None:
+    if terms.subjects == "by-key" and keys_file is None:
         raise RequestError("--subjects by-key: without --keys nobody is known by a key")
-    fixed = written(how)
-    if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
-        raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
-    if "recovery" not in fixed:
-        del fixed["band"]
-    terms = Terms(
-        model=model,
-        fixed=fixed_settings(fixed),
-        keys=None if keys_file is None else str(keys_file),
-        hosts=(*LOCAL, *allowed_host),
-        subjects=subjects,
-        require_subjects=require_subjects,
-        max_texts=max_texts,
-        max_bytes=max_bytes,
-        per_minute=per_minute,
-        queue=queue,
-        queue_seconds=queue_seconds,
-        ledger_seconds=ledger_seconds,
-        body_seconds=body_seconds,
-    )
     check_start(terms, Model.load(name=model))
-    return server.serve(terms, host, port, workers, stop_seconds)
+    return server.serve(terms, where)
 
 
 @key.command

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lexveil.detectors.given import GivenSpans
 from lexveil.errors import RequestError, option
 from lexveil.formats import chunks
-from lexveil.formats.arrow_columns import bare_array, bare_field, only_used
+from lexveil.formats.bare_tables import bare_array, bare_field, only_used
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, ParsedRow, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import RATIO_LIMIT, is_implausible

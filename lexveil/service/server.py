@@ -9,7 +9,6 @@ import signal
 import sys
 import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
 from socket import socket as Socket
 
@@ -26,7 +25,7 @@ from lexveil.service.app import create_app
 from lexveil.service.logs import log_config
 from lexveil.service.rates import Rates
 from lexveil.service.rewriting import Rewriter
-from lexveil.service.terms import VARIABLE, Terms
+from lexveil.service.terms import VARIABLE, Listening, Terms
 from lexveil.service.warm_model import WarmModel
 
 LOG = logging.getLogger("lexveil.service")
@@ -34,12 +33,8 @@ CONNECTIONS = 512  # of a worker; more are refused
 START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
 
 
-def serve(terms: Terms, host: str, port: int, workers: int, stop_seconds: int) -> int:
+def serve(terms: Terms, listening: Listening) -> int:
     """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers one by one.
-
-    Args:
-        port: 0 lets the system choose one.
-        stop_seconds: to wait for running requests.
 
     Returns:
         The exit code: 1 if workers could not start.
@@ -49,24 +44,24 @@ def serve(terms: Terms, host: str, port: int, workers: int, stop_seconds: int) -
         Rates.make(rates)
         Path(folder, "metrics").mkdir()
         os.environ[metrics.FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
-        os.environ[VARIABLE] = replace(terms, rates=str(rates)).as_json()
+        os.environ[VARIABLE] = terms.model_copy(update={"rates": str(rates)}).model_dump_json()
         config = Config(
             "lexveil.service.server:worker",
             factory=True,
-            host=host,
-            port=port,
-            workers=workers,
+            host=listening.host,
+            port=listening.port,
+            workers=listening.workers,
             log_config=log_config(),
             access_log=False,  # its lines have whole addresses
             server_header=False,
             proxy_headers=False,
             limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=stop_seconds,
+            timeout_graceful_shutdown=listening.stop_seconds,
             timeout_worker_healthcheck=START,
             ws="none",
             lifespan="off",
         )
-        socket = bound(config, f"--host {host} --port {port}")
+        socket = bound(config, f"--host {listening.host} --port {listening.port}")
         computing = figures.start(terms)
         parent = Supervisor(config, [socket])
         try:
@@ -117,7 +112,7 @@ def worker() -> FastAPI:
     """The application of a worker, by the terms in its environment."""
     hide_messages()
     _end_with_parent()
-    terms = Terms.of_json(os.environ[VARIABLE])
+    terms = Terms.model_validate_json(os.environ[VARIABLE])
     try:
         rewriter = Rewriter(terms, WarmModel.find(terms.model))
         rewriter.warm_up()

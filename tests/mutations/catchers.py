@@ -36,7 +36,7 @@ def audited(
     given["release"]["shares"] |= shares or {}
     params = parse_params(given)
     policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
-    request = AuditRequest(mechanism, epsilon, strategy=strategy, **(USUAL | how))
+    request = AuditRequest(mechanism=mechanism, epsilon=epsilon, strategy=strategy, **(USUAL | how))
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
         project = make(Path(folder), mechanism, strategy, policy, params, epsilon)
         with contextlib.redirect_stdout(io.StringIO()):

@@ -103,7 +103,10 @@ def test_a_release_relies_on_an_audit_of_what_it_runs(
     paths.AUDITS.mkdir(parents=True)
     monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())
     monkeypatch.setattr("lexveil.auditing.audit.audit_releases", lambda *_: [])
-    made = audit(AuditRequest("tem", 2.0, strategy="S1", samples=400, words=5), paths.AUDITS / "tem-S1-2.0.json")
+    made = audit(
+        AuditRequest(mechanism="tem", epsilon=2.0, strategy="S1", samples=400, words=5),
+        paths.AUDITS / "tem-S1-2.0.json",
+    )
     evidence = json.loads((paths.AUDITS / "tem-S1-2.0.json").read_text())
     evidence |= {"verdict": "no violation found", "factor": 1.5}  # a part of an audit shows nothing
     (paths.AUDITS / "tem-S1-2.0.json").write_text(json.dumps(evidence))

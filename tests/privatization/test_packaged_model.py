@@ -180,7 +180,7 @@ def test_an_audit_sees_the_space_that_a_run_uses(strategy: str, name: str) -> No
     """The audit reads the files by itself; its vectors and lists are those of the mechanism, and not of other words."""
     using = Model.load(name="toy")
     made = using.mechanism(name, strategy, Policy("perturb", "keep", "sample"))
-    space = read_space(using, made, AuditRequest(name, 1.0, strategy=strategy))
+    space = read_space(using, made, AuditRequest(mechanism=name, epsilon=1.0, strategy=strategy))
     assert np.array_equal(space.vectors.astype(np.float32), made.vocabulary.vectors)
     if name != "tem":
         assert space.orders is not None and np.array_equal(space.orders, made.mechanism.orders)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lexveil.errors import RequestError
-from lexveil.formats.arrow_columns import bare_column, bare_field
+from lexveil.formats.bare_tables import bare_column, bare_field
 from lexveil.formats.chunks import is_text, rewritten_type
 from lexveil.formats.messages import names, shown
 
