@@ -14,6 +14,7 @@ from lexveil.accounting.record import Counts, ModelReference, json_schema
 from lexveil.accounting.results import Number, Result, Sha256
 
 SCHEMA = 2
+MUCH_KEPT = 0.5  # of the content words of a text: most of what it says
 SECRECY = (
     "As secret as the source: exact statistics of source and output tell short texts whatever epsilon is. Publish the "
     "output and its record, never this file"
@@ -36,6 +37,38 @@ class ClassCounts(Result):
     stopword: ActionCounts
     punctuation: ActionCounts
     oov: ActionCounts
+
+
+class DocumentShares(Result):
+    """How much of each document came out as it went in, of its content words (neither stop words nor punctuation)."""
+
+    documents: NonNegativeInt
+    """In which there is a content word."""
+    median_unchanged: float
+    """Share of its content words that came out as themselves, of the middle document."""
+    worst_tenth_unchanged: float
+    """Of the tenth of the documents that kept most: at least so much."""
+    nearly_verbatim: NonNegativeInt
+    """Documents that kept nine tenths of them or more."""
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return (
+            f"of the content words of a text {self.median_unchanged:.0%} came out as they are (median), in a tenth of "
+            f"the texts {self.worst_tenth_unchanged:.0%} or more; {self.nearly_verbatim:,} of {self.documents:,} texts "
+            "came out nearly as they are"
+        )
+
+    @property
+    def caution(self) -> str | None:
+        """What is to be said where many texts keep much."""
+        if self.worst_tenth_unchanged <= MUCH_KEPT:
+            return None
+        return (
+            f"CAUTION: a tenth of the texts keep {self.worst_tenth_unchanged:.0%} or more of their content words: they "
+            "are short, so that their tokens get a large epsilon, or epsilon is large; set a smaller max_token_epsilon"
+        )
 
 
 class RunCounts(Result):
@@ -128,6 +161,8 @@ class OperatorReport(Result):
     counts: RunCounts
     coverage: float | None
     """Share of the words that the vocabulary knows."""
+    documents: DocumentShares | None = None
+    """Null where there is no content word."""
     language: LanguageFinding | None = None
     """Null where nothing speaks against the model's language."""
     ledger: LedgerCosts | None = None

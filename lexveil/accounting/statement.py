@@ -65,6 +65,10 @@ def _private(operator: OperatorReport) -> Iterator[str]:
         yield f"{counts.share_unchanged:.1%} of the perturbed tokens came out unchanged"
         if counts.share_unchanged > MUCH_UNCHANGED:
             yield "CAUTION: hardly a word changed: this epsilon is so large that the bound means little"
+    if operator.documents is not None:
+        yield operator.documents.sentence
+        if operator.documents.caution is not None:
+            yield operator.documents.caution
     if operator.ledger:
         yield from _cost(operator.ledger)
 

@@ -53,6 +53,34 @@ def test_epsilon_per_token_is_that_of_the_ledger(source: Path, tmp_path: Path) -
     assert (per.least, per.most, per.mean) == pytest.approx((spent.min(), spent.max(), spent.mean()))
 
 
+def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
+    """One long text among short ones does not hide what becomes of these: what is foretold is what comes out."""
+    short, long = "The government said no to fire services.", "The police said that the government was there. " * 300
+    file = tmp_path / "in.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in [short] * 30 + [long]))
+    how = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "average_words": 100.0, "seed": 1}
+    found = inspect(file, **how)
+    documents, tried = found.tried.documents, found.tried
+    assert documents is not None and tried.share_changed is not None and documents.documents == 31
+    assert tried.share_changed > 0.5 and documents.worst_tenth_unchanged > 0.9  # of all tokens, and of a text
+    assert documents.nearly_verbatim >= 20 and documents.median_unchanged > 0.9
+    assert found.budget.capped_documents == 30 and found.budget.median_words == 7
+    lines = as_text(found)
+    assert any(line.startswith("CAUTION: a tenth of the texts keep") for line in lines)
+    assert not any("the middle text has" in line for line in lines)  # its length was given
+    done = privatize_file(file, tmp_path / "out.jsonl", **how)
+    assert done.operator.documents == documents
+    assert inspect(file, **HOW | {"epsilon": 0.01}).tried.documents.caution is None
+
+
+def test_texts_of_another_length_than_is_taken_are_pointed_out(built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"text": "The government said no."}\n' * 3)
+    found = inspect(file, **HOW)
+    assert found.budget.average_words is not None and found.budget.average_words > 8
+    assert any("the middle text has 4 words" in line and "average_words 4" in line for line in as_text(found))
+
+
 def test_what_is_taken_by_default_is_said(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And is what was inspected; what is named is not said again, and output for programs stays as it is."""
     params = yaml.safe_load(Path("params.yaml").read_text())

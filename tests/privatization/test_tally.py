@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.privatization.engine.counts import ExactSum
+from lexveil.privatization.engine.counts import DocumentTally, ExactSum
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=40)
 
@@ -36,3 +36,15 @@ def test_many_equal_numbers_do_not_overflow() -> None:
     total = ExactSum()
     total.add(np.full(100_000, 1 - 2.0**-53))
     assert float(total) == 100_000 * (1 - 2.0**-53)
+
+
+def test_shares_of_documents() -> None:
+    """By hand: of 20 documents 17 keep nothing, one a third, one nearly all, one all."""
+    tally = DocumentTally()
+    assert tally.shares() is None
+    for percent, n in ((0, 17), (34, 1), (95, 1), (100, 1)):
+        tally.by_percent[percent] += n
+    shares = tally.shares()
+    assert shares is not None
+    assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (20, 0.0, 0.34)
+    assert shares.nearly_verbatim == 2 and shares.caution is None

@@ -9,16 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action
-from lexveil.accounting.operator_report import ActionCounts, ClassCounts, RunCounts
+from lexveil.accounting.operator_report import ActionCounts, ClassCounts, DocumentShares, RunCounts
 from lexveil.accounting.record import SpendBins, SpendSummary
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
 from lexveil.privatization.engine.plan import FoundCounts, count_found
 from lexveil.privatization.engine.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
-from lexveil.types import Int64
+from lexveil.types import Ids, Int64
 
 BINS = 20
+NEARLY_VERBATIM = 90  # percent of the content words of a document, from which on it is told as good as it was
 
 
 class ExactSum:
@@ -49,6 +50,41 @@ class ExactSum:
         return float(Fraction(self.units, 2**self.EXPONENT))
 
 
+class DocumentTally:
+    """How much of each document comes out as it went in: a histogram, so that memory does not grow with documents.
+
+    Of the content words of a document, which are its tokens that are neither stop words nor punctuation, the share that
+    came out as themselves, whether noise was drawn for them or not. Shares are rounded up to whole percents.
+    """
+
+    def __init__(self) -> None:
+        self.by_percent = np.zeros(101, dtype=np.int64)
+
+    def add(self, done: Rewritten, document: Ids) -> None:
+        """Count a batch; ``document`` (n_texts,) is that of each text."""
+        is_content = np.isin(done.encoded.classes, (TokenClass.WORD.value, TokenClass.OOV.value))
+        is_same = (done.action == Action.PERTURBED.value) & (done.rows == done.encoded.rows)
+        is_same |= done.action == Action.KEPT.value
+        of_token = document[done.encoded.text_of]
+        n_words = np.bincount(of_token[is_content])
+        n_same = np.bincount(of_token[is_content & is_same], minlength=len(n_words))
+        has_words = n_words > 0
+        self.by_percent += np.bincount(-(-100 * n_same[has_words] // n_words[has_words]), minlength=101)
+
+    def shares(self) -> DocumentShares | None:
+        """What is to be said of them; None of no document."""
+        below = np.cumsum(self.by_percent)
+        n = int(below[-1])
+        if not n:
+            return None
+        return DocumentShares(
+            documents=n,
+            median_unchanged=int(np.searchsorted(below, n / 2)) / 100,
+            worst_tenth_unchanged=int(np.searchsorted(below, n * 0.9)) / 100,
+            nearly_verbatim=int(self.by_percent[NEARLY_VERBATIM:].sum()),
+        )
+
+
 class Tally:
     """Counts, and how near the replacements are.
 
@@ -62,6 +98,7 @@ class Tally:
         self.has_detector = False
         self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
         self.epsilon, self.cosine = ExactSum(), ExactSum()
+        self.of_documents = DocumentTally()
 
     @classmethod
     def of(cls, tallies: Iterable[Tally]) -> Tally:
@@ -71,9 +108,15 @@ class Tally:
             total.merge(tally)
         return total
 
-    def add(self, done: Rewritten, n_documents: int, vocabulary: Vocabulary | None) -> None:
-        """Count one batch; ``vocabulary`` is what its perturbed tokens were taken from, None if there are none."""
-        self.n_documents += n_documents
+    def add(self, done: Rewritten, document: Ids, vocabulary: Vocabulary | None) -> None:
+        """Count one batch.
+
+        Args:
+            document: (n_texts,) that of each text.
+            vocabulary: what its perturbed tokens were taken from, None if there are none.
+        """
+        self.n_documents += len(np.unique(document))
+        self.of_documents.add(done, document)
         self.n_texts += done.encoded.n_texts
         self.actions += count_actions(done.encoded.classes, done.action)
         self.found += count_found(done.encoded, done.action)
@@ -103,6 +146,7 @@ class Tally:
         self.n_changed += other.n_changed
         self.epsilon.merge(other.epsilon)
         self.cosine.merge(other.cosine)
+        self.of_documents.by_percent += other.of_documents.by_percent
 
     def counts(self) -> RunCounts:
         """All of them, most of which are the operator's; null where there is nothing to divide by."""

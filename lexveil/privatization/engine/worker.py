@@ -149,7 +149,7 @@ class BatchWorker:
         """
         rewritten, tally = self.draw(batch, budget), Tally()
         vocabulary = None if self.components is None else self.components.vocabulary
-        tally.add(rewritten, len(np.unique(batch.document)), vocabulary)
+        tally.add(rewritten, batch.document, vocabulary)
         document, n = batch.document, len(batch)
         spent = np.bincount(document, weights=rewritten.per_text(rewritten.epsilon), minlength=n).astype(np.float64)
         per_token = np.zeros(n)

@@ -19,7 +19,7 @@ from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.accounting.measurements import Measurement
-from lexveil.accounting.operator_report import SECRECY, ClassCounts
+from lexveil.accounting.operator_report import SECRECY, ClassCounts, DocumentShares
 from lexveil.accounting.results import Number, Result
 from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import MUCH_UNCHANGED, PRIVATE
@@ -46,6 +46,7 @@ from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
+OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
 EXAMPLES = 15  # words of each class, if they are asked for
 
 
@@ -72,6 +73,12 @@ class BudgetPreview(Result):
     """The largest that a token may get; null: no limit."""
     capped_documents: int
     """Whose tokens get no more than that, and which leave some of their budget."""
+    capped_tokens: int
+    """Tokens of these, each with the largest epsilon."""
+    median_words: int | None
+    """Words of the middle document; null of none."""
+    average_words: float | None
+    """Words that a document is taken to have, by which its budget follows from epsilon; null if it was given itself."""
     epsilon_per_token: EpsilonSpread
 
 
@@ -81,6 +88,8 @@ class Trial(Result):
     tokens: int
     perturbed: int
     share_changed: float | None
+    documents: DocumentShares | None
+    """How much of each of them came out as it went in."""
     words_out_per_word_in: float | None
     tokens_per_second: float
 
@@ -247,7 +256,7 @@ def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection
 
 def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, measurement: Measurement) -> BudgetPreview:
     settings = engine.settings
-    spread, n_capped = survey.epsilon_per_token(budget, engine.shares)
+    spread, n_capped, capped_tokens = survey.epsilon_per_token(budget, engine.shares)
     return BudgetPreview(
         mechanism=settings.mechanism,
         strategy=settings.strategy,
@@ -258,6 +267,9 @@ def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, mea
         cap=engine.model.params.ledger.cap,
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
         capped_documents=n_capped,
+        capped_tokens=capped_tokens,
+        median_words=survey.median_words(),
+        average_words=budget.average_words if settings.average_words is None else None,
         epsilon_per_token=spread,
     )
 
@@ -276,28 +288,40 @@ class _Survey:
     Attributes:
         first: its first chunks, counted.
         parts: how many documents divide their budget into how many parts.
+        words: how many documents have how many words.
         seconds: how long counting took.
     """
 
     totals: InputTotals = field(default_factory=InputTotals.empty)
     first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
     parts: Frequencies[int] = field(default_factory=Frequencies)
+    words: Frequencies[int] = field(default_factory=Frequencies)
     seconds: float = 0.0
 
-    def add_parts(self, parts: Int64) -> None:
-        """Add the parts of each document's budget; of one that spends nothing, 0."""
+    def add(self, counted: BatchCounts, parts: Int64) -> None:
+        """Add a batch, and the parts of each document's budget; of one that spends nothing, 0."""
+        self.totals.add(counted)
         self.parts.update(parts[parts > 0].tolist())
+        words = counted.counts[0]
+        self.words.update(words[words > 0].tolist())
 
-    def epsilon_per_token(self, budget: DocumentBudget, shares: ShareClasses | None) -> tuple[EpsilonSpread, int]:
-        """What a token of no class gets of a document budget, and how many documents meet the limit of a token."""
+    def median_words(self) -> int | None:
+        """Words of the middle document of those that have any."""
+        lengths = sorted(self.words)
+        reached = np.cumsum([self.words[length] for length in lengths])
+        return lengths[int(np.searchsorted(reached, reached[-1] / 2))] if lengths else None
+
+    def epsilon_per_token(self, budget: DocumentBudget, shares: ShareClasses | None) -> tuple[EpsilonSpread, int, int]:
+        """What a token of no class gets of a document budget; how many documents, and tokens, meet a token's limit."""
         if not self.parts:
-            return EpsilonSpread(least=None, mean=None, most=None), 0
+            return EpsilonSpread(least=None, mean=None, most=None), 0, 0
         parts, documents = (np.array(list(values), dtype=np.int64) for values in (self.parts, self.parts.values()))
         whole, most = (1, 1) if shares is None else (WHOLE, shares.most)
         epsilon = epsilon_per_part("S1", budget, parts, parts, most) * whole
         mean = float((epsilon * parts * documents).sum() / (parts * documents).sum())
         spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
-        return spread, int(documents[budget.cap * parts < budget.total * most].sum())
+        is_capped = budget.cap * parts < budget.total * most
+        return spread, int(documents[is_capped].sum()), int((documents * parts)[is_capped].sum()) // whole
 
 
 def _chunks(readers: Sequence[Reader]) -> Iterator[Chunk]:
@@ -312,11 +336,10 @@ def _survey(engine: Engine, chunks: Iterable[Chunk], workers: int, language: Lan
     with Workers(engine.worker(), workers) if workers > 1 else nullcontext() as processes:
         for chunk, counted in engine.count(((chunk, batch_of(chunk)) for chunk in chunks), processes, progress):
             language.add(chunk, counted)
-            survey.totals.add(counted)
             if n_first < TRIED:
                 survey.first.append((chunk, counted))
                 n_first += int(counted.counts[1].sum())
-            survey.add_parts(counted.counts[3 if engine.settings.strategy == "S2" else 2])
+            survey.add(counted, counted.counts[3 if engine.settings.strategy == "S2" else 2])
     survey.seconds = time.monotonic() - start
     return survey
 
@@ -340,6 +363,7 @@ def _try(engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: Do
         tokens=counts.n_tokens_in,
         perturbed=counts.n_perturbed,
         share_changed=None if counts.share_unchanged is None else 1 - counts.share_unchanged,
+        documents=tally.of_documents.shares(),
         words_out_per_word_in=counts.n_words_out / counts.n_words_in if counts.n_words_in else None,
         tokens_per_second=counts.n_tokens_in / seconds if counts.n_tokens_in else 0.0,
     )
@@ -390,6 +414,11 @@ def as_text(result: Inspection) -> list[str]:
         lines.append(f"about {changed} of the perturbed tokens would change (tried on {tried.tokens:,} tokens)")
         if 1 - tried.share_changed > MUCH_UNCHANGED:
             lines.append("CAUTION: hardly a word would change: this epsilon is so large that the bound means little")
+    if tried.documents is not None:
+        lines += [
+            f"tried on {tried.tokens:,} tokens, {tried.documents.sentence}",
+            *filter(None, [tried.documents.caution]),
+        ]
     lines.append(
         f"takes about {_duration(estimate.seconds)} and at most {size(estimate.memory_bytes)} of memory with "
         f"{estimate.workers} process{'es' if estimate.workers > 1 else ''}"
@@ -406,7 +435,15 @@ def _budget_lines(budget: BudgetPreview) -> Iterator[str]:
         n = budget.capped_documents
         yield (
             f"{'1 document is' if n == 1 else f'{n:,} documents are'} so short that {'its' if n == 1 else 'their'} "
-            f"tokens get the largest epsilon of a token, {budget.max_token_epsilon:.4g}, and leave some of the budget"
+            f"tokens get the largest epsilon of a token, {budget.max_token_epsilon:.4g}, and leave some of the budget: "
+            f"{budget.capped_tokens:,} tokens"
+        )
+    words, taken = budget.median_words, budget.average_words
+    if words and taken and not 1 / OTHER_LENGTH < words / taken < OTHER_LENGTH:
+        yield (
+            f"CAUTION: the middle text has {words:,} words, and the budget is that of {taken:.4g}: its tokens get "
+            f"{taken / words:.2g} times the base epsilon, or the largest of a token. With average_words {words}, which "
+            "is published, they get the base epsilon"
         )
     own = f"the ledger's own; if it has none yet, {TIMES} times this document budget (params.yaml: ledger.cap)"
     yield f"lifetime cap of a subject: {own if budget.cap is None else budget.cap}"

@@ -202,6 +202,7 @@ class TwoPassRun:
             rows_read=self.survey.rows,
             counts=self.tally.counts(),
             coverage=coverage(self.tally.actions),
+            documents=self.tally.of_documents.shares(),
             language=self.language.finding(),
             ledger=payment.costs(),
         )
