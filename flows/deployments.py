@@ -60,10 +60,10 @@ class DeploymentEntry(BaseModel, extra="forbid"):
     entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release", "flows.searches.searches"]
     description: str | None = None
     tags: list[str] = Field(default_factory=list)
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: dict[str, object] = Field(default_factory=dict)
     schedules: list[ScheduleEntry] = Field(default_factory=list)
     concurrency_limit: ConcurrencyLimitConfig | None = None
-    work_pool: dict[str, Any] | None = None
+    work_pool: dict[str, object] | None = None
 
     def deployment(self) -> RunnerDeployment:
         """Return it as Prefect serves it, with the flow's parameters checked."""

@@ -37,7 +37,7 @@ def follow(command: Command, name: str, line: Callable[[str, str], None]) -> End
         line: is called for each line of output, with "out" or "err".
     """
     error: ErrorEvent | None = None
-    result: dict[str, Any] | None = None
+    result: dict[str, object] | None = None
     page = ProgressPage(name)
     try:
         for message in command.messages():

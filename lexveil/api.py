@@ -150,7 +150,7 @@ def _model(project: Project) -> Path | Model | None:
     return Path(project) if isinstance(project, str) else project
 
 
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
+def _plain(options: dict[str, object]) -> dict[str, object]:
     """Options with paths as texts."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
 

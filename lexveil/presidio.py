@@ -81,11 +81,11 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             records.append(done.record)
         return rewritten
 
-    def noise(self, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def noise(self, params: dict[str, object]) -> dict[str, object]:  # noqa: ARG002
         """Where the noise comes from: the operating system."""
         return {"mode": "release"}
 
-    def validate(self, params: dict[str, Any] | None = None) -> None:
+    def validate(self, params: dict[str, object] | None = None) -> None:
         """See that the parameters are there, and no others.
 
         Raises:
@@ -122,11 +122,11 @@ class LexveilExperiment(LexveilOperator):
 
     known: ClassVar[tuple[str, ...]] = (*KNOWN, "seed")
 
-    def noise(self, params: dict[str, Any]) -> dict[str, Any]:
+    def noise(self, params: dict[str, object]) -> dict[str, object]:
         """Where the noise comes from: the seed."""
         return {"mode": "experiment", "seed": params["seed"]}
 
-    def validate(self, params: dict[str, Any] | None = None) -> None:
+    def validate(self, params: dict[str, object] | None = None) -> None:
         """See that the parameters are there, a seed among them; raises as ``LexveilOperator.validate``."""
         super().validate(params)
         if (params or {}).get("seed") is None:

@@ -13,7 +13,6 @@ import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def main() -> None:
             ids, distances = table.ids[:, 1 : k + 1], table.distances[:, 1 : k + 1].astype(np.float32)
         else:
             ids, distances = ExactSearch(vectors).neighbors(k)
-        meta: dict[str, Any] = {"neighbors": ids.shape[1], "search": search, "smallest_distance": None}
+        meta: dict[str, object] = {"neighbors": ids.shape[1], "search": search, "smallest_distance": None}
         if len(vectors) > 1:
             meta["smallest_distance"] = smallest_distance(vectors)
         meta["largest_distance"] = largest_distance(vectors)

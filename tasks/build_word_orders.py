@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,7 @@ from lexveil.types import Rows
 STREAM = "build_lists"  # names the random stream; another name would give other orders
 MEASURED = 20_000  # words at most whose nearest word is looked for in the lists
 
-_Made = dict[str, tuple[npt.NDArray[np.int32], list[dict[str, Any]]]]
+_Made = dict[str, tuple[npt.NDArray[np.int32], list[dict[str, object]]]]
 
 
 def shared_words(spaces: Sequence[WordSpace]) -> tuple[list[str], list[Rows]]:
@@ -42,7 +41,7 @@ def shared_words(spaces: Sequence[WordSpace]) -> tuple[list[str], list[Rows]]:
 
 def order_words(
     space: WordSpace, rows: Rows, n_lists: int, search: Search, seed: int, names: Sequence[str], progress: Progress
-) -> tuple[npt.NDArray[np.int32], list[dict[str, Any]]]:
+) -> tuple[npt.NDArray[np.int32], list[dict[str, object]]]:
     """Orders (n_lists, W) of the words at ``rows`` of one model, and the quality of each.
 
     The start of a list depends on seed, ``names`` and its number alone: the first of two is also the one of one.

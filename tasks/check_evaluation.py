@@ -15,7 +15,7 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_json, write_json
 
 
-def read_scores(grid: GridParams) -> dict[str, dict[str, Any]]:
+def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
     """The scores by run, the clean baseline first, then what params.yaml names.
 
     Raises:

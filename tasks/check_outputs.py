@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -104,7 +103,7 @@ def run(
             verdicts.append(validate(f"outputs/{output.name}", suite, frame, docs))
             totals[output.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
             progress.advance(1)
-    summary: dict[str, Any] = {"runs": totals}
+    summary: dict[str, object] = {"runs": totals}
     write_json(merge("outputs", verdicts).record(summary), out)
     return totals
 

@@ -51,7 +51,7 @@ def text_words(documents: pa.Table, lexicon_of: Callable[[str], Lexicon]) -> pa.
     for segmentation in SEGMENTATIONS:
         lexicon = lexicon_of(segmentation)  # one at a time: on a large corpus each fills much memory
         for batch in texts.to_batches(max_chunksize=BATCH):
-            columns: dict[str, Any] = {name: batch.column(name) for name in ("dataset", "doc_id", "field")}
+            columns: dict[str, object] = {name: batch.column(name) for name in ("dataset", "doc_id", "field")}
             columns["segmentation"] = pa.array([segmentation] * batch.num_rows, pa.string())
             columns |= count_words(batch.column("text").to_pylist(), lexicon)
             tables.append(pa.table(columns, SCHEMA))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,9 @@ def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Seque
     return np.array(shared, dtype=np.int64)
 
 
-def measure(prepared: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator) -> dict[str, Any]:
+def measure(
+    prepared: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator
+) -> dict[str, object]:
     """N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
 
     An epsilon that the mechanism refuses has no numbers, and says why. It is no error here: the tokens of a text may

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from lexveil import paths
 from lexveil.config import Params, load_params
@@ -24,7 +23,7 @@ def run(params: Params, out: Path) -> None:
     """
     report = ReportData(params)
     page = render(report, SECTIONS)
-    texts, metrics = {"index.html": page}, dict[str, Any]()
+    texts, metrics = {"index.html": page}, dict[str, object]()
     for section in SECTIONS:
         texts |= {name: to_csv(*table) for name, table in section.files(report).items()}
         metrics |= section.metrics(report)

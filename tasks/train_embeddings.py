@@ -13,7 +13,6 @@ import sys
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def main() -> None:
     params = load_params()
     options = params.embeddings
     if segmentation == "word" and options.word_model != "own":
-        about: dict[str, Any] = {"source": options.word_model, **about_scale(options)}
+        about: dict[str, object] = {"source": options.word_model, **about_scale(options)}
         write(load_model(options.word_model), segmentation, about, None, params)
         print(f"taken from {options.word_model}")
         return
@@ -122,7 +121,7 @@ def about_scale(options: EmbeddingParams) -> dict[str, str]:
     return {"scale": options.scale, **({"scale_list": options.scale_list} if options.scale_list else {})}
 
 
-def write(raw: WordSpace, segmentation: str, about: dict[str, Any], trained: Trained | None, params: Params) -> None:
+def write(raw: WordSpace, segmentation: str, about: dict[str, object], trained: Trained | None, params: Params) -> None:
     """Write the embedding of one segmentation, with lengths as params.yaml says, and its figures.
 
     Args:

@@ -5,7 +5,7 @@ One number of nine digits that does so tells a short text exactly, whatever epsi
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, NonNegativeInt
 
@@ -99,7 +99,7 @@ class RunCounts(Result):
     def public(self, **further: int | None) -> Counts:
         """What of it a record publishes; ``further`` are counts of rows and of formula cells."""
         same = ("n_texts", "n_documents", "n_perturbed", "n_kept", "n_dropped", "n_sampled", "n_words_out")
-        values: dict[str, Any] = {name: getattr(self, name) for name in same} | further
+        values: dict[str, object] = {name: getattr(self, name) for name in same} | further
         if self.found is not None:
             values["found"] = self.found
         return Counts(n_tokens=self.n_tokens_in, **values)
@@ -172,6 +172,6 @@ class OperatorReport(Result):
     """Of `lexveil release`."""
 
 
-def operator_schema() -> dict[str, Any]:
+def operator_schema() -> dict[str, object]:
     """The JSON schema of an operator's report, as docs/operator.schema.json has it."""
     return json_schema(OperatorReport, f"Lexveil operator's report, schema {SCHEMA}")

@@ -245,16 +245,16 @@ class PrivacyRecord(Result):
         return cls.model_validate(current)
 
 
-def _fields(model: type[Result], values: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(model: type[Result], values: Mapping[str, Any]) -> dict[str, object]:
     return {name: value for name, value in values.items() if name in model.model_fields}
 
 
-def record_schema() -> dict[str, Any]:
+def record_schema() -> dict[str, object]:
     """The JSON schema of a privacy record, as docs/record.schema.json has it."""
     return json_schema(PrivacyRecord, f"Lexveil privacy record, schema {SCHEMA}")
 
 
-def json_schema(model: type[Result], title: str) -> dict[str, Any]:
+def json_schema(model: type[Result], title: str) -> dict[str, object]:
     """The JSON schema of a result that is written to a file."""
     generated = _without_titles(model.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **generated}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -103,7 +101,7 @@ def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[s
     return tables
 
 
-def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, Any]:
+def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, object]:
     """The base as records name it."""
     return {
         "name": model.card.name,

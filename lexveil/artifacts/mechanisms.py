@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class Prepared:
 
     mechanism: Kernel
     vocabulary: Vocabulary
-    parameters: dict[str, Any]
+    parameters: Mapping[str, Any]
     files: dict[str, Path]
     key: str | None = None
     near_folder: Path | None = None

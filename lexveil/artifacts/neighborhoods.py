@@ -124,5 +124,5 @@ def _room(file: Path, shape: tuple[int, int], kind: Any) -> None:
     np.lib.format.open_memmap(file, mode="w+", dtype=kind, shape=shape).flush()
 
 
-def _meta(key: str, listed: int, largest: float | None) -> dict[str, Any]:
+def _meta(key: str, listed: int, largest: float | None) -> dict[str, object]:
     return {"key": key, "listed": listed, "largest_distance": largest}

@@ -86,7 +86,7 @@ class ModelCard(Result):
     """What was left out of the corpus and of the vocabulary, and how it was found."""
     dropped: dict[str, int]
     """Tokens that a screen left out, by screen."""
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     made_with: dict[str, str]
     """Hashes of the corpus and of the code, and versions of the libraries."""
     quality: dict[str, Any]

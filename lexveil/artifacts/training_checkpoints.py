@@ -10,7 +10,6 @@ import time
 import zlib
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ class Checkpoints:
     def save(self, state: TrainingState) -> None:
         """Write the state; the one before is removed when this one is whole."""
         before = self._all()
-        facts: dict[str, Any] = {name: getattr(state, name) for name in ("epoch", "generator_position", "losses")}
+        facts = {name: getattr(state, name) for name in ("epoch", "generator_position", "losses")}
         with atomic_directory(self.folder / f"epoch-{state.epoch:05d}") as partial:
             facts["crc32"] = {}
             for name in ARRAYS:

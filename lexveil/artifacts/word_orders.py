@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from lexveil.embeddings.word_orders import WordLists
 from lexveil.runtime.tables import require, write_json
 
 
-def write_word_orders(lists: WordLists, meta: dict[str, Any], folder: Path) -> None:
+def write_word_orders(lists: WordLists, meta: dict[str, object], folder: Path) -> None:
     """Write one list set into ``folder``, which is made."""
     folder.mkdir(parents=True)
     write_words(lists.words, folder / "words.txt")

@@ -11,6 +11,7 @@ in a few lines of the audit's own, from the vectors, the word orders and the doc
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,7 +59,7 @@ class _Audit:
     """What all parts of one audit share."""
 
     request: AuditRequest
-    given: dict[str, Any]
+    given: Mapping[str, Any]
     seed: int
     findings: list[AuditFinding] = field(default_factory=list)
     epsilons: set[float] = field(default_factory=set)
@@ -200,7 +201,7 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
         guarantee=kernel.guarantee if kernel.no_guarantee is None else "none",
         no_guarantee=kernel.no_guarantee,
         metric=kernel.metric,
-        parameters=made.parameters,
+        parameters={**made.parameters},
         policy=asdict(settings.policy),
         shares=None if settings.shares is None else settings.shares.as_dict(),
         epsilon=request.epsilon,

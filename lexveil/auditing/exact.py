@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -45,7 +44,7 @@ class ExactResult:
     violation: bool
     method: str = "exact"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values."""
         return {**asdict(self), "relative_tolerance": RELATIVE}
 

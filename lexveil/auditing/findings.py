@@ -52,7 +52,7 @@ class AuditFinding:
             return "inconclusive"
         return "holds" if self.evidence is None or self.method == "exact" else "no violation found"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values."""
         figures = {} if self.evidence is None else self.evidence.as_dict()
         about = {"place": self.place, "method": self.method, "violation": self.violation}
@@ -94,7 +94,7 @@ class AuditResult:
     guarantee: str
     no_guarantee: str | None
     metric: str
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     policy: dict[str, str]
     shares: dict[str, Any] | None
     epsilon: float
@@ -124,7 +124,7 @@ class AuditResult:
         unclear = self.factor is None or any(finding.inconclusive for finding in self.audits)
         return "inconclusive" if unclear else "no violation found"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values that JSON can carry: infinities as text."""
         found = {
             "audits": [finding.as_dict() for finding in self.audits],
@@ -132,7 +132,7 @@ class AuditResult:
             "verdict": self.verdict,
         }
         own = {name: getattr(self, name) for name in self.__slots__} | {"model": self.model.to_dict()}
-        values: dict[str, Any] = _finite(own | found)
+        values: dict[str, object] = _finite(own | found)
         return values
 
     def as_text(self) -> list[str]:

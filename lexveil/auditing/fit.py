@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom, chi2, gamma, kstest, norm
@@ -48,7 +47,7 @@ class FitResult:
     violation: bool
     method: str = "law"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values."""
         return asdict(self)
 

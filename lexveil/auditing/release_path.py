@@ -72,7 +72,7 @@ class Releasing:
     mode: str
     seed: int | None
 
-    def options(self, budget: float, consistent: bool) -> dict[str, Any]:
+    def options(self, budget: float, consistent: bool) -> dict[str, object]:
         """The options of a release."""
         policy = self.toy.policy
         return {

@@ -73,7 +73,7 @@ class SampledResult:
 
     method: str = "sampled"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values."""
         return asdict(self)
 

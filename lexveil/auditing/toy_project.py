@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,7 +145,7 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         name = getattr(params.mechanisms, mechanism).lists
         orders = list_orders(places[: len(tokens)], 2)
         write_word_orders(WordLists(tokens, orders), {}, folder / paths.word_orders(segmentation, name))
-    release: dict[str, Any] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
+    release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
     if shares.listed != 1.0:
         file = folder / "listed.txt"
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")

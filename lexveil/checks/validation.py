@@ -81,7 +81,7 @@ class Verdict:
     name: str
     expectations: list[ExpectationResult]
 
-    def record(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, summary: Mapping[str, Any]) -> dict[str, object]:
         """What DVC keeps: the same numbers give the same bytes, so no time, no run id and no path."""
         expectations = [asdict(expectation) for expectation in self.expectations]
         return {"success": True, "suite": self.name, "expectations": expectations, "summary": dict(summary)}
@@ -209,7 +209,7 @@ def _has_raised(result: ExpectationValidationResult) -> bool:
     return any(report.get("raised_exception") for report in (info, *info.values()) if isinstance(report, dict))
 
 
-def _furthest(rule: Expectation, frame: pd.DataFrame) -> dict[str, Any]:
+def _furthest(rule: Expectation, frame: pd.DataFrame) -> dict[str, object]:
     """The row that is furthest beyond a limit, with its value and the limit; empty for rules without limits."""
     limits, columns = _limits(rule), judged(rule)
     if not limits or len(columns) != 1 or frame.empty:

@@ -60,9 +60,9 @@ def inspect(
     return 0
 
 
-def _defaults(asked: Mapping[str, Any], grid: GridParams) -> dict[str, Any]:
+def _defaults(asked: Mapping[str, Any], grid: GridParams) -> dict[str, object]:
     """What was not asked for, from the grid: its first mechanism, S3 if it has it, and its middle epsilon or level."""
-    taken: dict[str, Any] = {}
+    taken: dict[str, object] = {}
     if "mechanism" not in asked:
         taken["mechanism"] = grid.mechanisms[0]
     if "strategy" not in asked:

@@ -47,7 +47,7 @@ def _option(name: str, about: FieldInfo, shown: Shown, optional: bool) -> tuple[
     names = next((mark.names() for mark in about.metadata if isinstance(mark, OneOf)), [])
     meaning = f"{about.description or ''}{': ' if names else ''}{', '.join(names)}"
     metavar = "{" + ",".join(choices) + "}" if choices else shown.metavar
-    more: dict[str, Any] = {} if shown.group == "options" else {"group": shown.group}
+    more = {} if shown.group == "options" else {"group": shown.group}
     help_text = option(meaning, metavar, name=option_name(name), allow_leading_hyphen=True, **more)
     if about.annotation is bool:
         return name, Annotated[bool, option(meaning, name=option_name(name), **more)], field(default=False)
@@ -97,7 +97,7 @@ def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
     return model.of(written(options) | fixed, written=True)
 
 
-def written(options: Any) -> dict[str, Any]:
+def written(options: Any) -> dict[str, object]:
     """The options that were written, or have a default of the request, by field."""
     return dict(_written(options))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,7 +40,7 @@ def look_up(
     length: int | None = None,
     min_count: int | None = None,
     limit: int | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Answer one request; exactly one of ``text``, ``top`` and ``word`` is given.
 
     Args:
@@ -80,7 +80,7 @@ def look_up(
         raise RequestError(f"{option('length')} {length}: collocations have 2 or 3 words")
     if text is not None:
         return of_text(_standard_input() if text == "-" else _unicode(text, "TEXT"))
-    best: dict[str, Any] = {}
+    best: dict[str, object] = {}
     if word is not None:
         best["word"] = _one_word(word)
     with _collocations() as (con, measures):
@@ -103,7 +103,7 @@ def look_up(
         return best | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
 
 
-def of_text(text: str) -> dict[str, Any]:
+def of_text(text: str) -> dict[str, object]:
     """The collocations of a text in the order in which they come, and its sentences cut by every segmentation.
 
     Raises:
@@ -135,7 +135,7 @@ def of_text(text: str) -> dict[str, Any]:
     }
 
 
-def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> list[dict[str, Any]]:
+def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> list[dict[str, object]]:
     """Cut sentences by every segmentation.
 
     Args:
@@ -176,7 +176,7 @@ def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> li
     return found
 
 
-def as_text(result: dict[str, Any]) -> list[str]:
+def as_text(result: Mapping[str, Any]) -> list[str]:
     """The lines that are printed for a result of ``look_up``."""
     if not result["collocations"]:
         lines = ["no collocations"]

@@ -93,7 +93,7 @@ def every_mechanism() -> MechanismParams:
     return _mechanism_sections()()
 
 
-def _mechanism_params(values: dict[str, Any]) -> MechanismParams:
+def _mechanism_params(values: dict[str, object]) -> MechanismParams:
     return _mechanism_sections().model_validate(values, by_name=True)
 
 

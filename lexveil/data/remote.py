@@ -203,7 +203,7 @@ def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
     return [info] if info["type"] == "file" else list(fs.ls(path, detail=True))
 
 
-def _is_folder(path: str, files: Iterable[dict[str, Any]]) -> bool:
+def _is_folder(path: str, files: Iterable[dict[str, object]]) -> bool:
     return not _is_pattern(path) and not any(entry["name"] == path for entry in files)
 
 
@@ -212,7 +212,7 @@ def _is_pattern(path: str) -> bool:
     return "*" in path or "[" in path or ("?" in path and "://" not in path)
 
 
-def _etag(entry: dict[str, Any]) -> str | None:
+def _etag(entry: dict[str, object]) -> str | None:
     """What changes with the content, as far as the place tells it: an ETag, the hub a hash, a disk a time."""
     for key in ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime"):
         if entry.get(key):

@@ -32,7 +32,7 @@ BLOCK = 256
 SLACK = 4  # more candidates than wanted, so that float32 does not decide
 
 
-def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, object]]]]:
     """The nearest tokens of three frequent, medium and rare tokens of each length, by length and frequency.
 
     Tokens without a letter are not looked at.
@@ -40,7 +40,7 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, An
     unit = unit_vectors(space.vectors)
     lettered = [any(sign.isalpha() for sign in token) for token in space.tokens]
     words = np.array([token.count("_") for token in space.tokens])
-    samples: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    samples: dict[str, dict[str, list[dict[str, object]]]] = {}
     for number, length in enumerate(LENGTHS):
         rows = np.flatnonzero((words == number) & lettered)
         samples[length] = {}
@@ -50,14 +50,14 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, An
     return samples
 
 
-def nearest(space: WordSpace, tokens: Sequence[str]) -> list[dict[str, Any]]:
+def nearest(space: WordSpace, tokens: Sequence[str]) -> list[dict[str, object]]:
     """The nearest tokens of each of ``tokens`` that the space has."""
     unit = unit_vectors(space.vectors)
     row_of = {token: row for row, token in enumerate(space.tokens)}
     return [_neighbours(space, unit, row_of[token]) for token in tokens if token in row_of]
 
 
-def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, Any]:
+def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, object]:
     score = unit @ unit[row]
     score[row] = -np.inf
     wanted = min(NEIGHBOURS, len(score) - 1)
@@ -73,7 +73,7 @@ def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, Any]:
     }
 
 
-def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, Any]:
+def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, object]:
     """Rank correlation (Spearman) of cosines with human judgements, over the pairs of which both words are known.
 
     Args:
@@ -97,7 +97,7 @@ def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dic
     return {"pairs": len(pairs), "pairs_known": len(known), "spearman": spearman}
 
 
-def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> dict[str, object]:
     """How many questions "a is to b as c is to ?" are answered (3CosAdd, Mikolov et al. 2013).
 
     The answer is the token, other than a, b and c, whose vector is nearest in cosine to b - a + c (all at length 1),
@@ -126,12 +126,12 @@ def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> d
     return {**_answered(*totals), "by_section": by_section}
 
 
-def _answered(questions: int, known: int, correct: int) -> dict[str, Any]:
+def _answered(questions: int, known: int, correct: int) -> dict[str, object]:
     accuracy = round(correct / known, 4) if known else None
     return {"questions": questions, "questions_known": known, "correct": correct, "accuracy": accuracy}
 
 
-def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, Any]:
+def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, object]:
     """Lengths of vectors by band of frequency, and how many training hardly moved.
 
     Args:

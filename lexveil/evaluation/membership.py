@@ -324,7 +324,7 @@ def attacked(
     return results
 
 
-def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str, Any]:
+def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str, object]:
     """What is written of the attacks on one data set, as JSON values; ``standard_error`` is the mean of theirs."""
     return {
         "left_out": None,

@@ -7,7 +7,6 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -56,12 +55,12 @@ def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScore
     return score(truth, [best] * len(truth))
 
 
-def spread(scores: Sequence[ClassificationScores]) -> dict[str, dict[str, Any]]:
+def spread(scores: Sequence[ClassificationScores]) -> dict[str, dict[str, object]]:
     """Mean, sample standard deviation (None for a single one) and values of each score, as JSON values."""
     return {name: mean_sd([getattr(one, name) for one in scores]) for name in NAMES}
 
 
-def mean_sd(values: Sequence[float]) -> dict[str, Any]:
+def mean_sd(values: Sequence[float]) -> dict[str, object]:
     """Mean, sample standard deviation (None for a single one) and values of one score, as JSON values."""
     each = [round(value, DIGITS) for value in values]
     return {

@@ -87,7 +87,7 @@ class Transformer:
             scores = self._trainer.predict(self._encoded(texts)).predictions
         return [self._names[best] for best in scores.argmax(axis=1)]
 
-    def _encoded(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+    def _encoded(self, texts: Sequence[str]) -> list[dict[str, object]]:
         """Each text as the model takes it; one with SEPARATOR in it as a pair."""
         longest = min(LONGEST, self._tokenizer.model_max_length)
         pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)

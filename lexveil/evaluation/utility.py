@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -197,7 +197,7 @@ def _trained(
     return measured
 
 
-def entry(problem: Problem, shuffles: Sequence[Shuffle], measured: Measured) -> dict[str, Any]:
+def entry(problem: Problem, shuffles: Sequence[Shuffle], measured: Measured) -> dict[str, object]:
     """What is written of one problem, as JSON values: numbers of documents and scores, no class and no text.
 
     ``right`` says of each scored document by how many trainings it is right, in order, so that runs on the same

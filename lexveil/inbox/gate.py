@@ -71,7 +71,7 @@ class ReleaseGate(ReleaseHooks):
     publication: Publication
     events: ReleaseEvents
     n_withheld: int = 0
-    _source: tuple[dict[str, Any], str] = field(default=({}, ""))
+    _source: tuple[dict[str, object], str] = field(default=({}, ""))
 
     @property
     def name(self) -> str:
@@ -151,7 +151,7 @@ class ReleaseGate(ReleaseHooks):
         )
         duckdb_session.view(con, "tokens", outputs.begun[outputs.companion("tokens.parquet")])
 
-    def _write(self, outputs: Outputs, verdict: dict[str, Any], page: str, rows: set[int]) -> None:
+    def _write(self, outputs: Outputs, verdict: dict[str, object], page: str, rows: set[int]) -> None:
         stays = pa.array([row in rows for row in self.ids.column("row").to_pylist()], pa.bool_())
         write_table(self.ids.filter(stays), outputs.begin(self.memory / IDS, in_place=False))
         for folder, (checks, checks_page), (result, html) in (
@@ -168,7 +168,7 @@ def _validate(name: str, suite: Any, frame: Any, docs: DataDocsCapture) -> Verdi
     return validate(name, suite, frame, docs)
 
 
-def _summary(frame: Any) -> dict[str, Any]:
+def _summary(frame: Any) -> dict[str, object]:
     return {
         "n_documents": len(frame),
         "n_tokens": int(frame["n_tokens"].sum()),

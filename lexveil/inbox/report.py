@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 
 @dataclass(slots=True)
@@ -39,7 +38,7 @@ class ReleaseReport:
     current: int = 0
     dry_run: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """As JSON has it."""
         return asdict(self)
 

@@ -110,7 +110,7 @@ def _files(folder: Path) -> list[Source]:
     return [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS] if files else []
 
 
-def _rows(source: Source, columns: Columns) -> Iterator[dict[str, Any]]:
+def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
     with open_table(source, None, {*columns.names, WITHDRAWN}) as table:
         _require(table.columns, columns, source.shown)
         for row in table.rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -56,7 +57,7 @@ def canonical(value: Any) -> str:
         raise ParameterError(f"what is said about a release must be JSON: {type(error).__name__}") from None
 
 
-def append(con: sqlite3.Connection, release: str | None, kind: str, payload: dict[str, Any]) -> Entry:
+def append(con: sqlite3.Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
     """Add an entry, in the transaction of the change it describes."""
     last = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
     seq, previous = last or (0, START)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from lexveil.accounting.subject_keys import KEYS_RULE
 from lexveil.errors import MissingArtifact, ParameterError, RequestError
@@ -183,7 +183,7 @@ class Ledger:
         """Let go of the database."""
         self.database.close()
 
-    def begin(self, about: dict[str, Any], partials: Iterable[Path | str] = ()) -> Transaction:
+    def begin(self, about: dict[str, object], partials: Iterable[Path | str] = ()) -> Transaction:
         """Begin a release, after those whose process died since the ledger was opened were put right.
 
         Args:

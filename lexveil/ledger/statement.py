@@ -51,7 +51,7 @@ class ReleaseEntry:
     id: str
     state: str
     time: str
-    about: dict[str, Any] | None
+    about: dict[str, object] | None
     reserved: Reserved | None
 
 

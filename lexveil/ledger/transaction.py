@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -228,7 +228,7 @@ class Transaction:
         if ended := undo(self._database, self._number, self.id, {"because": because}):
             self.state = ended
 
-    def _commit(self, payload: dict[str, Any]) -> None:
+    def _commit(self, payload: dict[str, object]) -> None:
         with self._database.transaction() as con:
             self._still(con)
             finish(con, self._number, self.id, payload)
@@ -271,7 +271,7 @@ def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str
     store(con, number, files)
 
 
-def undo(database: Database, number: int, name: str, payload: dict[str, Any]) -> str | None:
+def undo(database: Database, number: int, name: str, payload: dict[str, object]) -> str | None:
     """End a release that publishes nothing: its files first, so that none is ever there unpaid, then its state.
 
     Before it is spent, what was reserved for it is given back; afterwards nothing is: noise may have been drawn.
@@ -305,7 +305,7 @@ def undo(database: Database, number: int, name: str, payload: dict[str, Any]) ->
     return ended
 
 
-def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, Any]) -> None:
+def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, object]) -> None:
     """Commit a release, in a transaction."""
     con.execute("update releases set state = 'committed' where number = ?", (number,))
     chain.append(con, name, "committed", payload)

@@ -75,7 +75,7 @@ class Verification:
         """Whether there is no problem."""
         return not self.problems
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As JSON has it; without what is not known."""
         values = {"holds": self.holds} | asdict(self)
         return {key: value for key, value in values.items() if value is not None}

@@ -151,7 +151,7 @@ def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
 def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, Any]:
     from openlineage.client import facet_v2
 
-    facets: dict[str, Any] = {}
+    facets: dict[str, object] = {}
     if md5 := hashes.get(path.as_posix()):
         facets["version"] = facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=md5)
     if fields := _fields(path):

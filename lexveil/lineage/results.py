@@ -91,11 +91,11 @@ class ChainEntry(TypedDict):
 
     stage: str
     command: str | None
-    params: dict[str, Any]
+    params: dict[str, object]
     inputs: list[StageInput]
     outputs: list[StageOutput]
     sources: list[LockedPath] | None
-    privacy: dict[str, Any] | None
+    privacy: dict[str, object] | None
     made: RunRecord | None
 
 

@@ -214,11 +214,11 @@ def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
             yield path.as_posix(), _md5(dep)
 
 
-def params_of(known: History, name: str) -> dict[str, Any]:
+def params_of(known: History, name: str) -> dict[str, object]:
     """Return the parameters that a stage was run with."""
     from dvc.dependency import ParamsDependency
 
-    params: dict[str, Any] = {}
+    params: dict[str, object] = {}
     for dep in known.nodes[name].deps:
         if isinstance(dep, ParamsDependency) and dep.hash_info:
             params.update(dep.hash_info.value or {})
@@ -264,14 +264,14 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
     return sources
 
 
-def privacy_record(known: History, outs: list[str]) -> dict[str, Any] | None:
+def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:
     """Return the privacy record that lies in the outputs of a run, as it was made; see lexveil.accounting.record."""
     for out in outs:
         if (paths.ARTIFACTS / "private") in Path(out).parents:
             md5 = known.hash_of(f"{out}/record.json")
             file = known.files.content(f"{out}/record.json", md5) if md5 else None
             if file:
-                record: dict[str, Any] = json.loads(file.read_bytes())
+                record: dict[str, object] = json.loads(file.read_bytes())
                 return record
     return None
 

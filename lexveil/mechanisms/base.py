@@ -8,7 +8,7 @@ Its file imports neither numba nor SciPy at the top: what is compiled stands in 
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class BaseMechanism:
     size: int
 
     @classmethod
-    def checked(cls, model: type[P], given: dict[str, Any]) -> P:
+    def checked(cls, model: type[P], given: dict[str, object]) -> P:
         """The parameters as a model, with defaults where none are given.
 
         Raises:

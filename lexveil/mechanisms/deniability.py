@@ -6,7 +6,6 @@ Source: Feyisetan et al. (2020); Diffractor Figure 4 draws 100 times from each o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -83,9 +82,9 @@ class Statistics:
     exact_unchanged: Floats | None
     expected_distinct: Floats | None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """Mean and quartiles over the words, as JSON values; one row of a table by mechanism and epsilon."""
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon,
             "n_words": len(self.ids),

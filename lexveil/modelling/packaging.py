@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -121,7 +120,7 @@ def notice(wanted: ModelParams, sources: Sequence[Source]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parameters(params: Params) -> dict[str, Any]:
+def _parameters(params: Params) -> dict[str, object]:
     """What decided the bytes, beside corpus and code."""
     said = ("sources", "cleaning", "known_faults", "description", "neighbours_of")
     values = params.model_dump(mode="json", include={"seed", "sample", "count", "collocations", "embeddings", "model"})
@@ -163,7 +162,7 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
     }
 
 
-def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, Any]:
+def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, object]:
     return {
         "similarity": {name: similarity(space, load_similarity(name)) for name in SIMILARITY},
         "analogies": analogies(space, load_analogies()),

@@ -20,8 +20,8 @@ DEFAULT = Path(__file__).parent / "default.yaml"
 class Recipe(Section):
     """A parameter file of a model."""
 
-    model: dict[str, Any] = Field(description="section `model` of params.yaml")
-    parameters: dict[str, Any] = Field(
+    model: dict[str, object] = Field(description="section `model` of params.yaml")
+    parameters: dict[str, object] = Field(
         {}, description="other sections of params.yaml; a key that is not named keeps its value there"
     )
 
@@ -57,7 +57,7 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
     return Recipe(model=model, parameters=recipe.parameters)
 
 
-def params_of(recipe: Recipe, template: Mapping[str, Any], source: str) -> tuple[dict[str, Any], Params]:
+def params_of(recipe: Recipe, template: Mapping[str, Any], source: str) -> tuple[dict[str, object], Params]:
     """The params.yaml of the work folder, as plain values and checked: the template's, with those of the recipe.
 
     Raises:

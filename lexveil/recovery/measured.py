@@ -46,18 +46,18 @@ class Replaced:
 
     def take(self, rows: Flags | slice) -> Replaced:
         """Some of them."""
-        each: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        each = {one.name: getattr(self, one.name) for one in fields(self)}
         taken: dict[str, Any] = {name: None if some is None else some[rows] for name, some in each.items()}
         return Replaced(**taken)
 
     @classmethod
     def joined(cls, parts: Sequence[Replaced]) -> Replaced:
         """Those of several data sets, one after the other."""
-        each: dict[str, Any] = {one.name: [getattr(part, one.name) for part in parts] for one in fields(cls)}
+        each = {one.name: [getattr(part, one.name) for part in parts] for one in fields(cls)}
         whole: dict[str, Any] = {name: None if some[0] is None else np.concatenate(some) for name, some in each.items()}
         return cls(**whole)
 
-    def shares(self, bands: Bytes, listed: Flags | None) -> dict[str, dict[str, Any]]:
+    def shares(self, bands: Bytes, listed: Flags | None) -> dict[str, dict[str, object]]:
         """The shares that are right, with their 95% intervals, of all words and by band, as JSON values.
 
         Args:
@@ -70,8 +70,8 @@ class Replaced:
             rows[LISTED] = listed[self.source]
         return {band: self.take(some)._entry() for band, some in rows.items()}
 
-    def _entry(self) -> dict[str, Any]:
-        entry: dict[str, Any] = {"n": len(self.source), "unchanged": _share(self.output == self.source)}
+    def _entry(self) -> dict[str, object]:
+        entry: dict[str, object] = {"n": len(self.source), "unchanged": _share(self.output == self.source)}
         for name in GUESSES:
             guessed = getattr(self, name)
             entry[name] = None if guessed is None else _share(guessed == self.source)

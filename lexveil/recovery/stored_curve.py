@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
@@ -131,7 +131,7 @@ class StoredCurve(Curve):
         with contextlib.suppress(OSError):
             if is_of_user(self.file):
                 make_user_data()
-            kept: dict[str, Any] = {"of": self._key, "blind": dict(self.blind)}
+            kept: dict[str, object] = {"of": self._key, "blind": dict(self.blind)}
             kept["points"] = {str(number): asdict(point) for number, point in self.points.items()}
             if self._distances is not None:
                 kept["distances"] = {name: list(one) for name, one in self._distances._asdict().items()}
@@ -152,7 +152,7 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_word
         (counts,) = model.packaged.files("counts.npy").values()
     else:
         counts = model.path(paths.embedding(SEGMENTATION_OF[strategy]) / "counts.npy")
-    of: dict[str, Any] = {
+    of: dict[str, object] = {
         "mechanism": prepared.mechanism.name,
         "parameters": prepared.parameters,
         "strategy": SEGMENTATION_OF[strategy],
@@ -179,7 +179,7 @@ def _kept(file: Path, key: str) -> _Kept | None:
         return None
 
 
-def _expected(number: int, values: dict[str, Any]) -> Expected:
+def _expected(number: int, values: Mapping[str, Any]) -> Expected:
     if not -LAST - 1 <= number <= LAST + 1 or values["epsilon"] != Curve.epsilon(number):
         raise ValueError(number)
     recovered, unchanged = (
@@ -188,14 +188,14 @@ def _expected(number: int, values: dict[str, Any]) -> Expected:
     return Expected(values["epsilon"], recovered, unchanged, {band: _share(values["mass"][band]) for band in BANDS})
 
 
-def _interval(values: dict[str, Any]) -> Share:
+def _interval(values: Mapping[str, Any]) -> Share:
     share = Share(int(values["n"]), *(_share(values[name]) for name in ("share", "low", "high")))
     if share.n < 0 or not share.low - ROUNDING <= share.share <= share.high + ROUNDING:
         raise ValueError(values)
     return share
 
 
-def _distances(values: dict[str, Any]) -> WordDistances:
+def _distances(values: Mapping[str, Any]) -> WordDistances:
     spreads = [Spread(*map(float, values[name])) for name in WordDistances._fields]
     if not all(0 <= spread.median <= spread.worst < math.inf for spread in spreads):
         raise ValueError(values)

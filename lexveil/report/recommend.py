@@ -71,7 +71,7 @@ class Score:
             return None
         return Paired(np.array(self.each), np.array(self.right) / len(self.each))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """As JSON values: mean, standard deviation over shuffles (None of one), half of the 95% interval."""
         once = Estimate.of(self.each)
         return {
@@ -169,7 +169,7 @@ def recommend(
     there = sorted({one for record in records for one in record["datasets"]})
     if dataset is not None and dataset not in there:
         raise RequestError(f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(there)}")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     missing: list[str] = []
     for one in there if dataset is None else [dataset]:
         scores = {
@@ -208,7 +208,7 @@ def of_dataset(
     max_attack: float | None,
     recovered: Mapping[str, float | None],
     max_recovery: float | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What is said of one data set.
 
     Args:
@@ -307,7 +307,7 @@ def commands(run: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def as_text(result: dict[str, Any]) -> list[str]:
+def as_text(result: Mapping[str, Any]) -> list[str]:
     """The lines that are printed for a result of ``recommend``."""
     limits = result["limits"]
     wanted = " and ".join(
@@ -330,7 +330,7 @@ def as_text(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _of_dataset(found: dict[str, Any], wanted: str) -> list[str]:
+def _of_dataset(found: Mapping[str, Any], wanted: str) -> list[str]:
     rows = {row["run"]: row for row in found["runs"]}
     nearest = [found["nearest"]] if found["nearest"] else []
     listed = found["fitting"] or list(dict.fromkeys([*nearest, *found["extremes"].values()]))

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from lexveil.errors import LexveilError
 from lexveil.runtime.crash import short_report
@@ -60,7 +59,7 @@ class ErrorEvent:
 class ResultEvent:
     """What a process returns: plain values."""
 
-    value: dict[str, Any]
+    value: dict[str, object]
 
 
 Event = ProgressEvent | ErrorEvent | ResultEvent

@@ -104,8 +104,8 @@ class _WithoutMain(str):
 _prepare = spawn.get_preparation_data
 
 
-def _preparation(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = _prepare(name)
+def _preparation(name: str) -> dict[str, object]:
+    data: dict[str, object] = _prepare(name)
     if isinstance(name, _WithoutMain):
         data = {key: value for key, value in data.items() if not key.startswith("init_main_")} | {"name": str(name)}
     return data

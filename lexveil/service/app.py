@@ -39,7 +39,7 @@ T = TypeVar("T")
 HEALTH = "/v1/health"
 ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger, durably, before noise
 is drawn for it; an answer with an error holds no text. Texts of a request are rewritten in the order given."""
-ERRORS: dict[int | str, dict[str, Any]] = {
+ERRORS: dict[int | str, dict[str, object]] = {
     status: {"model": ErrorAnswer, "description": description}
     for status, description in {
         400: "unreadable, or another host's",

@@ -80,7 +80,7 @@ _Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=Str
 class SettingsBody(_Settings):  # type: ignore[misc]
     """How texts are rewritten. What is left out is as the operator fixed it, or else as params.yaml has it."""
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """What the request asks for, by field of ``Request``."""
         return self.model_dump(exclude_none=True)  # type: ignore[no-any-return]
 

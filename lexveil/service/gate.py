@@ -7,7 +7,7 @@ import hmac
 import logging
 import time
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
@@ -247,7 +247,7 @@ class BodyLimitMiddleware:
     async def _read(self, receive: Receive) -> bytes | None:
         parts, size = [], 0
         while True:
-            message: dict[str, Any] = dict(await receive())
+            message = dict(await receive())
             if message["type"] == "http.disconnect":
                 return None
             parts.append(message.get("body", b""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from starlette.responses import JSONResponse
 
@@ -57,7 +56,7 @@ class Refusal(Exception):
 
     def response(self) -> JSONResponse:
         """The answer."""
-        error: dict[str, Any] = {
+        error: dict[str, object] = {
             "code": self.code, "message": MESSAGES[self.code], "charged": self.charge is not None
         }  # fmt: skip
         if self.charge is not None:

@@ -157,7 +157,7 @@ class Rewriter:
             raise Refusal(422, "refused") from None
         return settings
 
-    def _allowed(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _allowed(self, asked: Mapping[str, Any]) -> dict[str, object]:
         """The request's settings with those that the operator fixed.
 
         Raises:

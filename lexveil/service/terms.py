@@ -16,7 +16,7 @@ VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told t
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine in a Host header
 
 
-def fixed_settings(written: Mapping[str, Any]) -> dict[str, Any]:
+def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
     """Settings that an operator fixes, from texts as they were written.
 
     Raises:
@@ -46,7 +46,7 @@ class Terms(Options):
     """What an operator lets a service do."""
 
     model: str | None = Field(None, description="its name; None as of ``Model.load``")
-    fixed: dict[str, Any] = Field({}, description="fields of ``Request`` that requests cannot change")
+    fixed: dict[str, object] = Field({}, description="fields of ``Request`` that requests cannot change")
     keys: str | None = Field(None, description="file of API keys; None asks for none")
     hosts: tuple[str, ...] = Field(LOCAL, description="names that a request's Host header may have")
     rates: str | None = Field(

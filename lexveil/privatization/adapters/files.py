@@ -385,7 +385,7 @@ class _TokenLogWriter:
         self.writer.write_table(tokens.select(self.schema.names))
 
 
-def _encodings(schema: pa.Schema) -> dict[str, Any]:
+def _encodings(schema: pa.Schema) -> dict[str, object]:
     """Rows and positions mostly grow by one, which takes less time and room than a dictionary of them."""
     growing = dict.fromkeys(("row", "position"), "DELTA_BINARY_PACKED")
     return {"use_dictionary": [name for name in schema.names if name not in growing], "column_encoding": growing}

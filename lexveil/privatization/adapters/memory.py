@@ -264,7 +264,7 @@ class PrivatizeBatches:
         """
         return without_source(data)
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, object]:
         """The rewritten column of a batch, a table by columns; None where a text is withheld.
 
         Raises:
@@ -289,6 +289,6 @@ class PrivatizeBatches:
         self.records.append(done.record)
         return {self._column: done.values}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Without the model, which each process loads, and the records, which are of this one."""
         return self.__dict__ | {"_model": None, "records": []}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 from urllib.parse import parse_qsl
 
 from lexveil.config import Params
@@ -83,7 +83,7 @@ class Form:
         Raises:
             RequestError: as ``settings_of``.
         """
-        update: dict[str, Any] = {} if is_release else {"mode": "experiment", "seed": self.seed}
+        update: dict[str, object] = {} if is_release else {"mode": "experiment", "seed": self.seed}
         if found is not None:
             most = self.request.max_token_epsilon or params.release.max_token_epsilon or found
             update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from uvicorn import Config, Server
 
@@ -97,7 +96,7 @@ def _load_kernels(session: ExploreSession, background: Background) -> None:
         load_kernels(session.default)
 
 
-def _quiet() -> dict[str, Any]:
+def _quiet() -> dict[str, object]:
     """Logs without a line for each request: there is one for each key that is pressed."""
     config = log_config()
     for logger in config["loggers"].values():
