@@ -124,6 +124,8 @@ class LedgerCosts(Result):
     """Of these, who differ from another one in capitals or punctuation only: probably one, with two budgets."""
     subjects_exhausted: NonNegativeInt
     """Of these, who had documents withheld."""
+    subjects_charged: NonNegativeInt = 0
+    """Of these, who pay."""
     epsilon_charged: Number
     """Spent over all subjects."""
     largest_balance: Number

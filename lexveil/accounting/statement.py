@@ -80,4 +80,4 @@ def _cost(costs: LedgerCosts) -> Iterator[str]:
             f" because the budget of {costs.subjects_exhausted:,} subjects is exhausted (cap {costs.cap:g}); they are "
             "listed beside the output, in .withheld.csv"
         )
-    yield f"ledger: {costs.epsilon_charged:,.6g} epsilon charged, of {costs.subjects:,} subjects"
+    yield f"ledger: {costs.epsilon_charged:,.6g} epsilon charged, of {costs.subjects_charged:,} subjects"

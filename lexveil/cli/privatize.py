@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from lexveil.cli.options import Json, ModelName, Stream, option, reads, whole
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Rewriting, requested, written
 from lexveil.errors import RequestError
 from lexveil.request import FileRequest
+
+if TYPE_CHECKING:
+    from lexveil.accounting.operator_report import OperatorReport
 
 
 def privatize(
@@ -74,7 +77,7 @@ def privatize(
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
         show(done.record.to_dict(), True, stream=stream)
-        return 0
+        return _exit_code(done.operator)
     print("\n".join(statement(done.record, done.operator)), file=stream)
     if done.table is not None and done.target is not None:
         print(f"table: {done.table}, with a copy of the record in the table lexveil_records")
@@ -86,7 +89,20 @@ def privatize(
         print(f"record: {output}.record.json", file=stream)
         if done.operator is not None:
             print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
-    return 0
+    return _exit_code(done.operator)
+
+
+def _exit_code(operator: OperatorReport | None) -> int:
+    """1 where nothing went out because every budget is exhausted: a job that goes on would not notice."""
+    costs = None if operator is None else operator.ledger
+    if costs is None or costs.documents_charged or not costs.documents_requested:
+        return 0
+    print(
+        "lexveil privatize: all rows are withheld, because the budgets of their subjects are exhausted; nothing was "
+        "charged, and the output has no text. `lexveil ledger show` names balances, `lexveil ledger cap` sets the cap",
+        file=sys.stderr,
+    )
+    return 1
 
 
 def _preview(source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None) -> int:

@@ -46,6 +46,7 @@ class Reservation:
         n_withheld: of these, whose subjects had not enough left.
         n_subjects: of all documents asked for.
         n_exhausted: of these, who had documents withheld.
+        n_charged: of these, who pay.
         total: nano-epsilon that this release spends, over all subjects.
         largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
         head: hash of the ledger's chain after this was reserved.
@@ -57,6 +58,7 @@ class Reservation:
     n_withheld: int
     n_subjects: int
     n_exhausted: int
+    n_charged: int
     total: int
     largest_balance: int
     head: str
@@ -142,7 +144,8 @@ class Charge:
 
     def reservation(self, n_documents: int, head: str, is_new_cap: bool) -> Reservation:
         """What was reserved, once all parts are charged."""
-        counts = (n_documents, self.n_withheld, self.n_subjects, self.n_exhausted, self.total, self.largest)
+        subjects = (self.n_subjects, self.n_exhausted, self.n_rows)
+        counts = (n_documents, self.n_withheld, *subjects, self.total, self.largest)
         return Reservation(*counts, head, self.limit, is_new_cap, self.marks)
 
 

@@ -15,6 +15,7 @@ from asking import privatize_file
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.model import Model
+from lexveil.cli.main import main
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import summary
@@ -288,3 +289,20 @@ def n_releases(project: Path) -> int:
         return 0
     with Ledger.open(folder, None, make=False) as ledger:
         return len(summary(ledger, None).releases)
+
+
+def test_a_release_that_withholds_all_rows_ends_with_1(ready: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And says whom it charged: of three subjects first two, for one has no words; then none, twice."""
+    rows = [{"text": text, "who": who} for who, text in (("ana", "no fire"), ("ben", "police"), ("cem", ""))]
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["privatize", "in.jsonl", "--mechanism", "tem", "--strategy", "S1", "--document-budget", "5"]
+    command += ["--subject-column", "who", "--max-token-epsilon", "5"]
+    assert main(["ledger", "cap", "5", "--because", "a test"]) == 0
+    assert main([*command, "-o", "first.jsonl"]) == 0
+    assert "of 2 subjects" in capsys.readouterr().out
+    assert main([*command, "-o", "second.jsonl"]) == 0  # cem's row goes out: it costs nothing
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:2]))
+    assert main([*command, "-o", "third.jsonl"]) == 1
+    shown = capsys.readouterr()
+    assert "all rows are withheld" in shown.err and "of 0 subjects" in shown.out
+    assert not Path("third.jsonl").read_bytes()

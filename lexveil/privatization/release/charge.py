@@ -164,6 +164,7 @@ class LedgerCharge(Charge):
             subjects=reserved.n_subjects,
             subjects_near=self.near.count(),
             subjects_exhausted=reserved.n_exhausted,
+            subjects_charged=reserved.n_charged,
             epsilon_charged=reserved.total / 1e9,
             largest_balance=reserved.largest_balance / 1e9,
         )
