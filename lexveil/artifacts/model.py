@@ -86,6 +86,12 @@ class Model:
     def _default(cls, home: Project) -> Model:
         model = cls(home, find(DEFAULT))
         why = "no run of this project has made its own" if home.is_project else f"{Path.cwd()} is in no project"
+        if not home.is_project and paths.PARAMS.exists():
+            print(
+                f"{paths.PARAMS} here is not used: there is no dvc.yaml beside it, so this is no project "
+                "(`lexveil init DIR` makes one)",
+                file=sys.stderr,
+            )
         print(
             f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)",
             file=sys.stderr,

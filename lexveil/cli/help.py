@@ -13,11 +13,13 @@ WIDTH = 110
 COLUMN = 26  # where the text of an option begins
 
 TOP = """\
-Rewrites text under metric differential privacy, collocation by collocation, and can say for
-every file it made which data, code and parameters it came from.
+Rewrites text under metric differential privacy, word by word or collocation by collocation, with a record of
+what is guaranteed and a ledger of what each person has spent. A model of English is in the box.
 
-Work inside the folder of a project; `lexveil init DIR` makes one.
-First steps:  lexveil run     then  lexveil report --open"""
+First steps, anywhere:   lexveil inspect tickets.csv --text-column body
+                         lexveil privatize tickets.csv -o out.csv --text-column body --mechanism tem \\
+                             --strategy S3 --epsilon 10 --average-words 40
+With a corpus of yours:  lexveil init DIR, and in it  lexveil run,  lexveil report --open"""
 END = "Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong, 130 interrupted."
 
 

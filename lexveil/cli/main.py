@@ -9,8 +9,10 @@ import contextlib
 import difflib
 import inspect
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
@@ -67,6 +69,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
     hide_messages()
     argv = list(sys.argv[1:] if argv is None else argv)
+    with _ended_in_order():
+        return _coded(argv)
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that what is half-written goes; those that serve have their own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _coded(argv: list[str]) -> int:
     verb = " ".join(("lexveil", *argv[:1]))
     try:
         return _answer(argv)

@@ -15,3 +15,4 @@ class CommaSeparated(Delimited):
     endings = ("csv",)
     rank = 2
     delimiter = ","
+    separator = "comma"

@@ -7,7 +7,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, NamedTuple
 
 from lexveil.errors import RequestError, option
 from lexveil.formats import lines
@@ -19,14 +19,26 @@ from lexveil.formats.messages import duplicate_column, no_documents
 FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
 
 
+MARK = "\ufeff"  # a byte order mark, by which Excel knows UTF-8
+
+
+class Layout(NamedTuple):
+    """What of a file is no field: a byte order mark or nothing, and the end of a line."""
+
+    mark: str
+    end: str
+
+
 class Delimited(LineFormat):
     """Fields are quoted where needed.
 
     Attributes:
         delimiter: what separates fields.
+        separator: its name.
     """
 
     delimiter: ClassVar[str]
+    separator: ClassVar[str]
 
     def parser(self, lines: Iterator[str]) -> Any:
         """What cuts lines into fields."""
@@ -45,16 +57,21 @@ class Delimited(LineFormat):
             RequestError: if it cannot.
         """
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: ARG002, D102
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
         where = source.shown
-        content = read_lines(stream, source)
-        first = list(itertools.islice(content, 1))
-        end = "\r\n" if first and first[0].endswith("\r\n") else "\n"
+        content = read_lines(stream, source, keeps_mark=True)
+        head = next(content, "")
+        layout = Layout(MARK if head.startswith(MARK) else "", "\r\n" if head.endswith("\r\n") else "\n")
         csv.field_size_limit(lines.LINE_LIMIT)
-        records = _records(self.parser(itertools.chain(first, content)), where)
+        records = _records(self.parser(itertools.chain([head.removeprefix(MARK)], content)), where)
         header = next(records, (0, []))[1]
         if not header:
             raise no_documents(where)
+        if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
+            raise RequestError(
+                f"{where}: its first line has semicolons in place of the {self.separator} of {self.title}; write the "
+                f"file with {self.separator}s"
+            )
         for number, column in enumerate(header):
             if "\x00" in column:
                 raise RequestError(
@@ -63,13 +80,14 @@ class Delimited(LineFormat):
                 )
             if (first_number := header.index(column)) < number:
                 raise duplicate_column(f"{where}, line 1", first_number, number)
-        return Table(source, header, _rows(records, header, where), end)
+        return Table(source, header, _rows(records, header, where), layout)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
         return list(row.values.values())
 
     def header(self, table: Table) -> str:  # noqa: D102
-        return self.joined([table.columns], table.layout)
+        layout: Layout = table.layout
+        return layout.mark + self.joined([table.columns], layout.end)
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
         positions = [writer.table.columns.index(column) for column in writer.columns]
@@ -78,7 +96,7 @@ class Delimited(LineFormat):
             for position, text in zip(positions, texts[row], strict=True):
                 fields[position] = _cell(text or "", written, line, writer)
                 self.check(fields, position, writer, line)
-        return self.joined([chunk.rest[row] for row in rows], writer.table.layout)
+        return self.joined([chunk.rest[row] for row in rows], writer.table.layout.end)
 
 
 def _cell(text: str, row: int, line: int, writer: LineWriter) -> str:

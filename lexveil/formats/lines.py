@@ -64,13 +64,16 @@ class LineWriter(Writer):
         self.header = ""
 
 
-def read_lines(stream: IO[bytes], source: Source) -> Iterator[str]:
+def read_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -> Iterator[str]:
     """The lines of a text file, line ends included.
+
+    Args:
+        keeps_mark: leave a byte order mark at the beginning of the first line.
 
     Raises:
         RequestError: naming file and line: not UTF-8, too long, or not readable.
     """
-    for number, raw in enumerate(raw_lines(stream, source), 1):
+    for number, raw in enumerate(raw_lines(stream, source, keeps_mark=keeps_mark), 1):
         yield decoded(raw, number, source.shown)
 
 
@@ -89,8 +92,8 @@ def decoded(raw: bytes, number: int, where: str) -> str:
         ) from None
 
 
-def raw_lines(stream: IO[bytes], source: Source) -> Iterator[bytes]:
-    """The lines of a text file as bytes, line ends included.
+def raw_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -> Iterator[bytes]:
+    """The lines of a text file as bytes, line ends included; arguments as of ``read_lines``.
 
     Raises:
         RequestError: naming file and line: too long, or not readable.
@@ -107,7 +110,7 @@ def raw_lines(stream: IO[bytes], source: Source) -> Iterator[bytes]:
             for compression in COMPRESSIONS.values():
                 if raw.startswith(compression.magic):
                     raise RequestError(f"{where}: packed; give it a name that ends in .{compression.ending}")
-            raw = raw.removeprefix(BYTE_ORDER_MARK)
+            raw = raw if keeps_mark else raw.removeprefix(BYTE_ORDER_MARK)
         if len(raw) > LINE_LIMIT:
             raise RequestError(
                 f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; write one document per line"

@@ -21,6 +21,7 @@ class TabSeparated(Delimited):
     endings = ("tsv",)
     rank = 3
     delimiter = "\t"
+    separator = "tab"
 
     def parser(self, lines: Iterator[str]) -> Any:  # noqa: D102
         return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)

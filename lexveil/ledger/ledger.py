@@ -225,7 +225,7 @@ class Ledger:
         if self.database.rows("select 1 from balances limit 1"):
             raise RequestError(
                 f"{self.folder}: this ledger knows subjects by an earlier rule, under which what is one subject now "
-                "could be several (docs/explanation/ledger.md, Who is who): what they have spent would be forgotten. "
+                "could be several (docs/explanation/ledger.md, Subject keys): what they have spent would be forgotten. "
                 "Keep it, name another folder in params.yaml: ledger.folder, and lower ledger.cap by the largest "
                 "balance that `lexveil ledger show --top 1` names"
             )

@@ -59,7 +59,7 @@ def test_units_are_sound(tmp_path: Path) -> None:
         assert checked(analyze, "verify", "--man=no", tmp_path / unit.name) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # it installs all packages again
 def test_the_steps_of_the_container(tmp_path: Path) -> None:
     """What container and compose file run, without a daemon: install, make a key, serve, ask whether it lives."""
     if shutil.which("uv") is None:

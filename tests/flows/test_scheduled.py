@@ -231,10 +231,13 @@ def test_an_audit_that_is_refused_sends_its_reason(project: Project) -> None:
 
 
 def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> None:
+    from lexveil.auditing.request import AuditRequest
     from lexveil.cli.main import parse
+    from lexveil.cli.rewriting import requested
 
     argv = audit_flow.audit_command("tem", "S3", 10.0, 20, 400, project.root / "out.json")
     assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]
     asked = parse(argv[3:])[1].arguments
-    assert (asked["mechanism"], asked["strategy"], asked["epsilon"], asked["model"]) == ("tem", "S3", 10.0, "own")
-    assert (asked["words"], asked["samples"], asked["out"]) == (20, 400, project.root / "out.json")
+    request = requested(asked["how"], AuditRequest)
+    assert (request.mechanism, request.strategy, request.epsilon, asked["model"]) == ("tem", "S3", 10.0, "own")
+    assert (request.words, request.samples, asked["out"]) == (20, 400, project.root / "out.json")

@@ -147,6 +147,7 @@ BAD: dict[str, Bad] = {
     "no such subject column": Bad("f.jsonl", lines(GOOD), ("--subject-column", "who")),
     "a CSV without its header": Bad("f.csv", b"Zanzibar is where I went, really far\nx,y\n"),
     "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
+    "semicolons, CSV": Bad("f.csv", b"id;text\n1;Zanzibar\n"),
     "a column twice, CSV": Bad("f.csv", b"text,text\na,b\n"),
     "a column twice, TSV": Bad("f.tsv", b"text\ttext\na\tb\n"),
     "a column twice, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),

@@ -200,3 +200,13 @@ def test_a_home_that_cannot_be_made_costs_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "file" / "home"))
     with pytest.raises(LexveilError, match="LEXVEIL_HOME"):
         lexveil.privatize([TEXT], **HOW, project=Model(Project.of_user(), using.packaged))
+
+
+def test_parameters_outside_of_a_project_are_said_to_be_ignored(
+    outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Model.load()
+    assert "params.yaml" not in capsys.readouterr().err
+    (outside / "params.yaml").write_text("seed: 2\n")
+    Model.load()
+    assert "params.yaml here is not used: there is no dvc.yaml beside it" in capsys.readouterr().err

@@ -88,7 +88,9 @@ def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> Non
     ]
     buffer = io.StringIO(newline="")
     csv.writer(buffer, lineterminator=end).writerows(rows)
-    out = rewritten(ready, b"\xef\xbb\xbf" + buffer.getvalue().encode(), f"csv{packing}").decode()
+    marked = rewritten(ready, b"\xef\xbb\xbf" + buffer.getvalue().encode(), f"csv{packing}")
+    assert marked.startswith(b"\xef\xbb\xbf")
+    out = marked.decode("utf-8-sig")
     found = list(csv.reader(io.StringIO(out, newline="")))
     assert [[*row[:1], *row[2:]] for row in found] == [[*row[:1], *row[2:]] for row in rows]
     assert found[0][1] == "text" and found[3][1] == "" and found[1][1] not in ("", SENTENCE)

@@ -249,8 +249,9 @@ def test_an_interrupt_heard_by_another_thread_waits_for_the_start() -> None:
         other.join()
 
 
-def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
-    """Ctrl-C, which a terminal sends to workers too, while they start or work: one line, no file, no process."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_command_leaves_nothing(number: signal.Signals, listed: Path, tmp_path: Path) -> None:
+    """By Ctrl-C, which a terminal sends to workers too, or by SIGTERM, as they start or work: no file, no process."""
     source, out = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("the government said no to the fire services and to the police\n" * 20_000)
     command = [sys.executable, "-m", "lexveil.cli", "privatize", str(source), "-o", str(out)]
@@ -273,13 +274,14 @@ def test_an_interrupt_leaves_nothing(listed: Path, tmp_path: Path) -> None:
         workers = [child for child in every if "spawn_main" in " ".join(child.cmdline())]
     # Python loses an interrupt that falls into a callback of its own, so a person may have to press again.
     for _ in range(3):
-        os.killpg(process.pid, signal.SIGINT)
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=40)
             break
     said, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said == "" and error.splitlines()[-1] == "lexveil privatize: interrupted"
+    assert process.returncode == 128 + number and said == ""
+    if number == signal.SIGINT:
+        assert error.splitlines()[-1] == "lexveil privatize: interrupted"
     assert "Traceback" not in error or "Exception ignored" in error
     assert psutil.wait_procs(workers, timeout=60)[1] == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in.txt"]
