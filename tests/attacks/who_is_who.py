@@ -44,7 +44,7 @@ def attack(project: Path) -> bool:
             whom = ["--subject-column", "id"] if "id" in rows[0] else []
             how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--document-budget", BUDGET]
             code, _, err = lexveil("privatize", source, "-o", out, *how, *whom)
-            assert code == 0, err
+            assert code in (0, 1), err  # 1 where all rows are withheld
             n_out = sum(json.loads(line)["text"] is not None for line in out.read_text().splitlines())
             n_due = 1 if listed is rows else 0
             print(f"{way}: {n_out} of {len(listed)} come out, {n_due} may")

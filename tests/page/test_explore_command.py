@@ -236,7 +236,7 @@ def test_a_text_that_its_cap_withholds_is_said_to_be_withheld(project: Path) -> 
     of_project(ledger={"cap": 0.5})
     shown = draw(page(), ONE)
     assert "As a release this would be refused:" in shown and "it would be withheld" in shown
-    assert run(command_of(shown), TEXT) == 0 and Path("out.jsonl").read_text() == ""
+    assert run(command_of(shown), TEXT) == 1 and Path("out.jsonl").read_text() == ""
 
 
 def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:

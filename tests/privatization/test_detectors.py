@@ -100,6 +100,14 @@ def test_digits_keep_the_form_and_nothing_else() -> None:
     assert form_of("Ann\n Lee😀") == "Aaa Aaaa"  # what is no number is not copied either
 
 
+def test_written_digits_are_uniform_whatever_stood_there(built: Path) -> None:
+    """The digit of the source among them: of 4,000 fair draws each is within 5 standard deviations of 400."""
+    how = HOW | {"seed": 5, "types": {"N": "digits"}}
+    values = lexveil.privatize(["7"] * 4000, spans=[at(((0, 1), "N"))] * 4000, **how).values
+    counts = [values.count(digit) for digit in string.digits]
+    assert sum(counts) == 4000 and all(abs(count - 400) < 95 for count in counts)
+
+
 def test_digits_of_two_numbers_of_one_form_are_drawn_alike(built: Path) -> None:
     how = HOW | {"seed": 5, "types": {"N": "digits"}}
     one, other = (

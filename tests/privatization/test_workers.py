@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from lexveil.config import load_params
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.adapters import files
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Texts, privatize_texts
 from lexveil.privatization.engine import engine
@@ -46,6 +48,7 @@ from lexveil.privatization.engine.rewrite import Components
 from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.release import run as two_passes
 from lexveil.privatization.settings import Settings
+from lexveil.request import FileRequest
 from lexveil.runtime import pool
 from lexveil.runtime.pool import ordered_map
 from tests.conftest import ROOT
@@ -195,6 +198,34 @@ def test_a_generator_that_workers_share_would_be_caught(
     monkeypatch.setattr(engine, "BatchWorker", OneGenerator)
     rewritten = releases(monkeypatch, tmp_path / "workers", 2)
     assert len(set(rewritten)) < 64
+
+
+@pytest.mark.parametrize(("module", "are_shared"), [(None, False), ("tests.privatization.shared_generator", True)])
+def test_forked_workers_share_no_noise(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str | None, are_shared: bool
+) -> None:
+    """Those of much input are forked from a process that has loaded kernels; a generator made there would be caught."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # of an earlier test
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    prepared: list[str] = []
+
+    def prepared_workers(name: str) -> Any:
+        prepared.append(name)
+        return pool.prepared_workers(module or name)
+
+    monkeypatch.setattr(files, "SMALL", 0)
+    monkeypatch.setattr(files, "prepared_workers", prepared_workers)
+    monkeypatch.setattr(chunks, "ROWS", 1)
+    text = "the government said that fire services in new south wales were there " + "zorblax " * 12
+    rows = [{"text": text, "who": f"{module}-{number}"} for number in range(64)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    how: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 1.0, "subject_column": "who"}
+    request = FileRequest.of(how | {"average_words": 30.0, "workers": 2})
+    files.privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", request)
+    texts = [json.loads(line)["text"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    assert prepared and len(texts) == 64
+    assert (len(set(texts)) < 64) == are_shared
 
 
 def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,21 @@ def test_subjects_are_one_or_each_keys_own(
     assert [json.loads(payload)["about"]["client"] for (payload,) in opened] == ["one", "two"]
 
 
+def test_no_subject_of_a_key_is_one_of_another(service: Make, tmp_path: Path, ledger: Path) -> None:
+    """Not by what their names are when one stands after the other."""
+    file = tmp_path / "keys.json"
+    keys = {name: add_key(file, name) for name in ("a", "ab")}
+    client = service(keys=str(file), subjects="by-key", require_subjects=True)
+    for name, subject in (("a", "bc"), ("ab", "c"), ("ab", "/c"), ("a", "b/c")):
+        answer = client.post(
+            PATH, json={"texts": ["a fire"], "subjects": [subject]}, headers={"Authorization": f"Bearer {keys[name]}"}
+        )
+        assert answer.status_code == 200
+    con = sqlite3.connect(ledger / "ledger.sqlite")
+    assert con.execute("select count(*) from balances").fetchall() == [(4,)]
+    con.close()
+
+
 def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     client = service(max_texts=3, max_bytes=200)
     assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"
