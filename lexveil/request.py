@@ -17,6 +17,8 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 from lexveil.errors import option
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import ListFile, OneOf, Section, validated
+from lexveil.recovery.levels import DEFAULT as DEFAULT_LEVEL
+from lexveil.recovery.levels import LevelName
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9  # the ledger counts in units of the first; with less, noise overflows
 
@@ -25,7 +27,7 @@ StrategyName = Literal["S1", "S2", "S3", "S4"]
 BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
 FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 OnExhausted = Literal["withhold", "refuse"]
-BUDGETS = ("epsilon", "document_budget", "recovery")  # a request has one of them
+BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request has one of them, or the default level
 
 
 class Shown(NamedTuple):
@@ -73,12 +75,18 @@ class Options(Section):
 class Request(Options):
     """How texts are rewritten. None is as params.yaml has it."""
 
+    protection: LevelName | None = Field(
+        None,
+        description="how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones; balanced "
+        "(the default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a text",
+    )
     mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), Shown(metavar="M")] = Field(
-        description="how words are replaced (docs/reference/mechanisms.md)"
+        "tem", description="how words are replaced (docs/reference/mechanisms.md)"
     )
     strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], Shown(metavar="S")] = Field(
+        "S1",
         description="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
-        "S3 (gst): collocations, greedy; S4 (mst): collocations by score"
+        "S3 (gst): collocations, greedy; S4 (mst): collocations by score",
     )
     epsilon: Annotated[Positive | None, Shown(metavar="E")] = Field(
         None, description="base epsilon per word; the budget of a text is that times a public number of words"
@@ -88,7 +96,7 @@ class Request(Options):
     )
     recovery: Annotated[Fraction | None, Shown(metavar="R")] = Field(
         None,
-        description="in their place the share of words that a Bayes-optimal adversary (a reader who knows mechanism, "
+        description="the share of words that a Bayes-optimal adversary (a reader who knows mechanism, "
         "words and epsilon) is expected to name, by public word frequencies: it becomes the base epsilon, and the "
         "largest of a token (`lexveil calibrate`)",
     )
@@ -179,6 +187,12 @@ class Request(Options):
     )
 
     @property
+    def level(self) -> LevelName | None:
+        """The level of protection: the one that was asked for, or the default where nothing else says what to spend."""
+        says = self.mechanism == "none" or any(getattr(self, name) is not None for name in BUDGETS)
+        return self.protection if says else DEFAULT_LEVEL
+
+    @property
     def is_release(self) -> bool:
         """Whether noise is the system's and the ledger is charged; a seed makes an experiment."""
         return self.mode == "release" or (self.mode is None and self.seed is None)
@@ -193,10 +207,16 @@ class Request(Options):
             )
         if self.mechanism == "none" and given:
             raise ValueError(f"{option('mechanism')} none spends nothing; leave {option(given[0])} out")
-        if self.mechanism != "none" and len(given) != 1:
+        if len(given) > 1:
             raise ValueError(
-                f"give one of {option('epsilon')} (base epsilon per word), {option('document_budget')} (budget of each "
-                f"text) and {option('recovery')} (share of words that an adversary is expected to name)"
+                f"give one of {option('protection')} (a level), {option('epsilon')} (base epsilon per word), "
+                f"{option('document_budget')} (budget of each text) and {option('recovery')} (share of words that an "
+                "adversary is expected to name)"
+            )
+        if self.level is not None and self.average_words is not None:
+            raise ValueError(
+                f"a level of protection is the epsilon of every token, whatever the length of a text; leave "
+                f"{option('average_words')} out, or give {option('epsilon')}"
             )
         if self.mode == "release" and self.seed is not None:
             raise ValueError(f"a seed makes an experiment; leave {option('mode')} release or {option('seed')} out")
@@ -223,9 +243,9 @@ class FileRequest(Request):
     """How texts of files, of standard input or of a database are rewritten."""
 
     text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), Shown("input", "NAME")] = Field(
-        ("text",),
-        min_length=1,
-        description="a column to rewrite; can be given several times: the texts of a row share its budget",
+        (),
+        description="a column to rewrite; can be given several times: the texts of a row share its budget (default: "
+        "text, else the column with the longest texts; standard error says which)",
     )
     subject_column: Annotated[str | None, Shown("input", "NAME")] = Field(
         None,

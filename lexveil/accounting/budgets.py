@@ -18,6 +18,7 @@ Codes = npt.NDArray[np.int8]
 SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
 STRATEGIES = tuple(SEGMENTATION_OF)
 
+ORDINARY = 1_000  # tokens of a document: the cap that a ledger has by itself follows from them
 TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
 
 
@@ -187,6 +188,11 @@ class DocumentBudget:
     total: float
     cap: float
     average_words: float | None = None
+
+    @property
+    def usual(self) -> float:
+        """What an ordinary document spends at most: one of ``ORDINARY`` tokens, or B."""
+        return min(self.total, ORDINARY * self.cap)
 
     @classmethod
     def of(

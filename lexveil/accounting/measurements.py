@@ -28,8 +28,10 @@ FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
 NEIGHBOURS = "two texts with the same number of tokens, the same fate of each token and the same ε_i"
 
 # Where the number comes from that B, and with it every ε_i, follows from.
-BudgetSource = Literal["given", "given words", "corpus", "data"]
+BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
 SOURCES: dict[BudgetSource, str] = {
+    "level": "the ε_i are public: each is that of the level of protection, or less in a text of so many tokens that "
+    "they would spend more than B",
     "given": "the document budget B is public: it was given",
     "given words": "the document budget B is public: the base ε times a number of words that was given",
     "corpus": "the document budget B is public: the base ε times the mean words of the public corpus's documents",

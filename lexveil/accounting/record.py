@@ -140,6 +140,33 @@ class ModelReference(Result):
         return f"model {self.name}{f' {self.version}' if self.version else ''}"
 
 
+class Protection(Result):
+    """The level of protection of an output: what a reader who knows the method is expected to name of its words.
+
+    By public texts and frequencies: a text of other words may give back more or less.
+    """
+
+    level: Literal["strong", "balanced", "light"]
+    content: Number
+    """Share of the perturbed words that are no function words."""
+    rare: Number
+    """Share of the rare ones among them."""
+    reader: str
+    """Which reader it is, and how the shares are known."""
+
+    @property
+    def sentence(self) -> str:
+        """As statements say it."""
+        return (
+            f"protection {self.level}: a reader who knows the method is expected to name {_of_100(self.content)} of "
+            f"100 content words and {_of_100(self.rare)} of 100 rare ones ({self.reader})"
+        )
+
+
+def _of_100(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.005 else "fewer than 1"
+
+
 class OutputHashes(Result):
     """Hashes of what is published, never of the source: with its hash anybody could test a guess of the text."""
 
@@ -175,6 +202,8 @@ class PrivacyRecord(Result):
     """Why the mechanism as configured has no proven guarantee."""
     strategy: Literal["none", "S1", "S2", "S3", "S4"]
     segmentation: Literal["word", "gst", "mst"] | None
+    protection: Protection | None = None
+    """Null where epsilon, a budget or a share of words was asked for; then the base epsilon is that of every token."""
     base_epsilon: Number | None
     """Per word; null where the document budget was given."""
     average_words: Number | None = None
@@ -283,6 +312,7 @@ class Configuration:
     no_proof: str | None = None
     shares: Shares | None = None
     detection: DetectionRecord | None = None
+    protection: Protection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +362,7 @@ def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
             "consistent": "document" if run.consistent else None,
             **({} if run.shares is None else {"shares": run.shares.as_dict()}),
             **({} if run.detection is None else {"detection": run.detection}),
+            **({} if run.protection is None else {"protection": run.protection}),
             "layout": "copied, unprotected" if run.keep_layout else "ordinary English spacing, lower case",
             "mode": run.mode,
             "guarantee": facts.guarantee,

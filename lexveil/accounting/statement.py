@@ -18,7 +18,8 @@ def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> 
     """What was done and what is guaranteed; then, marked, what compares source and output, and what it cost."""
     counts = record.counts
     model = f", {record.model}" if record.model else ""
-    lines = [f"mechanism {record.mechanism}, strategy {record.strategy}, mode {record.mode}{model}"]
+    lines = [] if record.protection is None else [record.protection.sentence]
+    lines += [f"mechanism {record.mechanism}, strategy {record.strategy}, mode {record.mode}{model}"]
     if "n_tokens" in counts.model_fields_set:
         budgets = ", ".join(f"{budget:.4g}" for budget in record.document_budget.values())
         largest = record.spent.max_token_epsilon if record.spent else None
@@ -26,8 +27,7 @@ def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> 
             f"{counts.n_texts:,} texts, {counts.n_tokens:,} tokens: {counts.n_perturbed:,} perturbed, "
             f"{counts.n_sampled:,} replaced by random words, {counts.n_dropped:,} dropped, "
             f"{counts.n_kept:,} unprotected",
-            f"budget of each text: {budgets} (1 / {record.metric})"
-            + ("" if largest is None else f"; one token spends at most {largest:.4g}"),
+            _budget(record, budgets, largest),
         ]
         if counts.found:
             found = (
@@ -55,6 +55,15 @@ def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> 
     if record.release:
         lines.append(f"ledger: paid as {record.release.id}")
     return [*lines, PRIVATE, *(f"  {line}" for line in _private(operator))] if operator else lines
+
+
+def _budget(record: PrivacyRecord, budgets: str, largest: float | None) -> str:
+    unit = f"(1 / {record.metric})"
+    if record.protection is not None:
+        return f"each perturbed token spends epsilon {record.base_epsilon:.4g} {unit}, whatever the length of its text"
+    return f"budget of each text: {budgets} {unit}" + (
+        "" if largest is None else f"; one token spends at most {largest:.4g}"
+    )
 
 
 def _private(operator: OperatorReport) -> Iterator[str]:

@@ -40,7 +40,7 @@ def privatize(
             converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")),
         ),
     ] = None,
-    how: Rewriting,
+    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
     model: ModelName = None,
     json: Annotated[Json, option("machine-readable summary")] = False,
 ) -> int:
@@ -52,14 +52,16 @@ def privatize(
     anywhere: outside of projects with a model that is installed, and a ledger in your data folder. `lexveil inspect
     IN` says beforehand what would happen.
 
+      lexveil privatize tickets.csv -o out.csv
+      lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
       lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
       lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
           --subject-column customer --mechanism tem --strategy S3 --document-budget 200
-      lexveil privatize archive/ -o private/ --mechanism tem --strategy S3 --epsilon 10 --workers 8
-      lexveil privatize letters.jsonl --preview 5 --mechanism madlib --strategy S3 --epsilon 10
+      lexveil privatize archive/ -o private/ --workers 8
+      lexveil privatize letters.jsonl --preview 5
       lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
-          -o postgresql://localhost/crm --table tickets_private --mechanism tem --strategy S3 --epsilon 10
-      cat a.jsonl | lexveil privatize - -o - --mechanism madlib --strategy gst --epsilon 10 > b.jsonl
+          -o postgresql://localhost/crm --table tickets_private
+      cat a.jsonl | lexveil privatize - -o - > b.jsonl
     """
     if preview is not None:
         return _preview(source, preview, output, json, how, model)

@@ -33,7 +33,7 @@ def options_of(model: type[Options], leave_out: tuple[str, ...] = (), optional: 
 
     Args:
         leave_out: fields that the command does not take.
-        optional: whether also a field without a default can be left out.
+        optional: what is left out is None, and not the default of the request.
     """
     taken = {name: about for name, about in model.model_fields.items() if name not in leave_out}
     fields = [_option(name, about, shown_of(name, model), optional) for name, about in taken.items()]
@@ -54,8 +54,8 @@ def _option(name: str, about: FieldInfo, shown: Shown, optional: bool) -> tuple[
     kind: Any = tuple[str, ...] if isinstance(about.default, tuple) else str
     if about.is_required() and not optional:
         return name, Annotated[kind, help_text], field()
-    default = about.get_default()
-    default = str(default) if isinstance(default, int | float) else None if about.is_required() else default
+    default = None if optional or about.is_required() else about.get_default() or None
+    default = str(default) if isinstance(default, int | float) else default
     return name, Annotated[kind | None, help_text], field(default=default)
 
 
@@ -130,5 +130,5 @@ else:
     OF_OUTPUT = ("table", "if_exists", "formulas", "on_exhausted")
     OF_REQUESTS = ("mode", "seed", "without_guarantee", "spans_column", "on_exhausted", "workers")
     Rewriting = options_of(FileRequest)
-    Looking = options_of(FileRequest, OF_OUTPUT, optional=True)
+    Looking = options_of(FileRequest, OF_OUTPUT)
     Fixed = options_of(Request, OF_REQUESTS, optional=True)

@@ -11,6 +11,8 @@ from lexveil.cli.options import Json, ModelName, actions, option
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
+from lexveil.recovery.levels import DEFAULT as DEFAULT_LEVEL
+from lexveil.request import BUDGETS, Request
 from lexveil.service.terms import LOCAL, Listening, Terms, fixed_settings
 
 if TYPE_CHECKING:
@@ -62,10 +64,13 @@ def serve(
     Ctrl-C; requests that run then are answered first.
 
     What is named of mechanism, strategy, epsilon and the rest is fixed: a request may leave it out, and is refused if
-    it asks for anything else. What is not named, requests choose; but if mechanism, strategy and a budget are named,
-    all is fixed. Logs go to standard error and hold no texts. SIGHUP replaces the workers one by one; a worker that
-    dies is replaced. TLS is a reverse proxy's job. docs/how-to/service.md says how to ask, and what to limit.
+    it asks for anything else. What is not named, requests choose; but if mechanism, strategy and a budget are named, or
+    a level of protection, all is fixed; without any of them it is protection balanced. Logs go to standard error and
+    hold no texts. SIGHUP replaces the workers one by one; a worker that dies is replaced. TLS is a reverse
+    proxy's job. docs/how-to/service.md says how to ask, and what to limit.
 
+      lexveil service
+      lexveil service --protection strong
       lexveil service --mechanism tem --strategy S3 --epsilon 5
       lexveil service key add billing --keys keys.json
       lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
@@ -77,8 +82,10 @@ def serve(
     where, fixed = requested(listening, Listening), written(how)
     if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
         raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
-    if "recovery" not in fixed:
-        del fixed["band"]
+    if "max_token_epsilon" not in fixed and not set(BUDGETS) & set(fixed):
+        fixed["protection"] = DEFAULT_LEVEL
+    if "protection" in fixed:
+        fixed = {name: Request.model_fields[name].default for name in ("mechanism", "strategy")} | fixed
     of_command = {"model": model, "keys": keys and str(keys_file), "hosts": (*LOCAL, *allowed_host)}
     terms = requested(limits, Terms, fixed=fixed_settings(fixed), **of_command)
     anywhere()

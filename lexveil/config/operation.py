@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from lexveil.parameters import ListFile, Section, Several, refused
+from lexveil.recovery.levels import LevelName
 from lexveil.request import (
     BUDGETS,
     BandName,
@@ -173,6 +174,7 @@ class InboxParams(Section):
     columns: Several[str] | None = Field(None, description="other columns that are published as they are")
     mechanism: MechanismName = Field("tem", description="of the releases")
     strategy: StrategyName = Field("S3", description="of the releases")
+    protection: LevelName | None = as_requested("protection")
     epsilon: float | None = as_requested("epsilon")
     document_budget: float | None = as_requested("document_budget")
     recovery: float | None = as_requested("recovery")
@@ -218,11 +220,11 @@ class InboxParams(Section):
             raise ValueError("inbox.source and inbox.sql are both given; leave one null")
         if self.attach is not None and self.sql is None:
             raise ValueError("inbox.attach is a database for inbox.sql, which is null; write the SELECT")
-        if self.is_on and [getattr(self, name) for name in BUDGETS].count(None) != 2:
+        if self.is_on and sum(getattr(self, name) is not None for name in BUDGETS) != 1:
             raise ValueError(
-                "give one of inbox.epsilon (base epsilon per word), inbox.document_budget (budget of each document) "
-                "and inbox.recovery (share of words that an adversary is expected to name); no release has a default "
-                "for what it spends"
+                "give one of inbox.protection (a level), inbox.epsilon (base epsilon per word), inbox.document_budget "
+                "(budget of each document) and inbox.recovery (share of words that an adversary is expected to name); "
+                "no release of the inbox has a default for what it spends"
             )
         named = [self.id_column, *self.text_columns, *(self.columns or [])]
         if len(set(named)) < len(named):

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from lexveil.errors import RequestError, option
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
-from lexveil.formats.messages import NoColumn, name, shown
+from lexveil.formats.messages import NoColumn, is_name, name, shown
 from lexveil.formats.values import plain_value, text_value
 
 if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help that lists formats comes at once
@@ -121,9 +121,8 @@ class TableRequest:
         requested += [(self.spans, option("spans_column"))] if self.spans is not None else []
         for column, name_of_option in requested:
             if column not in table.columns:
-                raise NoColumn(
-                    table.source.shown, column, table.columns, f"choose one with {name_of_option} ({NAMING})"
-                )
+                hidden = "" if all(map(is_name, table.columns)) else f" ({NAMING})"
+                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {name_of_option}{hidden}")
 
     def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None, GivenSpans | None]:
         """The texts of a row, its subject, and what was found in the texts.

@@ -23,6 +23,13 @@ def name(column: str) -> str:
     return f"`{column}`" if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column) else "(not a name)"
 
 
+def is_name(column: str) -> bool:
+    """Whether a column's name is surely one: a letter, then letters and digits; a cell of a row without a header is
+    hardly ever all of that and one word.
+    """
+    return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
+
+
 def names(columns: Iterable[str]) -> str:
     """Several names; at most twenty."""
     listed = [name(column) for column in columns]
@@ -32,7 +39,9 @@ def names(columns: Iterable[str]) -> str:
 
 
 class NoColumn(RequestError):
-    """A table has no such column. The message does not name those it has: without its header they would be a text.
+    """A table has no such column. The message names those it has, unless one does not look like a name.
+
+    Without its header the first row of a file would stand there, and could be a text.
 
     Attributes:
         columns: those it has.
@@ -40,7 +49,8 @@ class NoColumn(RequestError):
 
     def __init__(self, where: str, column: str, columns: Iterable[str], hint: str) -> None:
         self.columns = list(columns)
-        super().__init__(f"{where}: there is no column {name(column)} among its {len(self.columns):,}; {hint}")
+        has = f": {names(self.columns)}" if all(map(is_name, self.columns)) else ""
+        super().__init__(f"{where}: there is no column {name(column)} among its {len(self.columns):,}{has}; {hint}")
 
 
 def duplicate_column(where: str, first: int, second: int) -> RequestError:

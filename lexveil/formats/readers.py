@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import IO
 
+from lexveil.errors import option
 from lexveil.formats.base import Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
-from lexveil.formats.messages import no_documents
+from lexveil.formats.messages import NoColumn, no_documents
+
+LOOKED_AT = 200  # rows, to find the column of texts
+SEVERAL_WORDS = 3  # on average: such a column has texts; a name of so many is rather a text, of a file without a header
 
 
 @contextmanager
@@ -86,6 +90,35 @@ class Reader:
     ) -> None:
         self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
         self.spans_column, self.spool = spans_column, spool
+
+    def find_text_column(self) -> list[str]:
+        """Take the column ``text``, or else the one with the longest texts among the first rows.
+
+        Returns:
+            The other columns that have texts of several words.
+
+        Raises:
+            NoColumn: if none has, or what has does not look like a column's name.
+        """
+        self.text_columns = []
+        with self._opened():
+            columns, usual = self.table.columns, "text"
+            if usual in columns or not self.source.format.has_columns:
+                self.text_columns = [usual]
+                return []
+            n_words = dict.fromkeys(columns, 0.0)
+            for n_rows, row in enumerate(itertools.islice(self.table.rows, LOOKED_AT), start=1):
+                for column, value in row.values.items():
+                    if column in n_words:
+                        words = len(value.split()) if isinstance(value, str) else 0
+                        n_words[column] += (words - n_words[column]) / n_rows
+        ordered = sorted(columns, key=lambda column: -n_words[column])
+        texts = [column for column in ordered if n_words[column] >= SEVERAL_WORDS]
+        if not texts or len(texts[0].split()) >= SEVERAL_WORDS:
+            hint = f"no other one has texts of several words; choose with {option('text_column')}"
+            raise NoColumn(self.source.shown, usual, columns, hint)
+        self.text_columns = texts[:1]
+        return texts[1:]
 
     @property
     def size(self) -> int:

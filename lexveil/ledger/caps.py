@@ -10,7 +10,7 @@ from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import MOST, budget_nano
 
-TIMES = 10  # document budgets of the first release that has no cap
+TIMES = 10  # times what an ordinary document of the first release without a cap may spend
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def own_cap(con: sqlite3.Connection) -> OwnCap | None:
 
 
 def fix_cap(con: sqlite3.Connection, budget: float) -> OwnCap:
-    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` the document budget of this release."""
+    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary document may spend."""
     if (found := own_cap(con)) is not None:
         return found
     nano = min(TIMES * budget_nano(budget), MOST)
-    chain.append(con, None, "cap", {"cap": nano, "because": f"{TIMES} times the first document budget"})
+    chain.append(con, None, "cap", {"cap": nano, "because": f"{TIMES} times the budget of an ordinary document"})
     return OwnCap(nano, is_new=True)

@@ -92,6 +92,7 @@ class Transaction:
         on_exhausted: Literal["withhold", "refuse"] = "withhold",
         partials: Iterable[Path | str] = (),
         spends: bool = False,
+        usual: float | None = None,
     ) -> Reservation:
         """Charge all that was asked for, as far as the cap allows, in one transaction.
 
@@ -101,10 +102,11 @@ class Transaction:
         Args:
             budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more than ceil(B · 1e9).
             cap: epsilon of one subject over all releases; None records and withholds nothing; own is the cap that the
-                ledger has by itself, which is fixed now if it has none: ten times this document budget.
+                ledger has by itself, which is fixed now if it has none: ten times ``usual``.
             on_exhausted: what happens if documents are to be withheld.
             partials: files that may be written from now on, beside those named to ``begin``.
             spends: also ``spend`` it, in the same transaction.
+            usual: what an ordinary document may spend; None is the document budget.
 
         Raises:
             Exhausted: with ``refuse``, if a document would be withheld; nothing is reserved then.
@@ -117,7 +119,7 @@ class Transaction:
             self._still(con)
             check_count(con)
             if cap == "own":
-                own = fix_cap(con, budget)
+                own = fix_cap(con, usual or budget)
                 charge.limit, is_new = own.nano, own.is_new
             for part in self._spool.parts():
                 charge.add(con, part)

@@ -10,8 +10,9 @@ from typing import Literal
 
 from lexveil.accounting.budgets import DEFAULT_FOUND, Policy
 from lexveil.accounting.measurements import BudgetSource
-from lexveil.accounting.record import Configuration, DetectionRecord
+from lexveil.accounting.record import Configuration, DetectionRecord, Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, Shares, parts_of
+from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.phrase_lists import load_phrases, load_pseudonyms
 from lexveil.artifacts.word_list import load_words
@@ -20,9 +21,15 @@ from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
+from lexveil.recovery.calibration import recovered
+from lexveil.recovery.levels import LEVELS, LevelName, level_of
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 from lexveil.runtime.hashes import sha256
+
+LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
+BY_WORD = {"strong": 0.4, "balanced": 0.75, "light": 0.9}  # of a level's shares, where the reader has no context
+NEARLY = 1.5  # times what a reader names who sees no output: less is no target
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ class Settings:
         without_guarantee: as of ``Request``.
         shares: classes of tokens that get another share of the budget than others; None if all get the same.
         detection: what is looked for in texts, and what happens to it; None if nothing is.
+        protection: the level, which the epsilon is of; None where something else says the epsilon.
     """
 
     mechanism: str
@@ -54,6 +62,7 @@ class Settings:
     without_guarantee: bool = False
     shares: Shares | None = None
     detection: Detection | None = None
+    protection: Protection | None = None
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -65,6 +74,8 @@ class Settings:
     @property
     def budget_source(self) -> BudgetSource:
         """Where the number comes from that every epsilon follows from."""
+        if self.protection is not None:
+            return "level"
         if self.average_words == "data":
             return "data"
         if self.epsilon is None:
@@ -83,6 +94,7 @@ class Settings:
             no_proof,
             self.shares,
             None if self.detection is None else _detection_record(self.detection),
+            self.protection,
         )
 
 
@@ -99,6 +111,8 @@ def resolve_settings(request: Request, model: Model) -> Settings:
         RequestError: if a list or a detector cannot be used, or no epsilon gives the recovery.
     """
     settings = settings_of(request, model.params)
+    if request.level is not None:
+        return at_level(settings, model, request.level)
     if request.recovery is None:
         return settings
     require_uniform_shares(settings, option("recovery"))
@@ -106,6 +120,46 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     found = curve.epsilon_for(request.recovery, request.band)
     print(f"recovery {request.recovery:g} ({request.band}): base epsilon {found.epsilon:g}", file=sys.stderr)
     return replace(settings, epsilon=found.epsilon, max_token_epsilon=settings.max_token_epsilon or found.epsilon)
+
+
+def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
+    """The settings at a level of protection: every token gets its epsilon, whatever the length of its text.
+
+    By the strongest reader that was run, where the model ships with its figures. Of others by the reader by the word,
+    on a fraction of the shares, since context tells more.
+
+    Raises:
+        RequestError: if no epsilon gives the level.
+    """
+    require_uniform_shares(settings, f"{option('protection')} {name}")
+    usual, known = PolicyParams(), None
+    if model.packaged is not None and settings.policy == Policy.of(
+        settings.strategy, usual.stopwords, usual.punctuation, usual.oov
+    ):
+        known = level_of(measured_levels(model.packaged.hash), settings.mechanism, settings.strategy, name)
+    if known is not None:
+        level = Protection(
+            level=name, content=known.content, rare=known.rare, reader="measured on public texts, in context"
+        )
+        epsilon = known.epsilon
+    else:
+        level, epsilon = _by_word(settings, model, name)
+    limit = settings.max_token_epsilon
+    epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
+    return replace(settings, epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST, protection=level)
+
+
+def _by_word(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:
+    """The level by the reader by the word, and its epsilon."""
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress)
+    content, rare = (share * BY_WORD[name] for share in LEVELS[name])
+    epsilon = curve.epsilon_for(max(content, NEARLY * curve.blind["content"]), "content").epsilon
+    expected = curve.at(epsilon)
+    if recovered(expected, "rare") > rare:
+        epsilon = curve.epsilon_for(rare, "rare").epsilon
+        expected = curve.at(epsilon)
+    shares = {band: recovered(expected, band) for band in ("content", "rare")}
+    return Protection(level=name, reader="expected by the word, without context", **shares), epsilon
 
 
 def require_uniform_shares(settings: Settings, what: str) -> None:

@@ -20,7 +20,7 @@ MESSAGES = {
     "not_found": "there is nothing at this address",
     "not_allowed": "the address does not take this method",
     "fixed": "the operator has fixed this setting; leave it out",
-    "incomplete": "name mechanism, strategy, and one of epsilon, document_budget and recovery",
+    "incomplete": "name mechanism, strategy, and one of protection, epsilon, document_budget and recovery",
     "refused": "these settings cannot be used here; the operator finds the reason in the service's log",
     "exhausted": "the cap leaves nothing for at least one of the subjects; nothing was charged",
     "busy": "too many requests wait; ask again later",

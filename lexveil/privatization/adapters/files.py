@@ -183,8 +183,8 @@ def privatize_file(
         if size >= SMALL and workers > 1 and settings.mechanism != "none":
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         hooks = hooks or ReleaseHooks()
-        columns, subject_column = request.text_column, request.subject_column
-        work = Work(jobs, columns, subject_column, workers, request.formulas, hooks.subjects, table)
+        columns, subject_column = jobs[0].reader.text_columns, request.subject_column
+        work = Work(jobs, tuple(columns), subject_column, workers, request.formulas, hooks.subjects, table)
         with writing(base, hooks.more, hooks.operator_folder) as outputs:
             if settings.mechanism == "none":
                 return _copy(work, settings, outputs)

@@ -16,7 +16,7 @@ from lexveil.databases.address import Address, is_address, read_address
 from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
-from lexveil.formats.messages import shown
+from lexveil.formats.messages import names, shown
 from lexveil.formats.readers import Reader, SpooledRows
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.formats.writers import check_output
@@ -99,6 +99,23 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
     Raises:
         RequestError: if it cannot be read.
     """
+    with _found_readers(source, request, spool) as readers:
+        if not request.text_column:
+            others = readers[0].find_text_column()
+            columns = readers[0].text_columns
+            for reader in readers[1:]:
+                reader.text_columns = columns
+            if columns != ["text"]:
+                also = f" (or {names(others)})" if others else ""
+                print(
+                    f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
+                    file=sys.stderr,
+                )
+        yield readers
+
+
+@contextmanager
+def _found_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
     text_columns, subject_column, spans_column = request.text_column, request.subject_column, request.spans_column
     form, sql = request.form, request.sql
     if sql is not None and not is_address(source):

@@ -20,6 +20,7 @@ from lexveil.accounting.guarantee import Guarantee
 from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, ClassCounts, DocumentShares
+from lexveil.accounting.record import Protection
 from lexveil.accounting.results import Number, Result
 from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import MUCH_UNCHANGED, PRIVATE
@@ -66,6 +67,8 @@ class BudgetPreview(Result):
     mode: str
     metric: str
     no_guarantee: str | None
+    protection: Protection | None
+    """Null where epsilon, a budget or a share of words is asked for."""
     document_budget: Number
     cap: Number | Literal["unlimited"] | None
     """Lifetime epsilon of a subject, as params.yaml has it; null: the ledger's own."""
@@ -171,13 +174,13 @@ def inspect(
         workers = workers_for(request, n_bytes, using)
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
-        language = LanguageCheck(using, engine.lexicon, request.text_column)
+        language = LanguageCheck(using, engine.lexicon, readers[0].text_columns)
         try:
             survey = _survey(engine, _chunks(readers), workers, language)
         except NoColumn as error:
             raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
         examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-        preview = _preview(engine, survey, len(request.text_column))
+        preview = _preview(engine, survey, len(readers[0].text_columns))
         tried = _try(engine, survey.first, engine.budget(survey.totals))
     spread = preview.budget.epsilon_per_token
     return Inspection(
@@ -263,11 +266,13 @@ def _budget_preview(engine: Engine, survey: _Survey, budget: DocumentBudget, mea
         mode=settings.mode,
         metric=engine.prepared.mechanism.metric,
         no_guarantee="; ".join(measurement.refusals) or None,
+        protection=settings.protection,
         document_budget=budget.total,
         cap=engine.model.params.ledger.cap,
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
-        capped_documents=n_capped,
-        capped_tokens=capped_tokens,
+        # At a level of protection every token has the largest epsilon.
+        capped_documents=n_capped if settings.protection is None else 0,
+        capped_tokens=capped_tokens if settings.protection is None else 0,
         median_words=survey.median_words(),
         average_words=budget.average_words if settings.average_words is None else None,
         epsilon_per_token=spread,
@@ -428,9 +433,14 @@ def as_text(result: Inspection) -> list[str]:
 
 def _budget_lines(budget: BudgetPreview) -> Iterator[str]:
     per = budget.epsilon_per_token
+    if budget.protection is not None:
+        yield budget.protection.sentence
     yield f"{budget.mechanism} {budget.strategy}, {budget.mode} mode; unit 1 / {budget.metric}"
     spread = "" if per.mean is None else f"; epsilon of a token {per.least:.4g} to {per.most:.4g}, mean {per.mean:.4g}"
-    yield f"budget of each document {budget.document_budget:.4g}{spread}"
+    if budget.protection is None:
+        yield f"budget of each document {budget.document_budget:.4g}{spread}"
+    elif per.most is not None:
+        yield f"each perturbed token gets epsilon {per.most:.4g}, whatever the length of its text"
     if budget.capped_documents:
         n = budget.capped_documents
         yield (
@@ -445,9 +455,12 @@ def _budget_lines(budget: BudgetPreview) -> Iterator[str]:
             f"{taken / words:.2g} times the base epsilon, or the largest of a token. With average_words {words}, which "
             "is published, they get the base epsilon"
         )
-    own = f"the ledger's own; if it has none yet, {TIMES} times this document budget (params.yaml: ledger.cap)"
+    own = (
+        f"the ledger's own; if it has none yet, {TIMES} times what an ordinary document may "
+        "spend (params.yaml: ledger.cap)"
+    )
     yield f"lifetime cap of a subject: {own if budget.cap is None else budget.cap}"
-    if isinstance(budget.cap, int | float) and budget.document_budget > budget.cap:
+    if budget.protection is None and isinstance(budget.cap, int | float) and budget.document_budget > budget.cap:
         yield "CAUTION: the budget of a document is above the cap: rows would be left out, perhaps all"
     if budget.no_guarantee:
         yield f"CAUTION: no guarantee: {budget.no_guarantee}; a release is refused unless without_guarantee is set"

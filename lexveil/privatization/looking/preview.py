@@ -142,7 +142,7 @@ def preview(
         using.require_checks(settings.strategy)
         engine = Engine(settings, using)
         budget = engine.budget()
-        worker = engine.worker(request.text_column)
+        worker = engine.worker(readers[0].text_columns)
         rows: list[PreviewRow] = []
         for chunk in _first(source, readers, n_rows):
             rows += _rewritten(worker, budget, engine.lexicon, chunk)

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.operator_report import LedgerCosts
 from lexveil.accounting.record import LedgerEntry
 from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
@@ -67,7 +68,7 @@ class Charge:
             keys: of the rows by their texts, where they were worked out before.
         """
 
-    def reserve(self, budget: float) -> None:
+    def reserve(self, budget: DocumentBudget) -> None:
         """Reserve the cost of all rows whose subjects have budget left."""
 
     def withheld(self, start: int, stop: int) -> Flags:
@@ -109,26 +110,27 @@ class LedgerCharge(Charge):
             self.near.add(keys)
         self.release.request(keys, epsilon)
 
-    def reserve(self, budget: float) -> None:
+    def reserve(self, budget: DocumentBudget) -> None:
         """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
         partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
         cap: float | Literal["own"] | None = "own" if self.params.cap is None else None
         if isinstance(self.params.cap, float):
             cap = self.params.cap
         self.reserved = self.release.reserve(
-            budget or 1.0,
+            budget.total or 1.0,
             cap,
             self.params.on_exhausted,
             [Path(partial).absolute() for partial in partials],
             spends=self.options.single_commit,
+            usual=budget.usual or 1.0,
         )
         if self.options.single_commit:
             self._tell()
         if self.reserved.is_new_cap and self.reserved.cap is not None:
             print(
                 f"the ledger has a cap from now on: {self.reserved.cap / 1e9:g} epsilon of one subject over all "
-                f"releases, {TIMES} times this document budget. To change it: `lexveil ledger cap N --because TEXT`, "
-                "or params.yaml: ledger.cap (a number, or unlimited)",
+                f"releases, {TIMES} times what an ordinary document may spend. To change it: `lexveil ledger cap N "
+                "--because TEXT`, or params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
         if n_near := self.near.count():

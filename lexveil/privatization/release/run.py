@@ -117,7 +117,7 @@ class TwoPassRun:
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
             judge(self.survey)
-        payment.reserve(self.budget.total)
+        payment.reserve(self.budget)
 
     def rewrite(self, payment: Charge) -> Iterator[tuple[Chunk, RewrittenChunk]]:
         """Second pass: spend what was reserved, then rewrite the rows that were charged.

@@ -1,0 +1,234 @@
+"""The epsilon of a token at each level of protection: what `--protection` takes for a model that ships.
+
+    uv run python -m benchmarks.protection --corpus FOLDER --json lexveil/models/protection/en.json
+    uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
+
+A level is a share of the content words and one of the rare words that a reader may name, both to hold. The reader
+knows the mechanism, the words and epsilon; the larger counts of what the reader by the word and the reader by context
+name, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last. Documents of the
+last are rewritten, and epsilon, the same for every token, is found by bisection. `--check` measures at the levels of
+the file that ships on other texts. Noise is seeded: this protects nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.table import markdown
+from lexveil.accounting.budgets import Action, DocumentBudget, Policy
+from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.model import Model
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.settings import Settings
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.context import NOT_CERTAIN, ContextReader, Tokens
+from lexveil.recovery.levels import LEVELS, MeasuredLevel, Shares, level_of
+from lexveil.recovery.public_words import NEVER, PublicWords
+from lexveil.recovery.shares import Share
+from lexveil.runtime.tables import write_json
+from lexveil.text.encode import tokenize
+
+SEED = 1
+STEPS = 8  # of a bisection on ln ε, after which ε is known to 1.2 %
+DIGITS = 3
+RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
+RANGE = (2.5, 50.0)  # of the others, in 1 / units of the embedding
+RARE = BANDS.index("rare")
+COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
+           "content_by_word": "content, by word", "content": "content", "rare_by_word": "rare, by word",
+           "rare": "rare", "unchanged": "unchanged", "words": "words per word", "note": ""}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What the reader named of the perturbed words of some texts."""
+
+    content: Share
+    content_by_word: Share
+    rare: Share
+    rare_by_word: Share
+    unchanged: Share
+    words: float
+
+    def row(self) -> dict[str, object]:
+        """As a row of the table."""
+        shares = {name: f"{value.share:.3f} ({value.low:.3f}–{value.high:.3f})"
+                  for name, value in ((name, getattr(self, name)) for name in COLUMNS if hasattr(self, name))
+                  if isinstance(value, Share)}  # fmt: skip
+        return shares | {"words": self.words}
+
+    @property
+    def strongest(self) -> Shares:
+        """What the stronger reader named of content words, and of rare ones."""
+        return Shares(
+            max(self.content.share, self.content_by_word.share), max(self.rare.share, self.rare_by_word.share)
+        )
+
+
+class Measuring:
+    """One mechanism and strategy over one model, with its readers."""
+
+    def __init__(self, model: Model, mechanism: str, strategy: str, language_model: NgramModel) -> None:
+        chosen = model.params.policy
+        policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+        settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
+        self.engine = Engine(settings, model)
+        self.public = PublicWords.of(model, mechanism, strategy, policy)
+        self.range = RANGES.get(mechanism, RANGE)
+        tokens = [self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()]
+        self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
+
+    def named(self, texts: Sequence[str], epsilon: float) -> Named:
+        """Rewrite texts at one epsilon of every token, and read them."""
+        worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
+        batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
+        done = worker.draw(batch, DocumentBudget(math.inf, epsilon))
+        number = self.public.prepared.vocabulary.number
+        is_drawn = done.action == Action.PERTURBED.value
+        source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
+        adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
+        reader = ContextReader(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
+        n = len(is_drawn)
+        kept = np.flatnonzero(done.action == Action.KEPT.value)
+        first, last = np.full(n, NOT_CERTAIN, dtype=np.int64), np.full(n, NOT_CERTAIN, dtype=np.int64)
+        words = done.encoded.words
+        first[kept], last[kept] = reader.certain([words[at] for at in done.encoded.first_word[kept].tolist()])
+        outputs = np.full(n, -1, dtype=np.int64)
+        outputs[is_drawn] = output
+        guesses = reader.guess(Tokens(done.encoded.text_of.astype(np.int64), outputs, done.epsilon, first, last))
+        bands = self.public.bands[source]
+        content, rare = bands > 0, bands == RARE
+
+        def share(right: np.ndarray, of: np.ndarray) -> Share:
+            return Share.of(int((right & of).sum()), int(of.sum()))
+
+        by_word, by_context = guesses.by_word == source, guesses.by_context == source
+        n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
+        return Named(share(by_context, content), share(by_word, content), share(by_context, rare),
+                     share(by_word, rare), share(output == source, content), n_words[1] / n_words[0])  # fmt: skip
+
+    def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
+        """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
+
+        @cache
+        def holds(epsilon: float) -> bool:
+            named = self.named(texts, epsilon).strongest
+            return named.content <= content and named.rare <= rare
+
+        low, high = self.range
+        if not holds(low) or holds(high):
+            return None
+        for _ in range(STEPS):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        digits = DIGITS - 1 - math.floor(math.log10(low))
+        return math.floor(low * 10.0**digits) / 10.0**digits
+
+
+def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
+    """The n-gram model of the first words of texts."""
+    numbers, ids, offsets = dict[str, int](), list[int](), [0]
+    for file in files:
+        for sentence in _sentences(file):
+            ids += [numbers.setdefault(word, len(numbers)) for word in sentence]
+            offsets.append(len(ids))
+            if len(ids) >= max_words:
+                break
+        if len(ids) >= max_words:
+            break
+    print(f"n-gram model of {len(ids):,} words", file=sys.stderr)
+    model = train(np.array(ids, dtype=np.int64), np.array(offsets, dtype=np.int64), len(numbers), 3)
+    return NgramModel(model, list(numbers))
+
+
+def _sentences(file: Path) -> Iterator[list[str]]:
+    texts = read_texts(file)
+    for start in range(0, len(texts), 2048):
+        forms, word, _, sizes, _ = tokenize(texts[start : start + 2048])
+        words, begin = np.array([*forms], dtype=object)[word].tolist(), 0
+        for size in sizes.tolist():
+            yield words[begin : begin + size]
+            begin += size
+
+
+def read_texts(file: Path) -> list[str]:
+    """The texts of a file: JSON lines, also compressed, or Parquet."""
+    if file.suffix == ".parquet":
+        return [text for text in pq.read_table(file, columns=["text"]).column("text").to_pylist() if text]
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in lines]
+
+
+def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
+    """Texts in random order, of each its first words, until there are so many words."""
+    chosen, total = [], 0
+    for number in np.random.default_rng(SEED).permutation(len(texts)).tolist():
+        words = texts[number].split(" ")[:longest]
+        chosen.append(" ".join(words))
+        total += len(words)
+        if total >= n_words:
+            break
+    return chosen
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and write the file that ships."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.protection", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--model", default="en", metavar="NAME")
+    parser.add_argument("--mechanism", nargs="+", default=["tem"])
+    parser.add_argument("--strategy", nargs="+", default=["S1"])
+    parser.add_argument("--learn", type=int, default=20_000_000, metavar="N", help="words of the n-gram model")
+    parser.add_argument("--words", type=int, default=60_000, metavar="N", help="words to rewrite at each epsilon")
+    parser.add_argument("--longest", type=int, default=200, metavar="N", help="words of a text, its first ones")
+    parser.add_argument("--check", type=Path, nargs="+", default=[], metavar="FILE", help="other public texts")
+    parser.add_argument("--json", type=Path, help="write the levels here")
+    options = parser.parse_args(arguments)
+    *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
+    model, language_model = Model.load(name=options.model), learnt(learn, options.learn)
+    assert model.packaged is not None
+    shipped = measured_levels(model.packaged.hash)
+    rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
+    for mechanism, strategy in product(options.mechanism, options.strategy):
+        measuring = Measuring(model, mechanism, strategy, language_model)
+        for file, name in product(options.check or [held_out], LEVELS):
+            texts = drawn(read_texts(file), options.words, options.longest)
+            known = level_of(shipped, mechanism, strategy, name)
+            epsilon = (known and known.epsilon) if options.check else measuring.epsilon_of(texts, *LEVELS[name])
+            row: dict[str, object] = {"texts": file.name.split(".")[0], "mechanism": mechanism,
+                                      "strategy": strategy, "level": name}  # fmt: skip
+            if epsilon is None:
+                rows.append(row | {"note": "not reached"})
+                continue
+            found = measuring.named(texts, epsilon)
+            rows.append(row | {"epsilon": epsilon, **found.row()})
+            levels.append(MeasuredLevel(mechanism, strategy, name, epsilon, *found.strongest))
+            print(f"  {rows[-1]}", file=sys.stderr, flush=True)
+    print(markdown(COLUMNS, rows))
+    if options.json:
+        others = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
+        about = {
+            "model": f"{model.name} {model.packaged.card.version}",
+            "levels": [level._asdict() for level in levels],
+        }
+        write_json(others | {model.packaged.hash: about}, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""The measured levels of protection of the models that ship: lexveil/models/levels.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import lexveil.models
+from lexveil.recovery.levels import MeasuredLevel
+
+FILE = Path(lexveil.models.__path__[0]) / "levels.json"
+
+
+def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
+    """The levels that were measured of the model with this card; none of others."""
+    levels = json.loads(FILE.read_text(encoding="utf-8")).get(card_sha256, {"levels": []})["levels"]
+    return [MeasuredLevel(**level) for level in levels]

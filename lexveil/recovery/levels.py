@@ -1,0 +1,45 @@
+"""Levels of protection: what a reader may name of a text, and the epsilon of a token at which no more is expected.
+
+A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is found by the
+strongest reader that needs public text alone, on public texts, once for each model that ships (``benchmarks.
+protection``); of a model without such figures by the reader by the word (``lexveil.privatization.settings``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+LevelName = Literal["strong", "balanced", "light"]
+DEFAULT: LevelName = "balanced"
+
+
+class Shares(NamedTuple):
+    """Shares of the perturbed words that a reader names."""
+
+    content: float
+    rare: float
+
+
+LEVELS: dict[LevelName, Shares] = {
+    "strong": Shares(0.05, 0.01),
+    "balanced": Shares(0.2, 0.02),
+    "light": Shares(0.5, 0.1),
+}
+
+
+class MeasuredLevel(NamedTuple):
+    """The epsilon of a token at one level, and what the strongest reader named there of public texts."""
+
+    mechanism: str
+    strategy: str
+    level: str
+    epsilon: float
+    content: float
+    rare: float
+
+
+def level_of(measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str) -> MeasuredLevel | None:
+    """The figures of one mechanism, strategy and level; None if there are none."""
+    sought = (mechanism, strategy, level)
+    return next((one for one in measured if one[:3] == sought), None)
