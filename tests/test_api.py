@@ -88,7 +88,7 @@ def test_a_claim_is_audited_from_any_folder(elsewhere: Path, tmp_path: Path) -> 
     ("arguments", "error", "says"),
     [
         ({"epsilon": 1.0, "document_budget": 2.0}, "RequestError", "one of"),
-        ({}, "RequestError", "one of"),
+        ({"protection": "strong", "epsilon": 1.0}, "RequestError", "one of"),
         ({"epsilon": -1.0}, "RequestError", "must lie between"),
         ({"epsilon": 1.0, "mechanism": "laplace"}, "RequestError", "must be one of none"),
     ],

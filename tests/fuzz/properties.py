@@ -17,6 +17,7 @@ from lexveil.accounting.subject_keys import subject_key, text_keys
 from lexveil.errors import RequestError
 from lexveil.formats import base, chunks, compression, lines
 from lexveil.formats.chunks import Texts
+from lexveil.formats.messages import NoColumn
 from lexveil.formats.readers import Reader, SpooledRows, open_table
 from lexveil.formats.registry import as_source
 from lexveil.formats.writers import open_writer
@@ -84,8 +85,16 @@ def read(content: bytes, ending: str, column: str = "text", subjects: str | None
     try:
         return [row for chunk in _reader(content, ending, column, subjects).chunks() for row in chunk.texts]
     except RequestError as error:
-        check_message(str(error), content)
+        check_message(_without_names(error), content)
         return None
+
+
+def _without_names(error: RequestError) -> str:
+    """A message without the names of columns, which it may have."""
+    message = str(error)
+    for name in error.columns if isinstance(error, NoColumn) else ():
+        message = message.replace(f"`{name}`", "")
+    return message
 
 
 def check_message(message: str, content: bytes) -> None:
@@ -109,7 +118,7 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
             for row in table.rows:
                 assert row.line >= row.number or source.format.name == "parquet"
     except RequestError as error:
-        check_message(str(error), content)
+        check_message(_without_names(error), content)
     read(content, ending, column, "id")
     texts = read(content, ending, column)
     if texts is None:

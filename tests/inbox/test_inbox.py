@@ -355,7 +355,7 @@ def test_a_query_of_a_database_by_its_address(inbox: Inbox) -> None:
         ({"source": "postgresql://localhost/crm"}, "name a database in inbox.attach"),
         ({"sql": "from t"}, "both given"),
         ({"attach": "x.duckdb"}, "inbox.attach"),
-        ({"document_budget": None}, "give one of inbox.epsilon"),
+        ({"document_budget": None}, "give one of inbox.protection"),
         ({"archive": "data/releases"}, "inbox.archive"),
         ({"archive": "../elsewhere"}, "inbox.archive"),
         ({"columns": ["id"]}, "name a column twice"),

@@ -97,7 +97,7 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     ("fields", "said"),
     [
         ({"epsilon": "0"}, "epsilon must lie between 1e-09 and 1e+09"),
-        ({"epsilon": ""}, "give one of epsilon"),
+        ({"epsilon": ""}, "give one of protection"),
         ({"draws": "7"}, "draws: must be a whole number from 1 to 6"),
         ({"epsilon": "zanzibarsecret"}, "epsilon must be a number"),
         ({"mechanism": "zanzibarsecret"}, "mechanism must be one of"),

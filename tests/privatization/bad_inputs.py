@@ -283,7 +283,11 @@ BAD: dict[str, Bad] = {
         for option in ("--epsilon", "--document-budget")
         for value in ("0", "-1", "nan", "inf", "ten", "1e-10", "1e10")
     },
-    "neither epsilon nor budget": Bad("f.jsonl", lines(GOOD), budget=()),
+    "a level and epsilon": Bad("f.jsonl", lines(GOOD), ("--protection", "strong")),
+    "a level and average words": Bad(
+        "f.jsonl", lines(GOOD), ("--average-words", "9"), budget=("--protection", "light")
+    ),
+    "no column with texts": Bad("f.csv", b"id,code\n1,a7\n"),
     "both epsilon and budget": Bad("f.jsonl", lines(GOOD), ("--document-budget", "5")),
     # a cell that a spreadsheet would compute
     "a formula, refused": Bad("f.csv", b"text\nok\n=\n", ("--formulas", "refuse")),

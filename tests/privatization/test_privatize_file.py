@@ -242,7 +242,7 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"epsilon": None}, "give one of epsilon"),
+        ({"document_budget": 3.0}, "give one of protection"),
         ({"mechanism": "laplace"}, "must be one of none, diffractor_geometric"),
         ({"strategy": "none"}, "give none for both"),
         ({"seed": 1, "mode": "release"}, "a seed makes an experiment"),

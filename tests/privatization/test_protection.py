@@ -1,0 +1,141 @@
+"""Levels of protection: one command without a number, whose epsilon is that of every token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from asking import privatize_file
+
+from lexveil.accounting.budgets import ORDINARY
+from lexveil.accounting.statement import statement
+from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.cli.main import main
+from lexveil.errors import RequestError
+from lexveil.ledger.caps import TIMES
+from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.settings import BY_WORD, resolve_settings
+from lexveil.recovery import public_words as public_recovery
+from lexveil.recovery.levels import DEFAULT, LEVELS, level_of
+from lexveil.recovery.stored_curve import StoredCurve
+from lexveil.request import FileRequest, Request
+
+SHORT, LONG = "The soup was cold.", "The waiter brought cold soup and warm beer to the table. " * 60
+EN = Path(__file__).parents[2] / "lexveil/models/en"
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in no project, with a data folder of its own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say() -> None:
+    levels = measured_levels(PackagedModel(EN).hash)
+    assert {level.level for level in levels} == set(LEVELS)
+    for level in levels:
+        assert level.mechanism in MECHANISMS and level.strategy in ("S1", "S2", "S3", "S4") and level.epsilon > 0
+        wanted = LEVELS[level.level]  # type: ignore[index]
+        assert 0 < level.content <= wanted.content and 0 <= level.rare <= wanted.rare
+    request = Request()
+    by_level = [level_of(levels, request.mechanism, request.strategy, name) for name in ("strong", "balanced", "light")]
+    epsilons = [one.epsilon for one in by_level if one is not None]
+    assert len(epsilons) == len(LEVELS) and epsilons == sorted(epsilons)
+    assert not measured_levels("0" * 64)
+
+
+def test_a_file_is_released_without_a_number(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (outside / "in.csv").write_text(f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8")
+    assert main(["privatize", "in.csv", "-o", "out.csv"]) == 0
+    out, err = capsys.readouterr()
+    level = level_of(measured_levels(PackagedModel(EN).hash), "tem", "S1", DEFAULT)
+    assert level is not None
+    first = out.splitlines()[0]
+    assert first.startswith(f"protection {DEFAULT}: a reader who knows the method is expected to name ")
+    assert f"{100 * level.content:.0f} of 100 content words" in first
+    assert "the texts are those of column `body`;" in err
+    # The same epsilon for every token, of the short text and of the long one.
+    log = pq.read_table("out.csv.tokens.parquet")
+    epsilon = log.column("epsilon").to_numpy()
+    assert set(np.unique(epsilon)) == {0.0, epsilon.max()} and epsilon.max() == pytest.approx(level.epsilon, rel=1e-9)
+    assert set(log.column("row").to_pylist()) == {1, 2}
+    rows = (outside / "out.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[1].startswith("1,On soup,") and SHORT not in rows[1]
+    # The ledger's own cap is that of ordinary documents, not of the longest.
+    assert f"{TIMES * ORDINARY * level.epsilon:g} epsilon of one subject" in err
+
+
+def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
+    using = Model.load(name="en")
+    usual = resolve_settings(Request(protection="light"), using)
+    limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
+    assert usual.protection is not None and limited.epsilon == limited.max_token_epsilon == 3.0 != usual.epsilon
+    assert "measured" in usual.protection.reader
+
+
+def test_a_model_without_figures_is_held_to_less_by_the_word(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_recovery, "WORDS", 300)
+    (tmp_path / "in.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
+    done = privatize_file(
+        tmp_path / "in.jsonl", tmp_path / "out.jsonl", mechanism="tem", protection="light", seed=1, project=project
+    )
+    said = done.record.protection
+    assert said is not None and said.level == "light" and "by the word" in said.reader
+    curve = StoredCurve(*_parts(Model.load(project), "tem", "S1"))
+    least = max(BY_WORD["light"] * LEVELS["light"].content, 1.5 * curve.blind["content"])
+    assert said.content <= least + 1e-9
+    assert statement(done.record)[0] == said.sentence
+
+
+def _parts(model: Model, mechanism: str, strategy: str) -> tuple[object, ...]:
+    settings = resolve_settings(Request(mechanism=mechanism, strategy=strategy, epsilon=1.0), model)
+    return model, mechanism, strategy, settings.policy
+
+
+def test_without_any_budget_it_is_the_default_level() -> None:
+    assert Request().level == DEFAULT and FileRequest().level == DEFAULT
+    assert Request(epsilon=1.0).level is None and Request(recovery=0.1).level is None
+    assert Request(mechanism="none", strategy="none", mode="experiment").level is None
+    assert Request(protection="strong").level == "strong"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "says"),
+    [
+        ("id,text,body\n1,a b c d e f,a b c d e f g h\n", "text", ""),
+        ("id,body,title\n1,a b c d e f g,a b c d\n", "body", "(or `title`)"),
+        ("id,body\n1,a b c d e f g\n", "body", "column `body`;"),
+    ],
+)
+def test_the_column_of_texts_is_found(
+    outside: Path, capsys: pytest.CaptureFixture[str], content: str, name: str, says: str
+) -> None:
+    (outside / "in.csv").write_text(content, encoding="utf-8")
+    assert main(["privatize", "in.csv", "-o", "out.csv", "--seed", "1"]) == 0
+    err = capsys.readouterr().err
+    assert says in err and ("the texts are those" in err) == (name != "text")
+    log = pq.read_table("out.csv.tokens.parquet")
+    assert set(log.column("column").to_pylist()) == {name} if "column" in log.column_names else True
+
+
+def test_a_row_in_place_of_a_header_is_taken_for_no_column(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (outside / "in.csv").write_text(f"1,{SHORT}\n2,{SHORT}\n", encoding="utf-8")
+    assert main(["privatize", "in.csv", "-o", "out.csv"]) == 2
+    assert "soup" not in capsys.readouterr().err and not (outside / "out.csv").exists()
+
+
+def test_all_files_of_a_folder_have_the_column_of_the_first(outside: Path) -> None:
+    (outside / "in").mkdir()
+    for name, column in (("a", "body"), ("b", "other")):
+        (outside / f"in/{name}.csv").write_text(f"id,{column}\n1,{SHORT}\n", encoding="utf-8")
+    with pytest.raises(RequestError, match="there is no column `body` among its 2: `id`, `other`"):
+        privatize_file(outside / "in", outside / "out", seed=1)
