@@ -137,7 +137,10 @@ class Measuring:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if holds(middle) else (low, middle)
         digits = DIGITS - 1 - math.floor(math.log10(low))
-        return math.floor(low * 10.0**digits) / 10.0**digits
+        epsilon = math.floor(low * 10.0**digits) / 10.0**digits
+        while not holds(epsilon):  # by chance: other noise, one word more
+            epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
+        return epsilon
 
 
 def learnt(files: Sequence[Path], max_words: int) -> NgramModel:

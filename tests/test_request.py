@@ -23,7 +23,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
     [
         (
             {"document_budget": 9.0},
-            r"^give one of protection \(a level\), epsilon \(base epsilon per word\), document_budget \(.*\) and recovery",
+            r"^give one of protection \(a level\), epsilon \(base epsilon per word\), document_budget \(.*\) and rec",
         ),
         ({"mechanism": "laplace"}, "^mechanism is 'laplace'; it must be one of none, "),
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
@@ -45,7 +45,7 @@ def test_batches_files_and_audits_name_arguments_too(outside: Path) -> None:
     with pytest.raises(lexveil.RequestError, match=r"^samples is 10; it must be at least 200"):
         lexveil.audit("madlib", 2.0, samples=10)
     (outside / "in.jsonl").write_text('{"body": "quiet"}\n', encoding="utf-8")
-    with pytest.raises(lexveil.RequestError, match="there is no column `text` among its 1: `body`.*with text_column"):
+    with pytest.raises(lexveil.RequestError, match=r"no column `text` among its 1: `body`.*with text_column"):
         lexveil.inspect(outside / "in.jsonl", **HOW)
     with pytest.raises(lexveil.RequestError, match="choose one with spans_column"):
         lexveil.inspect(outside / "in.jsonl", text_column="body", spans_column="found", **HOW)
