@@ -225,11 +225,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
     if options.json:
+        card = model.packaged.card
+        again = {level[:3] for level in levels}
+        kept = [level for level in shipped if level[:3] not in again] + levels
         others = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        about = {
-            "model": f"{model.name} {model.packaged.card.version}",
-            "levels": [level._asdict() for level in levels],
-        }
+        about = {"model": f"{card.name} {card.version}", "levels": [level._asdict() for level in sorted(kept)]}
         write_json(others | {model.packaged.hash: about}, options.json)
 
 

@@ -16,7 +16,9 @@ def explore(
     ] = None,
     /,
     *,
-    text_column: Annotated[str, option("the column of IN to look at", "NAME")] = "text",
+    text_column: Annotated[
+        str | None, option("the column of IN to look at (default: as of `lexveil privatize`)", "NAME")
+    ] = None,
     rows: Annotated[int, option("of IN", "N", converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")))] = 20,
     model: ModelName = None,
     port: Annotated[Port | None, option("to listen at (default: a free one)")] = None,
@@ -39,15 +41,11 @@ def explore(
     from lexveil.service.page.server import read_rows, serve
 
     session = ExploreSession(model)
-    name, column, shown_rows = (
-        "FILE" if file is None else str(source),
-        None if file is None else text_column,
-        list[Row](),
-    )
+    name, column, shown_rows = "FILE" if file is None else str(source), text_column, list[Row]()
     if file is not None:
         using = session.model("")
         spool = using.path(using.params.machine.temp_directory)
-        shown_rows = read_rows(file, text_column, None, rows, spool)
+        shown_rows, column = read_rows(file, text_column, None, rows, spool)
     shown = Shown(shown_rows, name, column, command_of)
     return serve(session, port or 0, shown, _tell)
 

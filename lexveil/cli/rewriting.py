@@ -69,12 +69,12 @@ def _choices(annotation: Any) -> list[str]:
 
 
 def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
-    """The command that releases a file by a request."""
-    parts = ["lexveil", "privatize", file, "-o", "OUT"]
-    for name, value in request:
+    """The command that releases a file by a request; it names also what is a default of today."""
+    parts, always = ["lexveil", "privatize", file, "-o", "OUT"], ("protection", "mechanism", "strategy")
+    for name, value in request.model_copy(update={"protection": request.level}):
         if value is True:
             parts.append(option_name(name))
-        elif value != type(request).model_fields[name].default:
+        elif value is not None and (name in always or value != type(request).model_fields[name].default):
             parts += [option_name(name), _shortest(value) if isinstance(value, float) else str(value)]
     parts += ["--text-column", column] if column not in (None, "text") else []
     return shlex.join([*parts, *(["--model", model] if model else [])])

@@ -17,12 +17,13 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.phrase_lists import load_phrases, load_pseudonyms
 from lexveil.artifacts.word_list import load_words
 from lexveil.config import Params, PolicyParams
+from lexveil.config.privacy import every_mechanism
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
 from lexveil.recovery.calibration import recovered
-from lexveil.recovery.levels import LEVELS, LevelName, level_of
+from lexveil.recovery.levels import LEVELS, LevelName, MeasuredLevel, level_of
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 from lexveil.runtime.hashes import sha256
@@ -132,11 +133,7 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         RequestError: if no epsilon gives the level.
     """
     require_uniform_shares(settings, f"{option('protection')} {name}")
-    usual, known = PolicyParams(), None
-    if model.packaged is not None and settings.policy == Policy.of(
-        settings.strategy, usual.stopwords, usual.punctuation, usual.oov
-    ):
-        known = level_of(measured_levels(model.packaged.hash), settings.mechanism, settings.strategy, name)
+    known = measured_level(settings, model, name)
     if known is not None:
         level = Protection(
             level=name, content=known.content, rare=known.rare, reader="measured on public texts, in context"
@@ -144,9 +141,23 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         epsilon = known.epsilon
     else:
         level, epsilon = _by_word(settings, model, name)
+    return replace(of_every_token(settings, epsilon), protection=level)
+
+
+def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
+    """The figures of a level, where the model ships with them: of the usual policy and parameters of mechanisms."""
+    usual = PolicyParams()
+    policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
+    if model.packaged is None or settings.policy != policy or model.params.mechanisms != every_mechanism():
+        return None
+    return level_of(measured_levels(model.packaged.hash), settings.mechanism, settings.strategy, name)
+
+
+def of_every_token(settings: Settings, epsilon: float) -> Settings:
+    """The settings with an epsilon of every token, or the limit of a token where that is less."""
     limit = settings.max_token_epsilon
     epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
-    return replace(settings, epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST, protection=level)
+    return replace(settings, epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST)
 
 
 def _by_word(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:

@@ -77,7 +77,8 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
     assert shown.status_code == 200 and shown.text.count("<article") == 2
     assert "zanzibarsecret<span" in shown.text and "This row is private" in shown.text
     command = (
-        "lexveil privatize &#39;my file.csv&#39; -o OUT --mechanism tem --strategy S1 --epsilon 5 --text-column body"
+        "lexveil privatize &#39;my file.csv&#39; -o OUT --protection balanced --mechanism tem --strategy S1 "
+        "--text-column body"
     )
     assert command in shown.text
     public = client.post("/api/draws", data={"text": next(iter(SAMPLES.values()))})
@@ -97,7 +98,7 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     ("fields", "said"),
     [
         ({"epsilon": "0"}, "epsilon must lie between 1e-09 and 1e+09"),
-        ({"epsilon": ""}, "give one of protection"),
+        ({"epsilon": ""}, "epsilon is empty; give a number"),
         ({"draws": "7"}, "draws: must be a whole number from 1 to 6"),
         ({"epsilon": "zanzibarsecret"}, "epsilon must be a number"),
         ({"mechanism": "zanzibarsecret"}, "mechanism must be one of"),

@@ -201,7 +201,9 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     if audit:
         paths.AUDITS.mkdir(parents=True, exist_ok=True)
         parameters = dict(
-            ExploreSession().draw(Form.of(text=TEXT, mechanism="madlib", strategy="S1")).engine.prepared.parameters
+            ExploreSession()
+            .draw(Form.of(text=TEXT, mechanism="madlib", strategy="S1", epsilon="1"))
+            .engine.prepared.parameters
         )
         violation = {"violation": True, "parameters": parameters}
         (paths.AUDITS / "madlib-S1-4.0.json").write_text(json.dumps(violation))

@@ -7,13 +7,14 @@ from typing import Self
 from urllib.parse import parse_qsl
 
 from lexveil.config import Params
-from lexveil.errors import RequestError
-from lexveil.privatization.settings import Settings, settings_of
+from lexveil.errors import RequestError, option
+from lexveil.privatization.settings import Settings, of_every_token, settings_of
+from lexveil.recovery.levels import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import Request
 
 MOST = 10_000  # characters of a text: of more, every answer would take too long
 FIELDS = 40  # of a form, at most
-DEFAULTS = {"mechanism": "tem", "strategy": "S3", "epsilon": "5", "recovery": "0.1"}
+DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
 LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
 
 
@@ -48,10 +49,12 @@ class Form:
             raise RequestError(
                 f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil privatize --preview`"
             )
-        budget = fields.pop("budget", "recovery" if "recovery" in fields and "epsilon" not in fields else "epsilon")
+        budget = fields.pop("budget", next((name for name in ("epsilon", "recovery") if name in fields), "protection"))
         fields = DEFAULTS | fields
         given = {name: value for name, value in fields.items() if value and name in Request.model_fields}
-        given.pop("epsilon" if budget == "recovery" else "recovery", None)
+        given = {name: value for name, value in given.items() if name == budget or name not in DEFAULTS}
+        if budget not in given:
+            raise RequestError(f"{option(budget)} is empty; give a number")
         given.pop("seed", None)
         numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
         return cls(text, fields.get("model", ""), Request.of(given, written=True, quotes=False), **numbers)
@@ -73,17 +76,26 @@ class Form:
         """The same without the token that is looked at."""
         return replace(self, token=None)
 
+    @property
+    def looks_up_epsilon(self) -> bool:
+        """Whether epsilon follows from a level or a share of words."""
+        return self.request.recovery is not None or self.request.level is not None
+
     def settings(self, params: Params, found: float | None = None, *, is_release: bool = False) -> Settings:
         """What is asked for: an experiment, or the release that the command makes.
 
         Args:
-            found: epsilon of the recovery, if one is asked for; no token gets more then unless the request says so, as
-                in `lexveil privatize`.
+            found: epsilon of the level of protection or of the recovery, if one is asked for; no token gets more then
+                unless the request says so, as in `lexveil privatize`.
 
         Raises:
             RequestError: as ``settings_of``.
         """
         update: dict[str, object] = {} if is_release else {"mode": "experiment", "seed": self.seed}
+        level = self.request.level
+        if found is not None and level is not None:
+            update |= {"epsilon": found, "protection": None}
+            return of_every_token(settings_of(self.request.model_copy(update=update), params), found)
         if found is not None:
             most = self.request.max_token_epsilon or params.release.max_token_epsilon or found
             update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}

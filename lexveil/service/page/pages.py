@@ -20,6 +20,9 @@ from lexveil.accounting.changes import Fate
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms import mechanism_names
+from lexveil.privatization.settings import measured_level, settings_of
+from lexveil.recovery.levels import LEVELS
+from lexveil.request import BUDGETS
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version
 from lexveil.service.app import RequestQueue
@@ -119,6 +122,9 @@ def figure(number: float, digits: int) -> str:
     return f"{rounded:,.{max(places, 0)}f}".rstrip("0").rstrip(".") if places > 0 else f"{rounded:,.0f}"
 
 
+NO_BUDGET = dict.fromkeys(BUDGETS)
+
+
 class Pages:
     """Answers by the session, which one request after the other has to itself, and by what runs in the background."""
 
@@ -138,7 +144,8 @@ class Pages:
         return self._html(
             "page",
             form=defaults,
-            recovery=DEFAULTS["recovery"],
+            defaults=DEFAULTS,
+            levels=LEVELS,
             text=next(iter(SAMPLES.values())),
             samples=list(SAMPLES),
             rows=self.shown.rows,
@@ -164,7 +171,7 @@ class Pages:
     async def draws(self, request: Request) -> Response:
         """The text as it is cut, and what came of it."""
         form = Form.read(await request.body())
-        if self._found(form) is None and form.request.recovery is not None:
+        if self._found(form) is None and form.looks_up_epsilon:
             return self._html("waiting", form=form)
         drawing = await self._drawn(request, form)
         return self._html(
@@ -228,13 +235,18 @@ class Pages:
         return self._html("guesses", guesses=guesses, failed=None, number=number)
 
     def _found(self, form: Form) -> float | None:
-        """The epsilon of the recovery that a form asks for; None as long as it is not known, or if none is asked for.
+        """The epsilon of the level or recovery that a form asks for; None as long as it is not known, or of neither.
 
         Raises:
             RequestError: if no epsilon gives it.
         """
-        if form.request.recovery is None:
+        if not form.looks_up_epsilon:
             return None
+        if (level := form.request.level) is not None:
+            model = self.session.model(form.model)
+            known = measured_level(settings_of(form.request, model.params), model, level)
+            if known is not None:
+                return known.epsilon
         found = self.background.ask(Question("epsilon", self._model(form), self._asked(form)))
         if isinstance(found, Failed):
             raise RequestError(found)
@@ -247,7 +259,7 @@ class Pages:
             RequestError: if there is none, or it is not known yet.
         """
         found = self._found(form)
-        if found is None and form.request.recovery is not None:
+        if found is None and form.looks_up_epsilon:
             raise RequestError("the draws are not there yet; wait for them")
         return found
 
@@ -263,13 +275,13 @@ class Pages:
         if drawing.refused is not None or drawing.engine.model.params.release.max_recovery is None:
             return drawing.refused or ""
         found = {"epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
-        request = form.request.model_copy(update={**found, "recovery": None, "mode": "release", "seed": None})
+        request = form.request.model_copy(update={**NO_BUDGET, **found, "mode": "release", "seed": None})
         said = self.background.ask(Question("release", self._model(form), request))
         return None if said is None else str(said)
 
     def _ask(self, kind: str, form: Form, epsilon: float, outputs: tuple[int, ...] = ()) -> Any:
         # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
-        request = self._asked(form).model_copy(update={"epsilon": 1.0, "recovery": None})
+        request = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
         return self.background.ask(Question(kind, self._model(form), request, epsilon, outputs))
 
     def _model(self, form: Form) -> str | None:

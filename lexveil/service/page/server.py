@@ -56,21 +56,25 @@ def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str]
     return 0
 
 
-def read_rows(source: Path | str, column: str, form: str | None, n_rows: int, spool: Path) -> list[Row]:
+def read_rows(
+    source: Path | str, column: str | None, form: str | None, n_rows: int, spool: Path
+) -> tuple[list[Row], str]:
     """The first rows of a file or a folder that have a text.
 
     Args:
+        column: of the texts; None looks for it.
         form: of standard input.
         spool: where standard input is kept meanwhile.
 
     Returns:
-        Texts cut at the length that the page takes.
+        Texts cut at the length that the page takes, and their column.
 
     Raises:
         RequestError: if it cannot be read.
     """
     rows: list[Row] = []
-    request = FileRequest(mechanism="none", strategy="none", text_column=(column,), form=form, mode="experiment")
+    columns = () if column is None else (column,)
+    request = FileRequest(mechanism="none", strategy="none", text_column=columns, form=form, mode="experiment")
     with find_readers(source, request, spool) as readers:
         is_folder = source != STDIN and Path(source).is_dir()
         for reader in readers:
@@ -78,10 +82,10 @@ def read_rows(source: Path | str, column: str, form: str | None, n_rows: int, sp
             for chunk in reader.chunks(for_writing=False):
                 for number, (text,) in enumerate(chunk.texts, chunk.first):
                     if len(rows) == n_rows:
-                        return rows
+                        return rows, reader.text_columns[0]
                     if text is not None and text.strip():
                         rows.append(Row(file, number, text[:MOST]))
-    return rows
+        return rows, readers[0].text_columns[0]
 
 
 def _load_kernels(session: ExploreSession, background: Background) -> None:
