@@ -35,9 +35,9 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
+from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.context import NOT_CERTAIN, ContextReader, Tokens
-from lexveil.recovery.levels import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json

@@ -17,8 +17,8 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 from lexveil.errors import option
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import ListFile, OneOf, Section, validated
-from lexveil.recovery.levels import DEFAULT as DEFAULT_LEVEL
-from lexveil.recovery.levels import LevelName
+from lexveil.protection import DEFAULT as DEFAULT_LEVEL
+from lexveil.protection import LevelName
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9  # the ledger counts in units of the first; with less, noise overflows
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import lexveil.models
-from lexveil.recovery.levels import MeasuredLevel
-
-FILE = Path(lexveil.models.__path__[0]) / "levels.json"
+from lexveil import paths
+from lexveil.protection import MeasuredLevel
 
 
 def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
     """The levels that were measured of the model with this card; none of others."""
-    levels = json.loads(FILE.read_text(encoding="utf-8")).get(card_sha256, {"levels": []})["levels"]
+    levels = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8")).get(card_sha256, {"levels": []})[
+        "levels"
+    ]
     return [MeasuredLevel(**level) for level in levels]

@@ -11,7 +11,7 @@ from lexveil.cli.options import Json, ModelName, actions, option
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
-from lexveil.recovery.levels import DEFAULT as DEFAULT_LEVEL
+from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import BUDGETS, Request
 from lexveil.service.terms import LOCAL, Listening, Terms, fixed_settings
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from lexveil.parameters import ListFile, Section, Several, refused
-from lexveil.recovery.levels import LevelName
+from lexveil.protection import LevelName
 from lexveil.request import (
     BUDGETS,
     BandName,

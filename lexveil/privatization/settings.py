@@ -22,8 +22,8 @@ from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
+from lexveil.protection import LEVELS, LevelName, MeasuredLevel, level_of
 from lexveil.recovery.calibration import recovered
-from lexveil.recovery.levels import LEVELS, LevelName, MeasuredLevel, level_of
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 from lexveil.runtime.hashes import sha256

@@ -19,8 +19,8 @@ from lexveil.errors import RequestError
 from lexveil.ledger.caps import TIMES
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.settings import BY_WORD, resolve_settings
+from lexveil.protection import DEFAULT, LEVELS, level_of
 from lexveil.recovery import public_words as public_recovery
-from lexveil.recovery.levels import DEFAULT, LEVELS, level_of
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import FileRequest, Request
 

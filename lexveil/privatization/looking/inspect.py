@@ -169,19 +169,19 @@ def inspect(
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     spool = using.path(params.machine.temp_directory)
-    with find_readers(source, request, spool) as readers:
-        n_bytes = sum(reader.size for reader in readers)
-        workers = workers_for(request, n_bytes, using)
-        using.require_checks(settings.strategy)
-        engine = Engine(settings, using)
-        language = LanguageCheck(using, engine.lexicon, readers[0].text_columns)
-        try:
+    try:
+        with find_readers(source, request, spool) as readers:
+            n_bytes, columns = sum(reader.size for reader in readers), readers[0].text_columns
+            workers = workers_for(request, n_bytes, using)
+            using.require_checks(settings.strategy)
+            engine = Engine(settings, using)
+            language = LanguageCheck(using, engine.lexicon, columns)
             survey = _survey(engine, _chunks(readers), workers, language)
-        except NoColumn as error:
-            raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
-        examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-        preview = _preview(engine, survey, len(readers[0].text_columns))
-        tried = _try(engine, survey.first, engine.budget(survey.totals))
+    except NoColumn as error:
+        raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
+    examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
+    preview = _preview(engine, survey, len(columns))
+    tried = _try(engine, survey.first, engine.budget(survey.totals))
     spread = preview.budget.epsilon_per_token
     return Inspection(
         **dict(preview),  # what is not set is not in the JSON form

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from lexveil.config import Params
 from lexveil.errors import RequestError, option
 from lexveil.privatization.settings import Settings, of_every_token, settings_of
-from lexveil.recovery.levels import DEFAULT as DEFAULT_LEVEL
+from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import Request
 
 MOST = 10_000  # characters of a text: of more, every answer would take too long

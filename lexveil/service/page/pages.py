@@ -21,7 +21,7 @@ from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms import mechanism_names
 from lexveil.privatization.settings import measured_level, settings_of
-from lexveil.recovery.levels import LEVELS
+from lexveil.protection import LEVELS
 from lexveil.request import BUDGETS
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version

@@ -1,8 +1,8 @@
 """Levels of protection: what a reader may name of a text, and the epsilon of a token at which no more is expected.
 
-A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is found by the
-strongest reader that needs public text alone, on public texts, once for each model that ships (``benchmarks.
-protection``); of a model without such figures by the reader by the word (``lexveil.privatization.settings``).
+A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is found once for each
+model that ships, on public texts, by the stronger of two readers that need public text alone (`python -m
+benchmarks.protection`); of a model without such figures by the reader by the word (lexveil.privatization.settings).
 """
 
 from __future__ import annotations
