@@ -140,6 +140,11 @@ class Request(Options):
     share_list: Annotated[ListFile | None, Shown("tokens", "FILE@HASH")] = Field(
         None, description="the public list of the class listed, a word a line (default: params.yaml)"
     )
+    unscreened: Annotated[bool, Shown("tokens")] = Field(
+        False,
+        description="let all words come out, also vulgar and sexual ones, jargon of medicine and computing, and what "
+        "is in no dictionary; without it their nearest other word takes their place, whatever stood there",
+    )
     detector: Annotated[Literal["none", "presidio"] | None, Shown("tokens")] = Field(
         None, description="finds names, numbers and the like; what it finds is shown (default: params.yaml)"
     )

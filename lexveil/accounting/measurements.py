@@ -353,6 +353,14 @@ def under_strategy(
     )
 
 
+def with_screened_words(text: Measurement) -> Measurement:
+    """Words of a public list are written as their nearest word that is not on it: post-processing of each draw."""
+    return text.adding(
+        "words of a public list do not come out: where one is drawn its nearest other word is written, whatever stood "
+        "there"
+    )
+
+
 def over_columns(text: Measurement, n_columns: int) -> Measurement:
     """The texts of several columns are one text, which shares a budget."""
     if n_columns == 1:

@@ -215,6 +215,8 @@ class PrivacyRecord(Result):
     """Null where all tokens of a document got the same."""
     detection: DetectionRecord | None = None
     """Null where nothing was looked for."""
+    screen: Sha256 | None = None
+    """The public list of words that do not come out: their nearest other word takes their place; null without one."""
     consistent: Literal["document"] | None
     """Whether equal tokens of a document were replaced alike."""
     layout: str
@@ -313,6 +315,7 @@ class Configuration:
     shares: Shares | None = None
     detection: DetectionRecord | None = None
     protection: Protection | None = None
+    screen: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,6 +366,7 @@ def record(facts: RunFacts, **further: Any) -> PrivacyRecord:
             **({} if run.shares is None else {"shares": run.shares.as_dict()}),
             **({} if run.detection is None else {"detection": run.detection}),
             **({} if run.protection is None else {"protection": run.protection}),
+            **({} if run.screen is None else {"screen": run.screen}),
             "layout": "copied, unprotected" if run.keep_layout else "ordinary English spacing, lower case",
             "mode": run.mode,
             "guarantee": facts.guarantee,

@@ -15,6 +15,7 @@ from lexveil.accounting.shares import CLASSES, WHOLE, Shares, parts_of
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.phrase_lists import load_phrases, load_pseudonyms
+from lexveil.artifacts.screened_words import screened_words
 from lexveil.artifacts.word_list import load_words
 from lexveil.config import Params, PolicyParams
 from lexveil.config.privacy import every_mechanism
@@ -47,6 +48,7 @@ class Settings:
         without_guarantee: as of ``Request``.
         shares: classes of tokens that get another share of the budget than others; None if all get the same.
         detection: what is looked for in texts, and what happens to it; None if nothing is.
+        screens: words of a public list do not come out.
         protection: the level, which the epsilon is of; None where something else says the epsilon.
     """
 
@@ -64,6 +66,7 @@ class Settings:
     shares: Shares | None = None
     detection: Detection | None = None
     protection: Protection | None = None
+    screens: bool = False
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -96,6 +99,7 @@ class Settings:
             self.shares,
             None if self.detection is None else _detection_record(self.detection),
             self.protection,
+            screened_words().sha256 if self.screens else None,
         )
 
 
@@ -229,6 +233,7 @@ def settings_of(request: Request, params: Params) -> Settings:
         without_guarantee,
         _shares(request, params),
         detection_of(request, params.policy),
+        screens=not request.unscreened,
     )
 
 

@@ -23,10 +23,12 @@ from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.shares import ShareClasses, Shares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.screened_words import screened_words
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Kernel
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks, split_batches
 from lexveil.privatization.engine.rewrite import Components
+from lexveil.privatization.engine.screen import is_screened, nearest_of_others
 from lexveil.privatization.engine.worker import BatchCounts, BatchWorker, InputTotals, allocate, token_log_schema
 from lexveil.privatization.settings import Settings, tell_progress
 from lexveil.recovery.public_words import FEW
@@ -72,6 +74,14 @@ class Engine:
         if self.settings.policy.stopwords == "perturb":
             return rows
         return rows[[self.lexicon.tokens[row] not in self.lexicon.function_words for row in rows.tolist()]]
+
+    @cached_property
+    def instead(self) -> Ids | None:
+        """(W,) the word that is written where each is drawn; None if it is always that word."""
+        if not self.settings.screens or self.model.language != "en":
+            return None
+        tokens = [self.lexicon.tokens[row] for row in self.vocabulary.rows.tolist()]
+        return nearest_of_others(self.vocabulary.vectors, is_screened(tokens, screened_words().words))
 
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
@@ -140,7 +150,7 @@ class Engine:
         """What counts and rewrites batches of documents with these text columns."""
         # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
         column_keys = ((), *((name,) for name in columns[1:]))
-        components = Components(self.lexicon, self.vocabulary, self.prepared.mechanism)
+        components = Components(self.lexicon, self.vocabulary, self.prepared.mechanism, self.instead)
         log = tuple(token_log_schema(len(columns), self.settings).names)
         return BatchWorker(self.settings, components, tuple(columns), column_keys, self.shares, log)
 
@@ -218,6 +228,8 @@ def measurement_of(
     token = measurements.of_token(mechanism)
     text = measurements.over_tokens(token, settings.policy, seed_is_known=settings.seed is not None)
     text = measurements.over_columns(text, n_columns)
+    if settings.screens:
+        text = measurements.with_screened_words(text)
     if settings.consistent:
         text = measurements.repeated_alike(text)
     if settings.keep_layout:

@@ -69,11 +69,16 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What texts are rewritten with. It holds no generator, so no two processes can share one."""
+    """What texts are rewritten with. It holds no generator, so no two processes can share one.
+
+    Attributes:
+        instead: (W,) the word that is written where each is drawn; None if it is always that word.
+    """
 
     lexicon: Lexicon
     vocabulary: Vocabulary
     mechanism: Mechanism
+    instead: Ids | None = None
 
 
 def rewrite(
@@ -103,6 +108,8 @@ def rewrite(
     if plan.parts is not None:
         spent *= plan.parts  # exact: few bits times few
     numbers = _draw(planned, spent, components, generator)
+    if components.instead is not None:
+        numbers = np.where(numbers >= 0, components.instead[numbers], -1)
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
     new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
     out_words = np.zeros(len(action), dtype=np.int8)

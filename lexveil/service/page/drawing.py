@@ -244,7 +244,8 @@ class ExploreSession:
         epsilon = token.epsilon or max(one.epsilon for one in drawing.tokens if one.word == token.word)
         ids, budgets = np.full(OFTEN, token.word), np.full(OFTEN, epsilon)
         rng = stream(drawing.form.seed, "explore", str(token.word))
-        counted = Counter(mechanism.replace(ids, budgets, mechanism.noise(budgets, rng)).tolist())
+        drawn = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
+        counted = Counter((drawn if drawing.engine.instead is None else drawing.engine.instead[drawn]).tolist())
         most = [(plain(words[word]), n / OFTEN) for word, n in islice(counted.most_common(), SHOWN)]
         return most, counted[token.word] / OFTEN, len(counted)
 
