@@ -114,7 +114,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         try:
-            if httpx.get(f"http://127.0.0.1:{port}/v1/health", timeout=10).status_code == 200:
+            if httpx.get(f"http://127.0.0.1:{port}/v1/ready", timeout=10).status_code == 200:
                 return
         except httpx.TransportError:
             time.sleep(0.1)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Whether the service answers, for a container's health check: healthy.sh [ADDRESS]
+# Whether the service is ready to answer, for a container's health check: healthy.sh [ADDRESS]
 set -eu
-exec python3 - "${1:-http://127.0.0.1:8750/v1/health}" <<'PYTHON'
+exec python3 - "${1:-http://127.0.0.1:8750/v1/ready}" <<'PYTHON'
 import sys
 import urllib.request
 

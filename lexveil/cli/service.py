@@ -60,8 +60,8 @@ def serve(
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
 
-    Serves POST /v1/privatize, POST /v1/inspect, GET /v1/health, GET /v1/openapi.json and GET /metrics until SIGTERM or
-    Ctrl-C; requests that run then are answered first.
+    Serves POST /v1/privatize, POST /v1/inspect, GET /v1/health, GET /v1/ready, GET /v1/openapi.json and GET /metrics
+    until SIGTERM or Ctrl-C; requests that run then are answered first.
 
     What is named of mechanism, strategy, epsilon and the rest is fixed: a request may leave it out, and is refused if
     it asks for anything else. What is not named, requests choose; but if mechanism, strategy and a budget are named, or

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from lexveil.service.bodies import (
     InspectBody,
     PrivatizeAnswer,
     PrivatizeBody,
+    ReadyAnswer,
     problems,
 )
 from lexveil.service.gate import METRICS, KeyAccess, add_gates
@@ -36,7 +37,7 @@ from lexveil.service.refusals import Refusal
 from lexveil.service.rewriting import Rewriter
 
 T = TypeVar("T")
-HEALTH = "/v1/health"
+HEALTH, READY = "/v1/health", "/v1/ready"
 ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger, durably, before noise
 is drawn for it; an answer with an error holds no text. Texts of a request are rewritten in the order given."""
 ERRORS: dict[int | str, dict[str, object]] = {
@@ -78,6 +79,16 @@ class RequestQueue:
         self._waiting = 0
         self._turn = asyncio.Semaphore(1)
         self._thread = ThreadPoolExecutor(1, "engine")
+        self._first: Future[None] | None = None
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Do some work before all requests, which wait for it."""
+        self._first = self._thread.submit(work)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether that is done."""
+        return self._first is None or self._first.done()
 
     async def take(self, request: Request, work: Callable[[], T]) -> T:
         """Do some work when its turn has come.
@@ -149,6 +160,12 @@ def create_app(rewriter: Rewriter) -> FastAPI:
         body = HealthAnswer(status="ok" if is_well else "unavailable", version=version(), ledger=ledger)
         return JSONResponse(body.model_dump(), 200 if is_well else 503)
 
+    @app.get(READY, response_model=ReadyAnswer, responses={503: {"model": ReadyAnswer}})
+    async def ready() -> Response:
+        """Whether a first request would be answered at the speed of later ones; needs no API key."""
+        body = ReadyAnswer(status="ready" if queue.is_ready else "starting", version=version())
+        return JSONResponse(body.model_dump(), 200 if queue.is_ready else 503)
+
     @app.get(METRICS, include_in_schema=False)
     async def numbers() -> Response:
         return Response(metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
@@ -166,7 +183,7 @@ def create_app(rewriter: Rewriter) -> FastAPI:
     rates = None
     if terms.per_minute is not None:
         rates = Rates(terms.per_minute, None if terms.rates is None else Path(terms.rates))
-    access = KeyAccess(None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH,))
+    access = KeyAccess(None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH, READY))
     add_gates(app, access, terms.hosts, (terms.max_bytes, terms.body_seconds), metrics)
     return app
 

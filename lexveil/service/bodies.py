@@ -126,6 +126,13 @@ class HealthAnswer(BaseModel):
     ledger: Literal["ok", "none yet", "failed"]
 
 
+class ReadyAnswer(BaseModel):
+    """Whether the worker that answers has loaded and compiled what requests of the fixed settings need."""
+
+    status: Literal["ready", "starting"]
+    version: str
+
+
 class FieldError(BaseModel):
     """What is wrong with a field, in fixed words."""
 

@@ -40,5 +40,7 @@ def compute(terms: Terms) -> None:
         most = min(budget.cap, budget.total)
         for step in range(OCTAVES * STEPS + 1):
             engine.meaning(most * 2.0 ** (-step / STEPS), most)
+            if engine.settings.protection is not None:  # every token gets the largest
+                return
     except LexveilError as error:
         print(f"what epsilon means is not worked out: {error}", file=sys.stderr)

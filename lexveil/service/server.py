@@ -30,6 +30,7 @@ from lexveil.service.warm_model import WarmModel
 
 LOG = logging.getLogger("lexveil.service")
 CONNECTIONS = 512  # of a worker; more are refused
+REPLACES = "LEXVEIL_SERVICE_REPLACES"  # in the environment of a worker that takes the place of another
 START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
 
 
@@ -68,6 +69,7 @@ def serve(terms: Terms, listening: Listening) -> int:
             parent.run()
         finally:
             socket.close()
+            os.environ.pop(REPLACES, None)
             if computing is not None:
                 computing.kill()
         return 1 if any(process.exitcode == STARTUP_FAILURE for process in parent.processes) else 0
@@ -92,6 +94,11 @@ class Supervisor(Multiprocess):
     would keep it from replacing others, and from hearing of SIGTERM.
     """
 
+    def init_processes(self) -> None:
+        """Start the first workers, which may warm up beside what they answer; those after them have others' place."""
+        super().init_processes()
+        os.environ[REPLACES] = "1"
+
     def keep_subprocess_alive(self) -> None:
         """Replace what has ended; stop if it could not start."""
         for place, process in enumerate(self.processes):
@@ -115,12 +122,30 @@ def worker() -> FastAPI:
     terms = Terms.model_validate_json(os.environ[VARIABLE])
     try:
         rewriter = Rewriter(terms, WarmModel.find(terms.model))
+        is_warm = terms.wait_ready or REPLACES in os.environ
+        if is_warm:
+            rewriter.warm_up()
+    except Exception as error:
+        _say(error)
+        sys.exit(STARTUP_FAILURE)  # by which the parent knows that another one would end alike
+    app = create_app(rewriter)
+    if not is_warm:
+        app.state.queue.begin(lambda: _warm_up(rewriter))
+    return app
+
+
+def _warm_up(rewriter: Rewriter) -> None:
+    """Load and compile what requests need, in the thread that then answers them."""
+    try:
         rewriter.warm_up()
     except Exception as error:
-        said = error if isinstance(error, LexveilError) else crash_report(error)
-        print(f"lexveil service: {said}", file=sys.stderr, flush=True)
-        sys.exit(STARTUP_FAILURE)  # by which the parent knows that another one would end alike
-    return create_app(rewriter)
+        _say(error)
+        os._exit(STARTUP_FAILURE)  # of the whole process, from a thread
+
+
+def _say(error: Exception) -> None:
+    said = error if isinstance(error, LexveilError) else crash_report(error)
+    print(f"lexveil service: {said}", file=sys.stderr, flush=True)
 
 
 def _end_with_parent() -> None:

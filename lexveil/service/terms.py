@@ -66,6 +66,9 @@ class Terms(Options):
     queue: Limit = Field(64, description="requests that wait in one worker; more are refused")
     queue_seconds: Seconds = Field(30.0, description="to wait for a turn")
     ledger_seconds: Seconds = Field(20.0, description="to wait for other processes that use the ledger")
+    wait_ready: bool = Field(
+        False, description="answer nothing, GET /v1/health either, before the first worker is ready"
+    )
     body_seconds: Seconds = Field(30.0, description="to wait for a request's body")
 
     @property

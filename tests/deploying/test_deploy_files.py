@@ -102,7 +102,7 @@ def test_the_steps_of_the_container(tmp_path: Path) -> None:
         text=True,
     ) as service:
         try:
-            asked = [str(DEPLOY / "healthy.sh"), f"http://127.0.0.1:{port}/v1/health"]
+            asked = [str(DEPLOY / "healthy.sh"), f"http://127.0.0.1:{port}/v1/ready"]
             for _ in range(600):
                 if (
                     service.poll() is not None

@@ -1,6 +1,8 @@
 """What a service answers, and what it has charged by then."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,22 @@ def test_a_ledger_that_was_replaced_answers_nothing(service: Make, ledger: Path)
     assert client.get("/v1/health").status_code == 503
 
 
+def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> None:
+    """Health answers meanwhile, and requests wait."""
+    client, may_end = service(), threading.Event()
+    assert client.get("/v1/ready").json()["status"] == "ready"
+    client.app.state.queue.begin(lambda: may_end.wait(60) and None)
+    answer = client.get("/v1/ready")
+    assert (answer.status_code, answer.json()["status"]) == (503, "starting")
+    assert client.get("/v1/health").status_code == 200
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(client.post, "/v1/privatize", json={"texts": TEXTS})
+        assert not asked.done()
+        may_end.set()
+        assert asked.result(60).status_code == 200
+    assert client.get("/v1/ready").status_code == 200
+
+
 def test_exhausted_subjects_get_nothing(service: Make, ledger: Path) -> None:
     """The ledger's own cap is ten document budgets, of which each of these texts takes one."""
     fixed = {"mechanism": "tem", "strategy": "S1", "document_budget": 1.0, "max_token_epsilon": 1.0}
@@ -147,11 +165,12 @@ def test_the_openapi_document_describes_the_answers(service: Make) -> None:
     client = service()
     document = client.get("/v1/openapi.json").json()
     OpenAPI.model_validate(document)
-    assert set(document["paths"]) == {"/v1/privatize", "/v1/inspect", "/v1/health"}
+    assert set(document["paths"]) == {"/v1/privatize", "/v1/inspect", "/v1/health", "/v1/ready"}
     answers = {
         "PrivatizeAnswer": client.post("/v1/privatize", json={"texts": TEXTS}),
         "InspectAnswer": client.post("/v1/inspect", json={"texts": TEXTS}),
         "HealthAnswer": client.get("/v1/health"),
+        "ReadyAnswer": client.get("/v1/ready"),
         "ErrorAnswer": client.post("/v1/privatize", json={}),
     }
     for name, answer in answers.items():
