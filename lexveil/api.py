@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect as signatures
+import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -59,6 +60,7 @@ def privatize(
     spans: Any = None,
     project: Project = None,
     model: str | None = None,
+    quiet: bool = False,
     **options: Any,
 ) -> Privatized:
     """Rewrite texts under metric differential privacy, with a model that is installed or that a project's run made.
@@ -76,8 +78,11 @@ def privatize(
             folder, and outside of any the defaults and the ledger in your data folder. A ``Model`` saves loading again.
         model: what gives the words: ``own``, made by the project's run, or a model by its name; None is ``own`` where
             there has been a run, else ``en``, and standard error says so.
-        options: how they are rewritten, as keyword arguments: ``mechanism``, ``strategy``, one of ``epsilon``,
-            ``document_budget`` and ``recovery``, and those that `help(lexveil.privatize)` lists below.
+        quiet: say nothing on standard error: no progress, no model, no ledger. It is that of the whole process, so not
+            for several threads at once.
+        options: how they are rewritten, as keyword arguments: ``protection``, or a ``mechanism``, a ``strategy`` and
+            one of ``epsilon``, ``document_budget`` and ``recovery``, and those that `help(lexveil.privatize)` lists
+            below.
 
     Returns:
         The n rewritten texts, of the kind that was given, in the same order; what happened to each token; the record.
@@ -87,7 +92,7 @@ def privatize(
         MissingArtifact: if the project has not run yet.
         ParameterError: if an option or params.yaml is not valid.
     """
-    with _called(OF_TEXTS):
+    with _called(OF_TEXTS), redirect_stderr(io.StringIO()) if quiet else nullcontext():
         request = Request.of(_plain(options))
         return in_memory.privatize(
             texts, request, column=column, subjects=subjects, spans=spans, project=_model(project), model=model

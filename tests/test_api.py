@@ -56,6 +56,14 @@ def test_a_list_is_rewritten_from_any_folder(elsewhere: Path, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_it_is_quiet_if_asked(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    how = HOW | {"epsilon": 2.0, "project": elsewhere}
+    assert lexveil.privatize(TEXTS, quiet=True, **how).record.mode == "release"
+    assert capfd.readouterr() == ("", "")
+    assert lexveil.privatize(TEXTS, **how).record.mode == "release"
+    assert "audit" in capfd.readouterr().err
+
+
 def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_path_factory, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
     how = HOW | {"document_budget": 5.0, "max_token_epsilon": 2.0}

@@ -24,6 +24,7 @@ def init(folder: Annotated[Path, option("a folder that is new or empty", name="D
     print(f"  cd {folder}")
     print("  lexveil run              makes the embedded default data and everything from it")
     print("  lexveil data use --help  takes your own data instead")
-    print("  git add .dvc data.dvc dvc.lock dvc.yaml params.yaml prefect.yaml flows sql tasks && git commit")
+    files = "data.dvc dvc.lock dvc.yaml params.yaml prefect.yaml flows sql tasks"
+    print(f"  git add .dvc .dvcignore .gitignore .provenance.json {files} && git commit")
     print("after a run, so that lineage can name the commit it was made from; never add files with private texts")
     return 0

@@ -86,3 +86,4 @@ def test_every_file_that_it_says_to_add_is_one_that_git_takes(
         ["git", "check-ignore", *names], cwd=tmp_path / "demo", capture_output=True, text=True, check=False
     )
     assert (ignored.returncode, ignored.stdout) == (1, "")  # 1: none of them is ignored
+    assert {file.name for file in (tmp_path / "demo").iterdir()} - {".git"} <= set(names)

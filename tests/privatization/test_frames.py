@@ -135,6 +135,7 @@ def test_notebooks_show_results_without_source(built: Path) -> None:
     assert "Not private" in shown and "as secret as the source" in shown
     assert "quokka" not in shown and "<b>" not in shown and "<script" not in shown
     assert done.values[0].split()[0] in shown
+    assert repr(done) == "<Privatized list: tem S1, experiment, no guarantee>"
     record = done.record._repr_html_()
     assert record in shown and "guarantee" in record
 

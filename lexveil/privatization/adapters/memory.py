@@ -40,7 +40,7 @@ SHOWN = 5  # rewritten texts in a notebook
 SMALL = 2**20  # characters below which worker processes cost more than they save
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Privatized:
     """What came of a column.
 
@@ -60,6 +60,12 @@ class Privatized:
     record: PrivacyRecord
     operator: OperatorReport
     measurement: Measurement
+
+    def __repr__(self) -> str:
+        """What it is, and nothing that is secret."""
+        done = self.record
+        kind, guarantee = type(self.values).__name__, "a guarantee" if done.guarantee.holds else "no guarantee"
+        return f"<Privatized {kind}: {done.mechanism} {done.strategy}, {done.mode}, {guarantee}>"
 
     def _repr_html_(self) -> str:
         """As notebooks show it: the record and the first rewritten texts, which may be published, and no more."""
