@@ -23,6 +23,7 @@ from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
+from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.protection import LEVELS, LevelName, MeasuredLevel, level_of
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.stored_curve import StoredCurve
@@ -30,7 +31,10 @@ from lexveil.request import Request
 from lexveil.runtime.hashes import sha256
 
 LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
-BY_WORD = {"strong": 0.4, "balanced": 0.75, "light": 0.9}  # of a level's shares, where the reader has no context
+# Of a level's shares, where the reader has no context: what one with context adds. The few words that an output of a
+# list can come from are told apart by context, whatever epsilon is.
+BY_WORD = {"strong": 0.35, "balanced": 0.75, "light": 0.9}
+BY_WORD_ON_LISTS = {"balanced": 0.35, "light": 0.5}
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
 
 
@@ -138,13 +142,19 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
     """
     require_uniform_shares(settings, f"{option('protection')} {name}")
     known = measured_level(settings, model, name)
+    on_lists = MECHANISMS[settings.mechanism].on_lists
+    if known is None and on_lists and name not in BY_WORD_ON_LISTS:
+        raise RequestError(
+            f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is known to give "
+            f"it: a reader who uses the context names more at every one; take {option('mechanism')} tem"
+        )
     if known is not None:
         level = Protection(
             level=name, content=known.content, rare=known.rare, reader="measured on public texts, in context"
         )
         epsilon = known.epsilon
     else:
-        level, epsilon = _by_word(settings, model, name)
+        level, epsilon = _by_word(settings, model, name, (BY_WORD_ON_LISTS if on_lists else BY_WORD)[name])
     return replace(of_every_token(settings, epsilon), protection=level)
 
 
@@ -164,10 +174,10 @@ def of_every_token(settings: Settings, epsilon: float) -> Settings:
     return replace(settings, epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST)
 
 
-def _by_word(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:
-    """The level by the reader by the word, and its epsilon."""
+def _by_word(settings: Settings, model: Model, name: LevelName, part: float) -> tuple[Protection, float]:
+    """The level by the reader by the word, at a part of its shares, and its epsilon."""
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress)
-    content, rare = (share * BY_WORD[name] for share in LEVELS[name])
+    content, rare = (share * part for share in LEVELS[name])
     epsilon = curve.epsilon_for(max(content, NEARLY * curve.blind["content"]), "content").epsilon
     expected = curve.at(epsilon)
     if recovered(expected, "rare") > rare:

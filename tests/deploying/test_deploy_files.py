@@ -72,11 +72,6 @@ def test_the_steps_of_the_container(tmp_path: Path) -> None:
         return {name for name in names if name == "__pycache__" or (Path(folder) == root and name in here)}
 
     shutil.copytree(root, source, ignore=left_out)
-    # Of what is installed few modules are used here; compiling all takes minutes of two processors.
-    settings = source / "pyproject.toml"
-    described = settings.read_text(encoding="utf-8")
-    assert "compile-bytecode = true" in described
-    settings.write_text(described.replace("compile-bytecode = true", "compile-bytecode = false"), encoding="utf-8")
     assert "lexveil" in checked(DEPLOY / "install.sh", source, prefix)
     shutil.rmtree(source)  # as the image has it
     lexveil, home = prefix / "bin" / "lexveil", tmp_path / "home"

@@ -96,6 +96,15 @@ def test_a_model_without_figures_is_held_to_less_by_the_word(
     assert statement(done.record)[0] == said.sentence
 
 
+def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps(outside: Path) -> None:
+    """The few words that an output of a list can come from are told apart by what stands beside them."""
+    using = Model.load(name="en")
+    with pytest.raises(RequestError, match=r"no epsilon of diffractor_geometric S1 is known.*take mechanism tem"):
+        resolve_settings(Request(mechanism="diffractor_geometric", protection="strong"), using)
+    balanced = resolve_settings(Request(mechanism="diffractor_geometric", protection="balanced"), using)
+    assert balanced.protection is not None and "measured" in balanced.protection.reader
+
+
 def _parts(model: Model, mechanism: str, strategy: str) -> tuple[object, ...]:
     settings = resolve_settings(Request(mechanism=mechanism, strategy=strategy, epsilon=1.0), model)
     return model, mechanism, strategy, settings.policy

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lexveil.association import MEASURES
 from lexveil.collocations import counting
 from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import TOKENS, kind_of
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
-ALL = ["pmi", "npmi", "llr", "t_score"]
+ALL = [measure.name for measure in MEASURES]
 
 
 def machine(folder: Path, **limits: int | str) -> MachineParams:
