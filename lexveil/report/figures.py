@@ -46,6 +46,7 @@ STYLES = [
 _PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}
 _LEVELS = ("-", ":")  # of lines across, by place
 
+SHORT = 4  # letters of names that all have room in one line of the legend
 LEGEND = 48  # letters that the names of a line of the legend have room for, beside their marks
 MARGIN = 1.25  # factor left free at both ends of an axis of epsilons
 
@@ -148,8 +149,12 @@ def tradeoff(
         )
         + f" Clean texts: utility {clean[1]:.3f} at {what} {clean[0]:.3f}."
     )
+    longest = max(len(line.label) for line in series)
+    columns = len(series) + 1 if longest <= SHORT else max(1, min(3, LEGEND // longest))
+    extra = 18 * (-(-(len(series) + 1) // columns) - 1)  # pixels of further lines of the legend
     with drawing(name) as figure:
-        axes = new_panel(figure, x_label, "utility on rewritten texts (macro F1)")
+        figure.set_size_inches(WIDTH / 72, (HEIGHT + extra) / 72)
+        axes = new_panel(figure, x_label, "utility on rewritten texts (macro F1)", top=40 + extra)
         axes.axvline(levels[0], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         axes.axhline(levels[1], color=DIM, linestyle=":", linewidth=1.2, zorder=1)
         for place, line in enumerate(series):
@@ -167,7 +172,7 @@ def tradeoff(
         )
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        add_legend(axes, len(series) + 1)
+        add_legend(axes, columns, [*range(columns, len(series) + 1, columns)])
         return to_svg(figure, name, title, description)
 
 

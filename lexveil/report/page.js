@@ -1,3 +1,14 @@
+// The part of the page that a link names is opened, and all of it for printing; without this script readers open it.
+const reveal = () => {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  if (target) target.querySelectorAll(":scope > details.section").forEach((part) => (part.open = true));
+  if (target) target.scrollIntoView();
+};
+addEventListener("hashchange", reveal);
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => (part.open = true)));
+reveal();
+
 // Tables can be sorted; without this script they are read as they stand.
 document.querySelectorAll("table.sortable").forEach((table) => {
   const body = table.tBodies[0];

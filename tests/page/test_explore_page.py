@@ -78,6 +78,9 @@ def test_what_is_typed_changes_what_is_shown(page: Chromium) -> None:
     page.ask("document.activeElement.select()")
     page.type(PRIVATE)
     until(lambda: "zanzibarsecret" in page.text("#tokens") and "Daniela" not in page.text("#tokens"))
+    assert "--protection balanced --mechanism tem --strategy S1" in page.text("#command")
+    page.fill("#strategy", "S3")
+    until(lambda: "--strategy S3" in page.text("#command"))
     fates = page.ask("[...document.querySelectorAll('#tokens button')].map(one => one.textContent)")
     assert "zanzibarsecret, random" in fates and "New York, perturbed, collocation" in fates
     assert "nobody" not in page.text("#results .box") and "no budget accounts for that" in page.text("#results .box")

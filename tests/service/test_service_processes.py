@@ -9,8 +9,12 @@ import httpx
 import pytest
 
 from benchmarks.service import Asked, ask, killing, running, unpaid
+from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
+from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
+from lexveil.service.rewriting import check_start
+from lexveil.service.terms import Terms
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +45,6 @@ def test_a_service_that_cannot_serve_does_not_start(
 ) -> None:
     for options, said in (
         (["--model", "nowhere"], "nowhere"),
-        (["--model", "toy"], "--max-token-epsilon"),
-        (["--model", "toy", "--mechanism", "tem", "--strategy", "S3"], "--max-token-epsilon"),
         (["--model", "toy", "--max-token-epsilon", "9"], "has no cap yet"),
         (["--model", "toy", "--host", "0.0.0.0"], "--keys"),
         (["--keys", str(tmp_path / "none.json")], "lexveil service key add"),
@@ -52,6 +54,11 @@ def test_a_service_that_cannot_serve_does_not_start(
     ):
         assert main(["service", *options]) == 2, options
         assert said in capsys.readouterr().err, options
+
+
+def test_requests_that_may_choose_any_epsilon_are_not_served(outside: Path) -> None:
+    with pytest.raises(RequestError, match="add max_token_epsilon N, or fix mechanism, strategy and epsilon"):
+        check_start(Terms(model="toy", fixed={"mechanism": "tem"}), Model.load(name="toy"))
 
 
 def test_keys_are_made_listed_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -355,6 +355,7 @@ def page(html):
 
 def test_sections_stand_in_the_order_a_reader_needs(page):
     assert page.headings == [
+        "Which run to take",
         "What this is, and what it promises",
         "What to read first",
         "What is kept where equally much is given away",
@@ -756,6 +757,7 @@ def test_every_figure_is_labelled(html):
     axis_of_word = "ε of a word (1 / embedding distance, log)"
     labels = {
         "outcomes-title": {"share of the tokens of all texts (%)", "strategy"},
+        "answer-1-title": {"named by a reader (share of content words)", "madlib S1", "madlib S2", "clean"},
         "unchanged-madlib-title": {axis, "unchanged (% of tokens with noise)"},
         "utility-1-madlib-title": {
             axis,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lexveil.report.section import Section
 from lexveil.report.sections import (
+    answer,
     budgets,
     checks,
     collocations,
@@ -22,6 +23,7 @@ from lexveil.report.sections import (
 )
 
 SECTIONS: tuple[Section, ...] = (
+    answer.SECTION,
     guarantee.SECTION,
     glance.SECTION,
     equal_recovery.SECTION,

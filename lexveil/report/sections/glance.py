@@ -11,6 +11,7 @@ from lexveil.recovery.bands import ALL
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, Key, Values
+from lexveil.report.formatting import MeanSd
 from lexveil.report.records import RunRecovery
 from lexveil.report.section import Section
 from lexveil.report.table import Column, Table
@@ -73,6 +74,11 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key], recovery:
     )
 
 
+def is_learnt(clean: MeanSd, majority: MeanSd) -> bool:
+    """Whether clean texts are above the majority by 1.96 standard errors."""
+    return clean.mean - 1.96 * (clean.error or 0.0) > majority.mean
+
+
 def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
     """Tasks and attacks that clean texts do not show to be learnable: not above the majority by 1.96 standard errors.
 
@@ -83,7 +89,7 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
     for dataset, of in values_of.items():
         for measure, words in ((UTILITY, "utility"), (ADAPTIVE, "attack")):
             clean, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
-            if clean is not None and majority is not None and clean.mean - 1.96 * (clean.error or 0.0) <= majority.mean:
+            if clean is not None and majority is not None and not is_learnt(clean, majority):
                 error = formatting.three(1.96 * (clean.error or 0.0))
                 found.append(
                     f"{dataset}, {words}: {formatting.three(clean.mean)} ± {error} (95%) on clean texts, majority "

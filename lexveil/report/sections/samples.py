@@ -48,7 +48,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     samples = [
         {
             "dataset": sample.dataset,
-            "source": _start(next(iter(sample.runs.values()))),
+            "source": start(next(iter(sample.runs.values()))),
             "runs": by_mechanism(sample, report.keys),
         }
         for sample in report.samples
@@ -56,7 +56,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     return {"samples": samples, "n_own": sum(not sample.is_embedded for sample in report.samples)}
 
 
-def _start(changes: TextChanges) -> str:
+def start(changes: TextChanges) -> str:
     """The source, up to as many tokens as are shown."""
     start = "".join(part.text for part in changes.source_parts(LONGEST))
     return start if len(changes.fates) <= LONGEST else f"{start} …"

@@ -254,11 +254,11 @@ def load_kernels(model: str | None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
     session, text = ExploreSession(model), next(iter(SAMPLES.values()))
     for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
-        session.draw(Form.of(text=text, mechanism=mechanism))
+        session.draw(Form.of(text=text, mechanism=mechanism, epsilon="5"))
     # Lists of near words and products of 8 bits come into use after some draws: not in a move of the slider.
     for epsilon in ("1", "2", "20"):
         session.draw(Form.of(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
-    session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib"))
+    session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
 def _language(engine: Engine, text: str, place: Place) -> str | None:

@@ -45,7 +45,9 @@ def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str]
     )
     socket = bound(config, f"--port {port}")
     try:
-        session.draw(Form.of(text=next(iter(SAMPLES.values()))))  # the first answer is then as quick as others
+        session.draw(
+            Form.of(text=next(iter(SAMPLES.values())), epsilon="5")
+        )  # the first answer is then as quick as others
         socket.listen()  # who asks at once waits for the answer, and is not turned away
         tell(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}")
         threading.Thread(target=_load_kernels, args=(session, background), daemon=True).start()
