@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -39,6 +40,8 @@ def run(
     require("prefect", "dvc")
     from lexveil.config import load_params
 
+    if params is None:
+        _write_points(paths.PARAMS)
     load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run
     from flows.prefect_server import ServerLost
 
@@ -90,6 +93,27 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
             return run_flow(api_url, view, keep_going, started, until, graph)
     finally:
         view.close()
+
+
+def _write_points(path: Path) -> None:
+    """Write whole numbers among the grid's epsilons as 5.0 for 5: dvc.yaml makes a folder name of what stands there."""
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return  # whoever loads it says what is wrong
+    for key in ("grid", "epsilons"):
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        node = next((value for name, value in pairs if name.value == key), None)
+    found = node.value if isinstance(node, yaml.SequenceNode) else []
+    ends = [one.end_mark.index for one in found if one.tag.endswith(":int")]
+    for end in reversed(ends):
+        text = f"{text[:end]}.0{text[end:]}"
+    if ends:
+        _replace(path, text.encode("utf-8"))
+        print(f"{path}: grid.epsilons: whole numbers are written with a decimal point from now on", file=sys.stderr)
 
 
 def _replace(path: Path, content: bytes) -> None:
