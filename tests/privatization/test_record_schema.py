@@ -84,6 +84,28 @@ def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path
     assert "anna" not in said
 
 
+def test_a_record_counts_what_went_out_alone(project: Path, tmp_path: Path) -> None:
+    """Rows that are withheld leave no number in it, however many, long or unknown they are."""
+    params = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(params.replace("  cap: null", "  cap: 11.0"))
+    how = HOW | {"epsilon": None, "document_budget": 5.0, "max_token_epsilon": 5.0, "subject_column": "who"}
+    how["strategy"] = "S1"  # one word for one, so that the counts of the output are not random
+    released = ["The door was open.", "The house was cold, and zorblax said no."]
+    withheld = ["An old house.", "zorblax zanzibar , , !", "the fire services said that the police were there " * 9]
+    records = []
+    for who, texts in (("anna", released), ("ben", released + withheld)):
+        rows = [json.dumps({"who": who, "text": text}) for text in texts]
+        (tmp_path / f"{who}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        done = privatize_file(tmp_path / f"{who}.jsonl", tmp_path / f"out-{who}.jsonl", **how)
+        assert done.operator.ledger.documents_withheld == len(texts) - len(released)
+        assert done.operator.rows_read == len(texts)
+        made = done.record.to_dict()
+        made["release"].pop("id")
+        del made["output"]  # the noise differs
+        records.append(made)
+    assert records[0] == records[1]
+
+
 def test_the_operators_report_has_its_form(project: Path, tmp_path: Path) -> None:
     done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
     written = json.loads((tmp_path / "out.jsonl.operator.json").read_text(encoding="utf-8"))
