@@ -108,15 +108,15 @@ def _run_audit(commands: TimedCommands, name: str, argv: Sequence[str], out: Pat
 
 
 def released(params: Params) -> list[Combination]:
-    """What the nightly release runs, at its base ε: of params.yaml, of its recovery, or its budget over the average."""
+    """What the nightly release runs, at its base ε: of params.yaml, of its level or recovery, or B over the average."""
     inbox = params.inbox
     if not inbox.is_on:
         return []
     epsilon = inbox.epsilon
-    if inbox.recovery is not None:
+    if inbox.recovery is not None or inbox.protection is not None:
         epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).epsilon
     if epsilon is None:
-        assert inbox.document_budget is not None  # one of the three is given
+        assert inbox.document_budget is not None  # one of the four is given
         epsilon = inbox.document_budget / (params.release.average_words or Model.load(Path(), OWN).average_words())
     return [(inbox.mechanism, inbox.strategy, epsilon)]
 

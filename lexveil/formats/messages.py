@@ -30,6 +30,11 @@ def is_name(column: str) -> bool:
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
 
 
+def is_a_value(column: str) -> bool:
+    """Whether what stands as a column's name has no letter: a number, a date or nothing, as cells of a row have."""
+    return not re.search(r"[^\W\d_]", column)
+
+
 def names(columns: Iterable[str]) -> str:
     """Several names; at most twenty."""
     listed = [name(column) for column in columns]

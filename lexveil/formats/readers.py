@@ -13,7 +13,7 @@ from lexveil.errors import option
 from lexveil.formats.base import Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
-from lexveil.formats.messages import NoColumn, no_documents
+from lexveil.formats.messages import NoColumn, is_a_value, no_documents
 
 LOOKED_AT = 200  # rows, to find the column of texts
 SEVERAL_WORDS = 3  # on average: such a column has texts; a name of so many is rather a text, of a file without a header
@@ -114,8 +114,13 @@ class Reader:
                         n_words[column] += (words - n_words[column]) / n_rows
         ordered = sorted(columns, key=lambda column: -n_words[column])
         texts = [column for column in ordered if n_words[column] >= SEVERAL_WORDS]
-        if not texts or len(texts[0].split()) >= SEVERAL_WORDS:
+        if not texts or len(texts[0].split()) >= SEVERAL_WORDS or any(map(is_a_value, columns)):
+            # A row in place of a header would be published as it is.
             hint = f"no other one has texts of several words; choose with {option('text_column')}"
+            if texts:
+                hint = (
+                    f"its first line looks like a row and no header; write one, or choose with {option('text_column')}"
+                )
             raise NoColumn(self.source.shown, usual, columns, hint)
         self.text_columns = texts[:1]
         return texts[1:]

@@ -178,6 +178,9 @@ def test_a_nightly_release_by_recovery_is_audited_at_its_epsilon(monkeypatch: py
     inbox = {"sql": "select 1", "recovery": 0.2, "band": "content"}
     assert audit_flow.released(parse_params({"seed": 1, "inbox": inbox})) == [("tem", "S3", 4.5)]
     assert (asked[0].recovery, asked[0].band) == (0.2, "content")
+    by_level = {"sql": "select 1", "protection": "strong"}
+    assert audit_flow.released(parse_params({"seed": 1, "inbox": by_level})) == [("tem", "S3", 4.5)]
+    assert asked[1].level == "strong"
 
 
 @pytest.mark.parametrize(

@@ -136,10 +136,16 @@ def test_the_column_of_texts_is_found(
     assert set(log.column("column").to_pylist()) == {name} if "column" in log.column_names else True
 
 
-def test_a_row_in_place_of_a_header_is_taken_for_no_column(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (outside / "in.csv").write_text(f"1,{SHORT}\n2,{SHORT}\n", encoding="utf-8")
+@pytest.mark.parametrize("first", [SHORT, "Cold soup", "refund"])
+def test_a_row_in_place_of_a_header_is_taken_for_no_column(
+    outside: Path, capsys: pytest.CaptureFixture[str], first: str
+) -> None:
+    """It would be published as it is."""
+    (outside / "in.csv").write_text(f"1,{first}\n2,{SHORT}\n", encoding="utf-8")
     assert main(["privatize", "in.csv", "-o", "out.csv"]) == 2
-    assert "soup" not in capsys.readouterr().err and not (outside / "out.csv").exists()
+    said = capsys.readouterr().err
+    assert "its first line looks like a row and no header" in said
+    assert first not in said and not (outside / "out.csv").exists()
 
 
 def test_all_files_of_a_folder_have_the_column_of_the_first(outside: Path) -> None:
