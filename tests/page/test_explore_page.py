@@ -103,6 +103,7 @@ def test_keys_alone_lead_to_what_a_token_becomes(page: Chromium) -> None:
     until(lambda: "burned" in page.text("#token h3"))
     detail = page.text("#token")
     assert "Nearest neighbours" in detail and "of 500 draws" in detail and "What a reader would guess" in detail
+    until(lambda: page.ask("true") and any("/api/guesses" in url for url in page.requested()))
     assert page.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
     page.press("Tab")  # all tokens are one stop
     assert not page.ask("document.activeElement.matches('#tokens button')")
