@@ -93,8 +93,9 @@ def test_the_help_is_light(tmp_path: Path) -> None:
     assert not {"numba", "numpy", "pyarrow"} & imported(help_of, tmp_path)
 
 
-@pytest.mark.parametrize("mechanism", ["tem", "madlib"])
-@pytest.mark.parametrize("script", [PRIVATIZE, COMMAND], ids=["function", "command"])
+@pytest.mark.parametrize(
+    ("script", "mechanism"), [(PRIVATIZE, "tem"), (COMMAND, "madlib")], ids=["function", "command"]
+)
 def test_a_few_texts_need_nothing_of_the_graph(outside: Path, script: str, mechanism: str) -> None:
     """By a packaged model outside any project, once its epsilon has been used."""
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")

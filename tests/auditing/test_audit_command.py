@@ -66,13 +66,13 @@ def test_the_table_and_the_json_say_the_same(root: Path, capsys: pytest.CaptureF
     ]  # fmt: skip
     assert (made["lexveil"], made["code"]) == (version(), code_hash())
     assert made["policy"] == {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}
-    lines = task.AuditResult.as_text(audit("madlib", 10.0, words=12, samples=1000))
+    lines = task.AuditResult.as_text(audit("madlib", 10.0, words=12, samples=200))
     assert lines[0].split("  ")[0] == "where"
     assert "with power to see a factor of" in lines[-1]
 
 
 def test_an_experiment_is_repeatable_and_a_release_is_not(root: Path) -> None:
-    how: dict[str, Any] = {"words": 12, "samples": 400}
+    how: dict[str, Any] = {"words": 12, "samples": 200}
     first, second = (audit("madlib", 10.0, mode="experiment", **how) for _ in range(2))
     assert first.audits == second.audits and first.seed is not None and not first.violation
     first, second = (audit("madlib", 10.0, **how) for _ in range(2))

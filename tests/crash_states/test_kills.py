@@ -23,15 +23,15 @@ def run(*command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("runs", "verbs"), [(14, ["privatize"]), pytest.param(1000, [], marks=pytest.mark.nightly)], ids=["few", "many"]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("runs", "verbs"), [(14, ["privatize"]), (1000, [])], ids=["few", "many"])
 def test_whole_releases_killed_at_any_moment(built: Path, tmp_path: Path, runs: int, verbs: list[str]) -> None:
     killing = json.loads(run("-m", "tests.crash_states.kills", str(runs), str(tmp_path), "7", *verbs))
     assert killing["violations"] == [] and killing["refusals"] == {}
     assert killing["killed"] == runs and (runs < 100 or len(killing["states"]) > 5)
 
 
+@pytest.mark.nightly
 def test_the_harness_can_fail(built: Path, tmp_path: Path) -> None:
     """Where what subjects have spent is not remembered, it says so."""
     code = """if True:

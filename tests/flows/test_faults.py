@@ -194,6 +194,7 @@ def until_check_waits(project: Project, process: subprocess.Popen[str]) -> int:
     return int(waiting[0].name.removeprefix("waiting-"))
 
 
+@pytest.mark.nightly
 def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: RunFlow, built_template: Path) -> None:
     """The server of one run is killed in the middle of a stage; the stage ends well, and so do those after it."""
     make_stale(built)
@@ -218,6 +219,7 @@ def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, run: 
     assert built.artifacts() == Project(built_template).artifacts()
 
 
+@pytest.mark.nightly
 def test_a_network_that_is_lost_is_said_after_what_failed(
     built: Project, run: RunFlow, prefect_server: str, built_template: Path
 ) -> None:
@@ -250,7 +252,7 @@ def test_a_server_is_waited_for_and_one_that_is_not_there_is_told(prefect_server
 # Disks
 
 
-@pytest.mark.parametrize("folder", ["artifacts", ".dvc/cache"])
+@pytest.mark.parametrize("folder", ["artifacts", pytest.param(".dvc/cache", marks=pytest.mark.nightly)])
 def test_a_full_disk_is_said_and_the_next_run_is_as_if_it_had_not_been(
     project: Project, run: RunFlow, mount: Mount, folder: str
 ) -> None:

@@ -115,7 +115,9 @@ def test_a_second_run_is_refused_or_waits_and_leftovers_are_ended(built: Project
     assert not psutil.pid_exists(stage) and not guard.is_running()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly), (signal.SIGTERM, 143)]
+)
 def test_a_stopped_run_ends_its_stages_and_says_so(built: Project, lexveil, number: int, code: int) -> None:
     project = built
     project.set_params("min_coverage: 0.5", "min_coverage: 0.6")

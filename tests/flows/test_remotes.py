@@ -82,6 +82,7 @@ def test_after_a_pull_nothing_runs(pushed: Project, clone: Project, prefect_serv
 
 
 @pytest.mark.parametrize("pushed", ["s3"], indirect=True)
+@pytest.mark.nightly
 def test_after_a_fetch_lexveil_run_takes_it_from_the_cache(
     pushed: Project, clone: Project, prefect_server: str
 ) -> None:

@@ -290,6 +290,7 @@ def start_waiting(served: Served, seed: int) -> Record:
     return run
 
 
+@pytest.mark.nightly
 def test_a_run_by_hand_is_refused_during_a_run_and_a_power_cut_leaves_none_behind(served: Served) -> None:
     running = start_waiting(served, seed=1)
     by_hand = subprocess.run(

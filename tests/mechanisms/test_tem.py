@@ -109,8 +109,8 @@ def test_what_the_drawn_bits_do_not_decide_is_decided_exactly(
         return exact(*args)
 
     monkeypatch.setattr(tem, "_is_accepted", counted)
-    seldom = epsilon < 1 or bits == 8
-    drawn = draw(tem, 3, epsilon, samples=4000 if way == "plain" or seldom else 1000)
+    often = bits < 8 and epsilon > (1 if way == "list" else 3)
+    drawn = draw(tem, 3, epsilon, samples=1000 if often else 4000)
     assert n_exact > 4
     assert fits(drawn, np.exp(tem.log_pmf(np.array([3]), np.array([epsilon])))[0])
 

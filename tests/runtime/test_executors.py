@@ -192,6 +192,7 @@ def labelled(n: int, told: bool) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
 
 
+@pytest.mark.nightly
 def test_scores(project: Path, tmp_path: Path, used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learnt of each data set."""
     clean, private = labelled(80, True), labelled(80, False)

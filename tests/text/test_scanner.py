@@ -363,6 +363,7 @@ def test_the_default_corpus() -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not on this machine")
+@pytest.mark.nightly
 def test_real_texts() -> None:
     """Posts, blogs, articles and reviews as people wrote them; tokens enough to have met what is rare."""
     with gzip.open(SHARED / "corpus-validation.00000-of-00001.json.gz", "rt", encoding="utf-8") as lines:
