@@ -205,8 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
     model, language_model = Model.load(name=options.model), learnt(learn, options.learn)
-    assert model.packaged is not None
-    shipped = measured_levels(model.packaged.hash)
+    assert model.packaged is not None and model.sha256 is not None
+    shipped = measured_levels(model.sha256)
     rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
     for mechanism, strategy in product(options.mechanism, options.strategy):
         measuring = Measuring(model, mechanism, strategy, language_model)
@@ -229,8 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         again = {level[:3] for level in levels}
         kept = [level for level in shipped if level[:3] not in again] + levels
         others = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        about = {"model": f"{card.name} {card.version}", "levels": [level._asdict() for level in sorted(kept)]}
-        write_json(others | {model.packaged.hash: about}, options.json)
+        about = {"model": f"{model.name} {card.version}", "levels": [level._asdict() for level in sorted(kept)]}
+        write_json(others | {model.sha256: about}, options.json)
 
 
 if __name__ == "__main__":

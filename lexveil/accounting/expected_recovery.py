@@ -52,11 +52,26 @@ class Bound(Result):
     """Drawn at random."""
 
 
+class ScaleTold(Result):
+    """What a reader is told of the words on a public scale that the metric keeps; shares of 1."""
+
+    share_of_words: float
+    """Of the words that are perturbed, those on the scale."""
+    side: float
+    """Of them, those whose side a reader tells."""
+    auc: float
+    """How often a reader puts a word of the upper side above one of the lower; 0.5 is chance."""
+    recovered: float
+    """Of them, those that a reader names."""
+
+
 class MeaningAt(RecoveryAt):
     """What one epsilon of a token means."""
 
     bound: Bound | None
     """By the mechanism's privacy map; null where no bound is proven."""
+    purposes: dict[str, ScaleTold] | None = None
+    """By scale and weight; not there where the metric keeps none."""
 
 
 class Meaning(Result):

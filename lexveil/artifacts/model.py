@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lexveil import paths
@@ -20,10 +20,13 @@ from lexveil.artifacts.mechanisms import Prepared, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
+from lexveil.artifacts.purpose_files import find_purpose
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE, Params
+from lexveil.embeddings.purposes import Purpose, with_axes
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
+from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Lexicon
@@ -43,6 +46,7 @@ class Model:
         packaged: the model; None is that of the project's own run.
         cache_only: compute nothing of what readers are expected to get back: it takes seconds, which a service does not
             have while it answers.
+        purposes: public scales of words, whose axes its embedding has.
         suppress_language_warning: say nothing of a language on standard error: it is a statistic of the texts.
     """
 
@@ -50,6 +54,7 @@ class Model:
     packaged: PackagedModel | None = None
     cache_only: bool = False
     suppress_language_warning: bool = False
+    purposes: tuple[Purpose, ...] = ()
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -59,10 +64,12 @@ class Model:
         Args:
             project: its folder; None is that of the project around the current folder, and else the user's.
             name: of a packaged model, or ``own``: what the project's run made. None is ``own`` where there has been a
-                run, else the model that ships; standard error then says so.
+                run, else the model that ships; standard error then says so. Purposes follow it: ``en+sentiment=1``, or
+                ``+sentiment`` of that model.
 
         Raises:
-            RequestError: if there is no model of this name, or ``own`` is asked for outside a project.
+            RequestError: if there is no model or purpose of this name, ``own`` is asked for outside a project, or a
+                purpose knows none of the model's words.
             ParameterError: if the project has no params.yaml, or it is not valid.
         """
         if isinstance(project, Model):
@@ -70,6 +77,15 @@ class Model:
                 raise RequestError(f"model {name}: a Model was given, {project.name}; name one of them")
             return project
         home = Project.find(project)
+        base, *purposes = (name or "").split("+")
+        model = cls._of(home, base or None)
+        if purposes:
+            model = replace(model, purposes=tuple(map(find_purpose, purposes)))
+            model.require_purposes()
+        return model
+
+    @classmethod
+    def _of(cls, home: Project, name: str | None) -> Model:
         if name is None:
             has_run = home.is_project and home.path(paths.ARTIFACTS / "embeddings").is_dir()
             return cls(home) if has_run else cls._default(home)
@@ -101,7 +117,31 @@ class Model:
     @property
     def name(self) -> str:
         """As ``--model`` takes it."""
-        return self.packaged.card.name if self.packaged else OWN
+        return "+".join([self.packaged.card.name if self.packaged else OWN, *map(str, self.purposes)])
+
+    @property
+    def sha256(self) -> str | None:
+        """Of its card, which has the hashes of all its files, and of its purposes; None of a project's own."""
+        if self.packaged is None or not self.purposes:
+            return self.packaged.hash if self.packaged else None
+        parts = [self.packaged.hash, *(f"{one} {one.sha256}" for one in self.purposes)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def require_purposes(self) -> None:
+        """See that each purpose stands there once and tells some of the words apart.
+
+        Raises:
+            RequestError: if not.
+        """
+        names = [one.name for one in self.purposes]
+        if len({*names}) < len(names):
+            raise RequestError(f"model {self.name}: a purpose stands there twice; give it once, with its weight")
+        tokens = self.embedding("S1").tokens if self.purposes else ()
+        for one in self.purposes:
+            if len({*one.of(tokens).tolist()}) < 2:
+                raise RequestError(
+                    f"purpose {one.name}: it tells none of the words of the model apart; is it of another language?"
+                )
 
     @property
     def language(self) -> str:
@@ -121,9 +161,9 @@ class Model:
         """What a record says of it: the hash of its card; of a project's own, of the hashes of its artifacts."""
         if self.packaged:
             card = self.packaged.card
-            return ModelReference(name=card.name, version=card.version, sha256=self.packaged.hash)
+            return ModelReference(name=self.name, version=card.version, sha256=str(self.sha256))
         listed = json.dumps(self.hashes(strategy), sort_keys=True)
-        return ModelReference(name=OWN, version=None, sha256=hashlib.sha256(listed.encode()).hexdigest())
+        return ModelReference(name=self.name, version=None, sha256=hashlib.sha256(listed.encode()).hexdigest())
 
     def require_checks(self, strategy: str) -> None:
         """See that the artifacts exist and passed their checks. A check that fails removes its result.
@@ -182,10 +222,9 @@ class Model:
         Raises:
             MissingArtifact: if no run has made it.
         """
-        segmentation = SEGMENTATION_OF[strategy]
-        if self.packaged:
-            return self.packaged.space(segmentation)
-        return load_embedding(segmentation, self.project.folder)
+        segmentation, own = SEGMENTATION_OF[strategy], self.packaged
+        space = own.space(segmentation) if own else load_embedding(segmentation, self.project.folder)
+        return with_axes(space, self.purposes)
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.
@@ -193,7 +232,13 @@ class Model:
         Raises:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
+            RequestError: of a mechanism on lists, whose order of the words has no axes.
         """
+        if self.purposes and MECHANISMS[name].on_lists:
+            raise RequestError(
+                f"{option('mechanism')} {name}: it works on a list of the words, where a purpose changes nothing; take "
+                f"{option('mechanism')} tem, or leave the purpose out"
+            )
         segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.project.folder
         return prepare(name, segmentation, self.embedding(strategy), policy, self.params.mechanisms, source)
 
@@ -203,13 +248,14 @@ class Model:
         Where training began with a base, the embedding's meta.json is one of them: it has the base's name and hash.
         """
         segmentation = SEGMENTATION_OF[strategy]
+        weighed = {f"purposes/{one}": one.sha256 for one in self.purposes}
         if self.packaged:
             names = ("words.txt", "vectors.npy", "scales.npy", *(() if segmentation == "word" else ("pmi.npy",)))
-            return {name: sha256(file) for name, file in self.packaged.files(*names).items()}
+            return {name: sha256(file) for name, file in self.packaged.files(*names).items()} | weighed
         about = () if self.params.embeddings.base == NO_BASE else ("meta.json",)
         names = ("words.txt", "vectors.npy", *about)
         files = [self.path(paths.embedding(segmentation) / name) for name in names]
         if segmentation != "word":
             for name in ("bigrams", "trigrams"):
                 files += collocation_files(name, self.project.folder)
-        return {str(file.relative_to(self.path(paths.ARTIFACTS))): sha256(file) for file in files}
+        return {str(file.relative_to(self.path(paths.ARTIFACTS))): sha256(file) for file in files} | weighed

@@ -34,6 +34,7 @@ from lexveil.auditing.laws import Space
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.toys import toy
+from lexveil.embeddings.purposes import REACH, STEP
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
@@ -225,6 +226,10 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
     segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
     tokens, vectors = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
+    for purpose in using.purposes:
+        axis = purpose.weight * REACH * purpose.of([tokens[row] for row in rows.tolist()])
+        axis *= np.sqrt((space[:, : vectors.shape[1]] ** 2).sum(axis=1))
+        space = np.column_stack([space, np.round(axis / STEP) * STEP])
     if request.mechanism not in ON_LISTS:
         return Space(space)
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}

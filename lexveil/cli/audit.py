@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lexveil.auditing.request import AuditRequest
-from lexveil.cli.options import Json, ModelName, option
+from lexveil.cli.options import Json, ModelName, Purposes, option, with_purposes
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import options_of, requested
 
@@ -23,6 +23,7 @@ def audit(
     *,
     how: Auditing,
     model: ModelName = None,
+    purpose: Purposes = (),
     json: Json = False,
     out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
 ) -> int:
@@ -40,6 +41,6 @@ def audit(
     from lexveil.auditing import audit as auditing
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        result = auditing.audit(request, out, model=model)
+        result = auditing.audit(request, out, model=with_purposes(model, purpose))
     show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
     return 1 if result.violation else 0

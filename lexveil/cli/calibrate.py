@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import Json, ModelName, Strategy, Stream, option, reads, several, share, strategy
+from lexveil.cli.options import (
+    Json,
+    ModelName,
+    Purposes,
+    Strategy,
+    Stream,
+    option,
+    reads,
+    several,
+    share,
+    strategy,
+    with_purposes,
+)
 from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
 
@@ -31,6 +43,7 @@ def calibrate(
         option("S1 to S4", "S,S", name="--strategy", converter=several(strategy), n_tokens=1),
     ] = ("S3",),
     model: ModelName = None,
+    purpose: Purposes = (),
     text_column: Annotated[tuple[str, ...], option("of FILE; can be given several times", "NAME")] = ("text",),
     json: Json = False,
 ) -> int:
@@ -54,7 +67,7 @@ def calibrate(
     from lexveil.mechanisms.registry import MECHANISMS
     from lexveil.recovery import calibrate as calibration
 
-    using = Model.load(None, model)
+    using = Model.load(None, with_purposes(model, purpose))
     mechanisms = tuple(MECHANISMS) if "all" in mechanism else mechanism
     result = calibration.calibrate(using, recovery, mechanisms, strategies, band)
     if file is not None:

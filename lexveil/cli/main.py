@@ -53,6 +53,7 @@ VERBS = (
     "recommend",
     "collocations",
     "model",
+    "purpose",
 )
 
 APP = App(

@@ -112,6 +112,15 @@ ModelName = Annotated[
         "NAME",
     ),
 ]
+Purposes = Annotated[
+    tuple[str, ...],
+    option(
+        "keep more use for a purpose, as of sentiment: a scale of `lexveil purpose list`, or a file, with a weight "
+        "(default 1); can be given several times",
+        "NAME=W",
+        name="--purpose",
+    ),
+]
 Positive = Annotated[float, Parameter(converter=reads(positive))]
 Share = Annotated[float, Parameter(converter=reads(share))]
 Count = Annotated[
@@ -125,3 +134,8 @@ Strategy = Annotated[str, Parameter(metavar="S", converter=reads(strategy))]
 Stream = Annotated[str, Parameter(converter=reads(file_or_stream), allow_leading_hyphen=True)]
 Json = Annotated[bool, Parameter(help="machine-readable output")]
 Wait = Annotated[bool, Parameter(help="if a run is at work here, wait for its end")]
+
+
+def with_purposes(model: str | None, purposes: tuple[str, ...]) -> str | None:
+    """Return the name of a model and its purposes, as ``Model.load`` takes it."""
+    return "+".join([model or "", *purposes]) if purposes else model

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from lexveil.cli.options import Json, ModelName, actions, option
+from lexveil.cli.options import Json, ModelName, Purposes, actions, option, with_purposes
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
@@ -56,6 +56,7 @@ def serve(
     ] = (),
     how: Fixed = Fixed(),  # noqa: B008  # frozen
     model: ModelName = None,
+    purpose: Purposes = (),
     limits: Limits = Limits(),  # noqa: B008
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
@@ -86,6 +87,7 @@ def serve(
         fixed["protection"] = DEFAULT_LEVEL
     if "protection" in fixed:
         fixed = {name: Request.model_fields[name].default for name in ("mechanism", "strategy")} | fixed
+    model = with_purposes(model, purpose)
     of_command = {"model": model, "keys": keys and str(keys_file), "hosts": (*LOCAL, *allowed_host)}
     terms = requested(limits, Terms, fixed=fixed_settings(fixed), **of_command)
     anywhere()

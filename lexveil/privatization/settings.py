@@ -162,9 +162,9 @@ def measured_level(settings: Settings, model: Model, name: LevelName) -> Measure
     """The figures of a level, where the model ships with them: of the usual policy and parameters of mechanisms."""
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
-    if model.packaged is None or settings.policy != policy or model.params.mechanisms != every_mechanism():
+    if model.sha256 is None or settings.policy != policy or model.params.mechanisms != every_mechanism():
         return None
-    return level_of(measured_levels(model.packaged.hash), settings.mechanism, settings.strategy, name)
+    return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
 
 
 def of_every_token(settings: Settings, epsilon: float) -> Settings:

@@ -77,6 +77,7 @@ class Curve:
             {band: _between(below.recovered[band], above.recovered[band], part) for band in BANDS},
             {band: _between(below.unchanged[band], above.unchanged[band], part) for band in BANDS},
             below.mass,
+            {name: one.towards(above.told[name], part) for name, one in below.told.items()},
         )
 
     def has(self, epsilon: float) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lexveil.accounting.expected_recovery import BandRecovery, Bound, Factor, Meaning, MeaningAt, RecoveryAt
+from lexveil.accounting.expected_recovery import BandRecovery, Bound, Factor, Meaning, MeaningAt, RecoveryAt, ScaleTold
 from lexveil.mechanisms.base import Kernel
 from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.distances import Spread, WordDistances
+from lexveil.recovery.purposes import Told
 from lexveil.recovery.shares import Expected, Z
 
 PLACES = 4  # of shares: what is beyond is chance
@@ -54,10 +55,21 @@ def meaning_of(mechanism: Kernel, found: Sequence[Expected], distances: WordDist
             epsilon=float(f"{expected.epsilon:.{DIGITS}g}"),
             bands=recovery_at(expected).bands,
             bound=bound_at(mechanism, expected.epsilon, distances),
+            **({"purposes": {name: _scale(one) for name, one in expected.told.items()}} if expected.told else {}),
         )
         for expected in found
     ]
-    return Meaning(at=at, sentences=[reader_sentence(at), bound_sentence(at[-1].bound)])
+    kept = [purpose_sentence(name, one) for name, one in (at[-1].purposes or {}).items()]
+    return Meaning(at=at, sentences=[reader_sentence(at), *kept, bound_sentence(at[-1].bound)])
+
+
+def purpose_sentence(name: str, told: ScaleTold) -> str:
+    """What is less hidden by a purpose that the metric keeps."""
+    return (
+        f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share_of_words)} are on its scale; of 100 of "
+        f"these, a reader is expected to tell the side of {_of_100(told.side)} (AUC {told.auc:.2f}) and to name "
+        f"{_of_100(told.recovered)}."
+    )
 
 
 def reader_sentence(at: Sequence[MeaningAt]) -> str:
@@ -109,3 +121,8 @@ def _band(share_of_words: float, *figures: float) -> BandRecovery:
     named, low, high, same = (round(figure, PLACES) for figure in figures)
     of = round(share_of_words, PLACES)
     return BandRecovery(share_of_words=of, recovered=named, low=low, high=high, unchanged=same)
+
+
+def _scale(told: Told) -> ScaleTold:
+    share, side, auc, named = (round(figure, PLACES) for figure in (told.share, told.side, told.auc, told.named))
+    return ScaleTold(share_of_words=share, side=side, auc=auc, recovered=named)

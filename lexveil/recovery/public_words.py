@@ -39,11 +39,13 @@ class PublicWords:
         prior: (W,) how likely a perturbed token is each word, adding up to 1; 0 of stop words where they are not
             perturbed: that a token was perturbed is not hidden, so a reader knows it is none of them.
         bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
+        scales: (W,) the scores of each, by purpose.
     """
 
     prepared: Prepared
     prior: Floats
     bands: Bytes
+    scales: dict[str, Floats]
     _quick: Quick = field(default_factory=Quick, compare=False, repr=False)
 
     @classmethod
@@ -64,7 +66,8 @@ class PublicWords:
             # Single words: a collocation of stop words is a token like any other.
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
-        return cls(prepared, prior, bands_of(counts, function_words(tokens, stop_words)))
+        scales = {str(purpose): purpose.of(tokens) for purpose in model.purposes}
+        return cls(prepared, prior, bands_of(counts, function_words(tokens, stop_words)), scales)
 
     def sample(self, name: str = "calibration", n_words: int | None = None) -> Sample:
         """Words of each band, ``WORDS`` or so many, drawn from a public seed; another ``name`` draws others."""
@@ -95,7 +98,8 @@ class PublicWords:
             ParameterError: if the mechanism refuses epsilon.
         """
         mechanism, reader = self.prepared.mechanism, adversary or self.adversary((epsilon, epsilon))
-        return expected(mechanism, reader, self.sample(name, n_words), epsilon, stream(SEED, "noise", name))
+        words, noise = self.sample(name, n_words), stream(SEED, "noise", name)
+        return expected(mechanism, reader, words, epsilon, noise, self.scales)
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for what a reader names."""

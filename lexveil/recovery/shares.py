@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lexveil.mechanisms.base import Mechanism
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
+from lexveil.recovery.purposes import Told, told
 from lexveil.types import Bytes, Flags, Floats, Ids
 
 Z = 1.959963984540054  # two-sided 95%
@@ -43,12 +45,14 @@ class Expected:
         recovered: share that the reader guesses, by band.
         unchanged: share that comes out as it is, by band.
         mass: share of all words that are of the band.
+        told: of the words on each public scale that the metric keeps, by its name and weight.
     """
 
     epsilon: float
     recovered: dict[str, Share]
     unchanged: dict[str, Share]
     mass: dict[str, float]
+    told: dict[str, Told] = field(default_factory=dict)
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
         """The mean over the words of a band, or of bands together, of ``recovered`` or ``unchanged``."""
@@ -79,6 +83,13 @@ class Sample:
     bands: Bytes
     mass: dict[str, float]
 
+    @property
+    def weights(self) -> Floats:
+        """(n,) how much each word counts among all words."""
+        masses = np.array([self.mass[band] for band in BANDS])
+        weights: Floats = (masses / np.maximum(np.bincount(self.bands, minlength=len(BANDS)), 1))[self.bands]
+        return weights
+
     @classmethod
     def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int = WORDS) -> Sample:
         """Draw ``n_words`` of each band that has words which can be meant, by the prior."""
@@ -93,11 +104,19 @@ class Sample:
 
 
 def expected(
-    mechanism: Mechanism, adversary: Adversary, sample: Sample, epsilon: float, rng: np.random.Generator
+    mechanism: Mechanism,
+    adversary: Adversary,
+    sample: Sample,
+    epsilon: float,
+    rng: np.random.Generator,
+    scales: Mapping[str, Floats] | None = None,
 ) -> Expected:
     """What the reader is expected to get back of the words of a sample, each with the budget ``epsilon``.
 
     A function of public things: space, frequencies, mechanism and ε, never of a text.
+
+    Args:
+        scales: (W,) scores of the words, by purpose.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
@@ -110,4 +129,5 @@ def expected(
         by_band(guesses == sample.ids, sample.bands),
         by_band(outputs == sample.ids, sample.bands),
         sample.mass,
+        {name: told(scores, sample.ids, sample.weights, outputs, guesses) for name, scores in (scales or {}).items()},
     )

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,12 +27,14 @@ from lexveil.recovery.calibration import LAST, STEPS, Calibrated, Curve, Measure
 from lexveil.recovery.distances import Spread, WordDistances, word_distances
 from lexveil.recovery.meaning import meaning_of
 from lexveil.recovery.public_words import PublicWords
+from lexveil.recovery.purposes import Told
 from lexveil.recovery.shares import Expected, Share
 from lexveil.runtime.hashes import code_hash, sha256
 from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
 ROUNDING = 1e-9  # by which a share may lie outside of its interval, where it is 0 or 1
+TOLD = [field.name for field in fields(Told)]
 NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
 
 
@@ -185,7 +187,9 @@ def _expected(number: int, values: Mapping[str, Any]) -> Expected:
     recovered, unchanged = (
         {band: _interval(values[name][band]) for band in BANDS} for name in ("recovered", "unchanged")
     )
-    return Expected(values["epsilon"], recovered, unchanged, {band: _share(values["mass"][band]) for band in BANDS})
+    mass = {band: _share(values["mass"][band]) for band in BANDS}
+    told = {name: Told(**{key: _share(one[key]) for key in TOLD}) for name, one in values.get("told", {}).items()}
+    return Expected(values["epsilon"], recovered, unchanged, mass, told)
 
 
 def _interval(values: Mapping[str, Any]) -> Share:

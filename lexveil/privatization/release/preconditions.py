@@ -49,10 +49,11 @@ def check(settings: Settings, model: Model) -> Checked:
 
     Raises:
         MissingArtifact: if what an earlier stage makes is not there, or did not pass its checks.
-        RequestError: of a release, if nothing is proven of it, if it would give back more words than
-            ``release.max_recovery``, or if the last audit of the mechanism found a violation.
+        RequestError: of a release, if a purpose is not public, if nothing is proven of it, if it would give back more
+            words than ``release.max_recovery``, or if the last audit of the mechanism found a violation.
     """
     model.require_checks(settings.strategy)
+    _require_public_purposes(settings, model)
     engine = Engine(settings, model)
     _require_guarantee(settings, engine.measurement())
     budget = engine.budget() if engine.is_budget_public else DocumentBudget(0.0, 0.0)
@@ -66,6 +67,16 @@ def check(settings: Settings, model: Model) -> Checked:
     criteria = AuditCriteria(settings, engine.prepared.parameters, reference, made_with, epsilon, days)
     audit, why = find_valid_audit(criteria, model.project.audits)
     return Checked(engine, budget, reference, made_with, audit, why)
+
+
+def _require_public_purposes(settings: Settings, model: Model) -> None:
+    private = [one.name for one in model.purposes if not one.is_public]
+    if private and settings.mode == "release":
+        raise RequestError(
+            f"nothing is released: the scale of purpose {private[0]} is not said to be public, and what follows from "
+            f"private texts must not shape what comes out; make it of public ones by `lexveil purpose build --public`, "
+            f"or say {option('mode')} experiment"
+        )
 
 
 def _require_guarantee(settings: Settings, measurement: Measurement) -> None:

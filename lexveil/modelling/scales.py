@@ -1,0 +1,172 @@
+"""Scales of words for purposes: made of words with scores, or learnt from texts with labels; and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexveil.accounting.results import Result, Sha256
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.purpose_files import PUBLIC, SUFFIX, write
+from lexveil.embeddings.purposes import spread
+from lexveil.errors import RequestError, option
+from lexveil.evaluation.linear import TfidfLogistic
+from lexveil.evaluation.ngrams import Ngrams
+from lexveil.formats.readers import open_table
+from lexveil.formats.registry import as_source, known_endings
+from lexveil.formats.values import plain_value, text_value
+from lexveil.text.listed import token_of
+
+OF_WORDS = ("word", "score")
+STRONGEST = 98  # percentile of weights that is 1: a few words of the training texts alone weigh more
+ENDS = 12  # words of each end that are shown
+
+
+class ShownScale(Result):
+    """A scale, and what of it a model's words know."""
+
+    name: str
+    sha256: Sha256
+    public: bool
+    """Whether who made it says that no private text has a part in it."""
+    model: str
+    words: int
+    """Of the vocabulary, those on the scale: their score is not 0."""
+    share_of_tokens: float
+    """Of all tokens of the model's corpus."""
+    share_explained: float
+    """Of the variance of the scores, by where words stand in the space without the axis (ridge regression)."""
+    lowest: list[str]
+    """Frequent words at the lower end."""
+    highest: list[str]
+    """Frequent words at the upper end."""
+
+
+def build(
+    source: Path,
+    output: Path,
+    model: str | None = None,
+    text_column: str = "text",
+    label_column: str = "label",
+    *,
+    as_given: bool = False,
+    is_public: bool = False,
+) -> None:
+    """Make a scale of a file of words with scores, or of texts with labels, and write it.
+
+    Args:
+        as_given: only the words of the file, and no others that stand near them in the space of the model.
+        is_public: whether no private text has a part in the file.
+
+    Raises:
+        RequestError: if the file cannot be read as either, has not two labels, or none of its words is known.
+    """
+    if output.suffix != SUFFIX or output.exists():
+        said = "it is there already" if output.exists() else f"the name of a scale ends in {SUFFIX}"
+        raise RequestError(f"{output}: {said}; name another file")
+    opened = as_source(source)
+    if opened is None:
+        raise RequestError(f"{source}: there is no such file, or it is none of {known_endings('or')}")
+    space = Model.load(name=model).embedding("S1")
+    with open_table(opened, None) as table:
+        if {*OF_WORDS} <= {*table.columns}:
+            known = dict(_scored((row.values, opened.location(row.line)) for row in table.rows))
+            how = f"{len(known):,} words with scores"
+        elif {text_column, label_column} <= {*table.columns}:
+            texts, labels = _labelled(table.rows, opened, text_column, label_column)
+            known = _learnt(texts, labels)
+            how = f"a linear classifier of {len(texts):,} texts"
+        else:
+            raise RequestError(
+                f"{source}: it has neither columns {' and '.join(OF_WORDS)} nor {text_column} and {label_column}; "
+                f"name others by {option('text_column')} and {option('label_column')}"
+            )
+    there = {token: score for token, score in known.items() if token in {*space.tokens}}
+    if len({*there.values()}) < 2:
+        raise RequestError(f"{source}: none of its words tells words of the model apart; is it of another language?")
+    scores = known if as_given else spread(space, there)
+    write({word: score for word, score in scores.items() if score}, f"{output.stem}: of {how}", is_public, output)
+
+
+def _scored(rows: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[str, float]]:
+    for values, where in rows:
+        try:
+            word, score = token_of(str(values["word"])), float(values["score"])
+        except (KeyError, TypeError, ValueError):
+            raise RequestError(f"{where}: must have a word and a score, a number") from None
+        if not -1 <= score <= 1:  # NaN, too
+            raise RequestError(f"{where}: the score must lie between -1 and 1")
+        yield word, score
+
+
+def _labelled(rows: Any, source: Any, text_column: str, label_column: str) -> tuple[list[str], list[str]]:
+    texts, labels = [], []
+    for row in rows:
+        where = source.location(row.line)
+        text = text_value(row.values.get(text_column), text_column, where)
+        label = plain_value(row.values.get(label_column), label_column, where)
+        if text and label is not None:
+            texts.append(text)
+            labels.append(label)
+    if len(kinds := {*labels}) != 2:
+        raise RequestError(
+            f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends, so there must be two"
+        )
+    return texts, labels
+
+
+def _learnt(texts: list[str], labels: list[str]) -> dict[str, float]:
+    """What a linear classifier says of each single word, from -1 to 1."""
+    ngrams, counts = Ngrams.counted(texts)
+    single = ngrams.columns < len(ngrams.words)
+    model = TfidfLogistic(seed=1).fit(counts[:, np.flatnonzero(single)], labels)
+    words = [str(ngrams.words[place]) for place in ngrams.columns[single].tolist()]
+    weights = model.weights
+    if not (strongest := float(np.percentile(np.abs(weights), STRONGEST))):
+        raise RequestError("no word of the texts says anything of their label")
+    scores = np.clip(weights / strongest, -1, 1).round(2).tolist()
+    return {token_of(word): score for word, score in zip(words, scores, strict=True)}
+
+
+def shown(name: str, model: str | None = None) -> ShownScale:
+    """A scale as people look at it.
+
+    Raises:
+        RequestError: if there is none of this name, or it tells none of the model's words apart.
+    """
+    using = Model.load(name=f"{model or ''}+{name}")
+    (purpose,), space = using.purposes, using.embedding("S1")
+    scores = purpose.of(space.tokens)
+    on = np.flatnonzero(scores)
+    vectors = np.asarray(space.vectors[:, :-1], dtype=np.float64)
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None]
+    weights = np.linalg.solve(unit.T @ unit + np.eye(unit.shape[1]), unit.T @ scores)
+    left = float(((scores - unit @ weights) ** 2).sum() / ((scores - scores.mean()) ** 2).sum())
+    # Of equal scores the frequent words first: that is the order of the tokens.
+    lowest, highest = (np.argsort(side, kind="stable")[:ENDS].tolist() for side in (scores, -scores))
+    return ShownScale(
+        name=purpose.name,
+        sha256=purpose.sha256,
+        public=purpose.is_public,
+        model=using.name.partition("+")[0],
+        words=len(on),
+        share_of_tokens=round(float(space.counts[on].sum() / space.counts.sum()), 4),
+        share_explained=round(max(0.0, 1 - left), 3),
+        lowest=[space.tokens[row] for row in lowest],
+        highest=[space.tokens[row] for row in highest],
+    )
+
+
+def as_text(scale: ShownScale) -> list[str]:
+    """The scale for people."""
+    made = "public" if scale.public else f"not said to be public ({PUBLIC!r} is missing): refused in a release"
+    return [
+        f"{scale.name}: {made}; sha256 {scale.sha256[:12]}",
+        f"{scale.words:,} words of the model {scale.model} are on it, {scale.share_of_tokens:.1%} of its corpus",
+        f"the space without the axis explains {scale.share_explained:.0%} of the scores",
+        f"lower end: {', '.join(scale.lowest)}",
+        f"upper end: {', '.join(scale.highest)}",
+    ]
