@@ -32,6 +32,7 @@ from lexveil.evaluation.classifier import Linear
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
+from lexveil.recovery.bands import BANDS
 from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -39,7 +40,7 @@ from lexveil.runtime.tables import write_json
 SEED = 1
 TEST_SHARE = 0.3  # of the texts of a class are predicted
 STEPS = 7  # of a bisection on ln ε
-TRIED = 3_000  # words by which ε is found
+TRIED = 30_000  # words by which ε is found
 RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
 RANGE = (1.0, 128.0)  # of the others, in 1 / units of the embedding
@@ -50,6 +51,7 @@ COLUMNS = {
     "epsilon": "base ε",
     "recovered": "reached",
     "unchanged": "unchanged",
+    "rare": "rare words",
     "utility": "utility",
     "attack": "attack",
     "note": "",
@@ -133,11 +135,12 @@ PROBLEMS = [
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rewritten texts and what a reader gets back: share of the perturbed content words named, and unchanged."""
+    """Rewritten texts and what a reader gets back: of the perturbed content words, named, unchanged; of rare ones."""
 
     texts: list[str]
     recovered: Share
     unchanged: Share
+    rare: Share
 
 
 class Rewriting:
@@ -166,8 +169,10 @@ class Rewriting:
         content = self.words.bands[source] > 0
         source, output, budgets = source[content], output[content], budgets[content]
         guess = self.reader.guess(output, budgets)
-        named, same = int((guess == source).sum()), int((output == source).sum())
-        return Run([*done.texts], Share.of(named, len(source)), Share.of(same, len(source)))
+        is_named, rare = guess == source, self.words.bands[source] == BANDS.index("rare")
+        named, same = int(is_named.sum()), int((output == source).sum())
+        of_rare = Share.of(int(is_named[rare].sum()), int(rare.sum()))
+        return Run([*done.texts], Share.of(named, len(source)), Share.of(same, len(source)), of_rare)
 
 
 def found_epsilons(
@@ -200,7 +205,7 @@ def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) ->
             yield row | {"note": "not reached"}
             continue
         done = rewriting.run(problem.texts, epsilon, problem.average_words)
-        shares = {"recovered": done.recovered.share, "unchanged": done.unchanged.share}
+        shares = {"recovered": done.recovered.share, "unchanged": done.unchanged.share, "rare": done.rare.share}
         yield row | {"epsilon": epsilon} | shares | problem.scores(done.texts)
 
 

@@ -226,10 +226,12 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
     segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
     tokens, vectors = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
-    for purpose in using.purposes:
-        axis = purpose.weight * REACH * purpose.of([tokens[row] for row in rows.tolist()])
-        axis *= np.sqrt((space[:, : vectors.shape[1]] ** 2).sum(axis=1))
-        space = np.column_stack([space, np.round(axis / STEP) * STEP])
+    if using.purposes:
+        lengths = np.sqrt((np.asarray(vectors, dtype=np.float64) ** 2).sum(axis=1))
+        reach = REACH * lengths[rows] ** 2 / np.median(lengths)
+        for purpose in using.purposes:
+            axis = reach * purpose.weight * purpose.of([tokens[row] for row in rows.tolist()])
+            space = np.column_stack([space, np.round(axis / STEP) * STEP])
     if request.mechanism not in ON_LISTS:
         return Space(space)
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}

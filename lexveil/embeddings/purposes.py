@@ -17,7 +17,7 @@ import numpy.typing as npt
 from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.types import Floats, Vectors
 
-REACH = 2.5  # lengths of its vector that a word at an end of a scale lies off the middle, at weight 1
+REACH = 1.8  # lengths of the vector that a word of the middle length lies off, of score 1 and at weight 1
 STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
 PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
 LEAST = 0.3  # a found score that is nearer to 0 is chance
@@ -59,14 +59,15 @@ def _score(token: str, scores: Mapping[str, float]) -> float:
 def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
     """The space with one more axis for each purpose: (V, p + n) float32.
 
-    The axis of a word is ``REACH`` · weight · score · the length of its vector, rounded to whole ``STEP``: rare words,
-    whose vectors are short, are held apart less and stay hidden as without it.
+    The axis of a word is ``REACH`` · weight · score · l² / the median of l, where l is the length of its vector, rounded
+    to whole ``STEP``: rare words, whose vectors are short, are held apart less and stay hidden as without it.
     """
     if not purposes:
         return space
     vectors: Vectors = np.asarray(space.vectors)
     lengths = np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64))
-    axes = np.stack([REACH * one.weight * one.of(space.tokens) * lengths for one in purposes], axis=1)
+    reach = REACH * lengths**2 / np.median(lengths)
+    axes = np.stack([one.weight * one.of(space.tokens) * reach for one in purposes], axis=1)
     rounded: npt.NDArray[np.float32] = (np.rint(axes / STEP) * STEP).astype(np.float32)
     return WordSpace(space.tokens, np.hstack([vectors, rounded]), space.counts)
 
