@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lexveil import paths
+from lexveil.artifacts import purpose_files
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.errors import RequestError
 
@@ -40,13 +41,15 @@ def find(name: str) -> PackagedModel:
 
 
 def files_named(names: Iterable[str]) -> dict[str, Path]:
-    """The files of installed models by the names models/NAME/FILE that records give them; others are left out."""
+    """The files of installed models and purposes by the names that records give them; others are left out."""
     models, found = installed(), dict[str, Path]()
     for name in names:
         folder, _, rest = name.partition("/")
         model, _, file = rest.partition("/")
         if folder == "models" and model in models and (path := models[model].folder / file).is_file():
             found[name] = path
+        elif folder == "purposes" and (scale := purpose_files.installed().get(rest.partition("=")[0])):
+            found[name] = scale
     return found
 
 

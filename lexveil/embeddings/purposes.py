@@ -59,8 +59,8 @@ def _score(token: str, scores: Mapping[str, float]) -> float:
 def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
     """The space with one more axis for each purpose: (V, p + n) float32.
 
-    The axis of a word is ``REACH`` · weight · score · l² / the median of l, where l is the length of its vector, rounded
-    to whole ``STEP``: rare words, whose vectors are short, are held apart less and stay hidden as without it.
+    The axis of a word is ``REACH`` · weight · score · l² / the median of l, where l is the length of its vector,
+    rounded to whole ``STEP``: rare words, whose vectors are short, are held apart less and stay hidden as without it.
     """
     if not purposes:
         return space

@@ -170,7 +170,7 @@ def released(file: Path, record_file: Path, revision: str | None = None, trust: 
 
 def is_of_packaged_model(record: Mapping[str, Any]) -> bool:
     """Whether no stage of a project made anything that an output was made with."""
-    return bool((record.get("model") or {}).get("name", OWN) != OWN)
+    return bool((record.get("model") or {}).get("name", OWN).partition("+")[0] != OWN)
 
 
 def _of_packaged_model(file: Path, record: dict[str, Any]) -> ReleasedLineage:

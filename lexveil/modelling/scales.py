@@ -125,7 +125,7 @@ def _learnt(texts: list[str], labels: list[str]) -> dict[str, float]:
     model = TfidfLogistic(seed=1).fit(counts[:, np.flatnonzero(single)], labels)
     words = [str(ngrams.words[place]) for place in ngrams.columns[single].tolist()]
     weights = model.weights
-    if not (strongest := float(np.percentile(np.abs(weights), STRONGEST))):
+    if not (strongest := float(np.percentile(np.abs(weights), STRONGEST)) if len(weights) else 0.0):
         raise RequestError("no word of the texts says anything of their label")
     scores = np.clip(weights / strongest, -1, 1).round(2).tolist()
     return {token_of(word): score for word, score in zip(words, scores, strict=True)}

@@ -1,0 +1,91 @@
+"""Axes of public scales, and scores that are found of more words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lexveil.embeddings.purposes import REACH, Purpose, spread, with_axes
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.recovery.purposes import Told, told
+
+SCORES = {"good": 1.0, "bad": -1.0, "fine_art": 0.5}
+
+
+def space_of(tokens: list[str], vectors: np.ndarray) -> WordSpace:
+    return WordSpace(tokens, vectors.astype(np.float32), np.arange(len(tokens), 0, -1))
+
+
+def test_a_collocation_has_the_mean_score_of_its_words_unless_it_has_its_own() -> None:
+    purpose = Purpose("sentiment", 1.0, SCORES, "0" * 64, True)
+    assert purpose.of(["good", "not_bad", "fine_art", "table", "good_bad"]).tolist() == [1.0, -0.5, 0.5, 0.0, 0.0]
+
+
+def test_the_distance_on_the_axis_is_that_of_the_formula() -> None:
+    """Of words of equal length: weight · reach · length · the difference of their scores."""
+    vectors = np.eye(4) * 3
+    made = with_axes(space_of(["good", "bad", "table", "chair"], vectors), [Purpose("s", 2.0, SCORES, "", True)])
+    assert made.vectors.shape == (4, 5) and made.vectors.dtype == np.float32
+    np.testing.assert_array_equal(made.vectors[:, :4], vectors)
+    np.testing.assert_allclose(made.vectors[:, 4], np.array([1, -1, 0, 0]) * 2 * REACH * 3, atol=2**-12)
+
+
+def test_short_vectors_are_held_apart_less_than_in_proportion() -> None:
+    vectors = np.diag([4.0, 1.0, 2.0, 2.0])
+    (first, second, *_) = with_axes(
+        space_of(["good", "bad", "table", "chair"], vectors), [Purpose("s", 1.0, SCORES, "", True)]
+    ).vectors[:, 4]
+    assert first == pytest.approx(-16 * second, rel=1e-3)
+
+
+def test_without_a_purpose_the_space_is_the_same() -> None:
+    space = space_of(["good", "bad"], np.eye(2))
+    assert with_axes(space, []) is space
+
+
+def test_scores_spread_to_words_that_stand_near_and_known_ones_stay() -> None:
+    rng = np.random.default_rng(1)
+    side = np.repeat([1.0, -1.0, 0.0], 100)
+    vectors = rng.normal(size=(300, 8)) * 0.2
+    vectors[:, 0] += side
+    tokens = [f"w{number}" for number in range(298)] + ["a_b", "!"]
+    known = {token: float(score) for token, score in zip(tokens[::2], side[::2], strict=False)}
+    found = spread(space_of(tokens, vectors), known)
+    assert {token: found.get(token, 0.0) for token in known} == known
+    others = np.array([found.get(token, 0.0) for token in tokens[1:200:2]])
+    assert (np.sign(others) == side[1:200:2]).all()
+    assert not {"a_b", "!"} & found.keys() and 0.0 not in found.values()
+
+
+def test_what_is_told_against_counting_pairs() -> None:
+    rng = np.random.default_rng(2)
+    scores = np.array([1.0, 0.5, -1.0, -0.5, 0.0, 0.0])
+    words, outputs, guesses = rng.integers(0, 6, (3, 200))
+    weights = rng.random(200)
+    on = np.flatnonzero(scores[words])
+
+    def auc(found: np.ndarray) -> float:
+        total = right = 0.0
+        for one in on:
+            for other in on:
+                if scores[words[one]] > 0 > scores[words[other]]:
+                    first, second = scores[found[one]], scores[found[other]]
+                    total += weights[one] * weights[other]
+                    right += weights[one] * weights[other] * ((first > second) + (first == second) / 2)
+        return right / total
+
+    def side(found: np.ndarray) -> float:
+        same = np.sign(scores[found[on]]) == np.sign(scores[words[on]])
+        return float(weights[on][same].sum() / weights[on].sum())
+
+    found = told(scores, words, weights, outputs, guesses)
+    assert found.share == pytest.approx(weights[on].sum() / weights.sum())
+    assert found.auc == pytest.approx(max(auc(outputs), auc(guesses)))
+    assert found.side == pytest.approx(max(side(outputs), side(guesses)))
+    assert found.named == pytest.approx(weights[on][guesses[on] == words[on]].sum() / weights[on].sum())
+
+
+def test_what_is_told_of_no_word_and_of_one_side() -> None:
+    ids = np.array([0, 0])
+    assert told(np.zeros(2), ids, np.ones(2), ids, ids) == Told(0.0, 0.0, 0.5, 0.0)
+    assert told(np.array([1.0, 0.0]), ids, np.ones(2), ids, ids) == Told(1.0, 1.0, 0.5, 1.0)

@@ -1,0 +1,159 @@
+"""Texts are rewritten in a metric that keeps a purpose: what comes out, what is said of it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lexveil
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.purpose_files import find_purpose, installed, write
+from lexveil.auditing.audit import audit, read_space
+from lexveil.auditing.request import AuditRequest
+from lexveil.cli.main import main
+from lexveil.embeddings.purposes import with_axes
+from lexveil.errors import RequestError
+from lexveil.lineage.release_lineage import record_beside, released
+from lexveil.mechanisms.noise.streams import stream
+
+HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "max_token_epsilon": 6.0}
+SIDES = {"good": 1.0, "great": 1.0, "best": 0.9, "happy": 0.8, "bad": -1.0, "worst": -1.0, "hurt": -0.8, "dead": -0.9}
+
+
+@pytest.fixture
+def scale(outside: Path) -> Path:
+    """A public scale over words of the toy model, a third of them on either side."""
+    tokens = [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
+    sides = {token: (1.0, -1.0, 0.0)[number % 3] for number, token in enumerate(tokens)}
+    write({token: side for token, side in sides.items() if side}, "a toy", True, outside / "toy.tsv")
+    return outside / "toy.tsv"
+
+
+def test_words_of_a_side_come_out_as_words_of_that_side(scale: Path) -> None:
+    """More of them than without the axis, at the same epsilon; how many is said, and holds of other draws."""
+    using, plain = Model.load(name="toy+toy.tsv=3"), Model.load(name="toy")
+    purpose, policy = using.purposes[0], Policy("perturb", "keep", "sample")
+    scores = purpose.of(using.embedding("S1").tokens)
+    kept = []
+    for model in (plain, using):
+        made = model.mechanism("tem", "S1", policy)
+        of_words = scores[made.vocabulary.rows]
+        words = np.repeat(np.flatnonzero(of_words), 4)
+        budgets = np.full(len(words), 6.0)
+        drawn = made.mechanism.replace(words, budgets, made.mechanism.noise(budgets, stream(1, "test")))
+        kept.append(float((of_words[drawn] == of_words[words]).mean()))
+    assert kept[1] > kept[0] + 0.1
+
+
+def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale: Path) -> None:
+    done = lexveil.privatize(["It was a good day for a fire."], **HOW, model="toy+toy.tsv=2")
+    record = done.record.to_dict()
+    assert record["model"]["name"] == "toy+toy=2"
+    assert record["model"]["sha256"] != Model.load(name="toy").reference("S1").sha256
+    assert record["made_with"]["purposes/toy=2"] == find_purpose("toy.tsv").sha256
+    (at,) = record["meaning"]["at"]
+    told = at["purposes"]["toy=2"]
+    assert 0 < told["share_of_words"] <= 1 and 0.5 < told["auc"] <= 1 and 0 <= told["recovered"] <= told["side"] <= 1
+    assert [line for line in record["meaning"]["sentences"] if line.startswith("Less hidden, by the purpose toy=2: of")]
+    without = lexveil.privatize(["It was a good day for a fire."], **HOW, model="toy").record.to_dict()
+    assert "purposes" not in without["meaning"]["at"][0]
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S3"])
+def test_an_audit_reads_the_axes_by_itself_and_finds_nothing(scale: Path, strategy: str) -> None:
+    using = Model.load(name="toy+toy.tsv=2")
+    made = using.mechanism("tem", strategy, Policy("perturb", "keep", "sample"))
+    space = read_space(using, made, AuditRequest(mechanism="tem", epsilon=1.0, strategy=strategy))
+    np.testing.assert_allclose(space.vectors, made.vocabulary.vectors, atol=1e-6)
+    request = AuditRequest(mechanism="tem", epsilon=3.0, strategy=strategy, words=12, samples=200)
+    assert not audit(request, model="toy+toy.tsv=2").violation
+
+
+def test_a_longer_axis_than_is_said_is_a_violation(scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit works the axes out anew, so a mechanism of another metric than the stated one is caught."""
+    longer = lambda space, purposes: with_axes(space, [replace(one, weight=10 * one.weight) for one in purposes])  # noqa: E731
+    monkeypatch.setattr("lexveil.artifacts.model.with_axes", longer)
+    request = AuditRequest(mechanism="tem", epsilon=3.0, strategy="S1", words=12, samples=200)
+    assert audit(request, model="toy+toy.tsv=1").violation
+
+
+def test_every_command_that_takes_a_model_takes_purposes(
+    scale: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (outside / "in.jsonl").write_text('{"text": "It was a good day for a fire."}\n', encoding="utf-8")
+    more = ("--model", "toy", "--purpose", "toy.tsv=2", "--json")
+    rewriting = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "6", "--max-token-epsilon", "6")
+    assert main(["inspect", "in.jsonl", *rewriting, *more]) == 0
+    assert json.loads(capsys.readouterr().out)["meaning"]["at"][0]["purposes"].keys() == {"toy=2"}
+    assert main(["calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1", *more]) == 0
+    assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *rewriting, *more]) == 0
+    made = released(Path("out.jsonl"), record_beside(Path("out.jsonl")))["made_with"]
+    assert {one["name"] for one in made if one["path"] is None} == {"purposes/toy=2"}  # a file of the user
+
+
+def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -> None:
+    scale.write_text(scale.read_text("utf-8").replace("# public\n", ""), encoding="utf-8")
+    with pytest.raises(RequestError, match="nothing is released: the scale of purpose toy is not said to be public"):
+        lexveil.privatize(["A good day."], **HOW, model="toy+toy.tsv")
+    lexveil.privatize(["A good day."], **HOW, model="toy+toy.tsv", mode="experiment", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("toy+other", "there is no purpose other; there are sentiment"),
+        ("toy+toy.tsv=0", "its weight is 0; it must be a number above 0, up to 10"),
+        ("toy+toy.tsv=nan", "its weight is nan"),
+        ("toy+toy.tsv=inf", "its weight is inf"),
+        ("toy+toy.tsv=much", "its weight is much"),
+        ("toy+toy.tsv+toy.tsv=2", "a purpose stands there twice"),
+        ("toy+absent.tsv", "there is no file absent.tsv"),
+        ("toy+To Y.tsv", "the file's name names the purpose"),
+    ],
+)
+@pytest.mark.usefixtures("scale")
+def test_names_that_are_refused(model: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        lexveil.privatize(["A good day."], **HOW, model=model)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (b"good\t1\nbad\n", "line 2: must be a word, a tab and a score"),
+        (b"good\tnan\n", "line 1: must be"),
+        (b"good\tinf\n", "line 1: must be"),
+        (b"good\t1.5\n", "line 1: must be"),
+        (b"\t1\n", "line 1: must be"),
+        (b"good\t1\nGood\t0.5\n", "line 2: this word stands there before"),
+        (b"good\t0\n", "no word has a score other than 0"),
+        (b"# nothing\n", "no word has a score other than 0"),
+        (b"xqzzy\t1\n", "tells none of the words of the model apart"),
+        (b"\xff\xfe", "is no text file in UTF-8"),
+    ],
+)
+def test_files_that_are_refused(outside: Path, lines: bytes, said: str) -> None:
+    (outside / "s.tsv").write_bytes(lines)
+    with pytest.raises(RequestError, match=said):
+        Model.load(name="toy+s.tsv")
+
+
+@pytest.mark.usefixtures("scale")
+def test_a_mechanism_on_lists_is_refused() -> None:
+    with pytest.raises(RequestError, match="works on a list of the words, where a purpose changes nothing"):
+        lexveil.privatize(["A good day."], mechanism="diffractor_geometric", strategy="S1", epsilon=1.0,
+                          model="toy+toy.tsv")  # fmt: skip
+
+
+def test_the_scale_that_ships_is_public_and_has_the_sides_of_the_seeds() -> None:
+    purpose = find_purpose("sentiment")
+    assert purpose.is_public and installed()["sentiment"].is_relative_to(paths.MODELS)
+    scores = dict(zip(SIDES, purpose.of(list(SIDES)).tolist(), strict=True))
+    assert {word: np.sign(score) for word, score in scores.items()} == {w: np.sign(s) for w, s in SIDES.items()}
