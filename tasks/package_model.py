@@ -13,6 +13,7 @@ from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.collocation_tables import load_pmi
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.config import load_params
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.modelling.packaging import package
 from lexveil.modelling.screening import count_documents, screened
@@ -37,6 +38,9 @@ def main() -> None:
             shutil.copytree(base.folder, partial, dirs_exist_ok=True)
         return
     space = load_embedding(SEGMENTATION)
+    # Who uses the model names purposes anew: their axes are no part of it.
+    own = space.vectors.shape[1] - len(params.embeddings.purposes)
+    space = WordSpace(space.tokens, space.vectors[:, :own], space.counts)
     in_corpus = {
         count.token: count for count in count_documents(SEGMENTATION, params.model.min_documents, params.machine)
     }

@@ -21,11 +21,13 @@ from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, fin
 from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
+from lexveil.artifacts.purpose_files import purposes_of
 from lexveil.artifacts.scale_list import load_factors
 from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingWatch, some_sentences
 from lexveil.config import EmbeddingParams, Params, load_params
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
+from lexveil.embeddings.purposes import with_axes
 from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.training import (
     Trained,
@@ -52,6 +54,7 @@ def main() -> None:
     segmentation = sys.argv[1]
     params = load_params()
     options = params.embeddings
+    purposes_of(options.purposes)  # what is refused is refused before the training
     if segmentation == "word" and options.word_model != "own":
         about: dict[str, object] = {"source": options.word_model, **about_scale(options)}
         write(load_model(options.word_model), segmentation, about, None, params)
@@ -132,7 +135,13 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, object], trained: 
     if factors:
         known = len(factors.keys() & set(raw.tokens))
         print(f"{known:,} of {len(factors):,} words of {options.scale_list} are in the vocabulary")
-    space = scaled(raw, options.scale, factors)
+    purposes = purposes_of(options.purposes)
+    for one in purposes:
+        known = int(np.count_nonzero(one.of(raw.tokens)))
+        print(f"{known:,} of {len(raw.tokens):,} tokens are on the scale of purpose {one}")
+    if purposes:
+        about |= {"purposes": {str(one): one.sha256 for one in purposes}}
+    space = with_axes(scaled(raw, options.scale, factors), purposes)
     write_embedding(space, paths.embedding(segmentation), about)
     words_in_token = np.array([token.count("_") + 1 for token in space.tokens])
     norms = np.linalg.norm(space.vectors, axis=1)

@@ -20,7 +20,7 @@ from lexveil.artifacts.mechanisms import Prepared, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.purpose_files import find_purpose
+from lexveil.artifacts.purpose_files import find_purpose, purposes_of
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE, Params
 from lexveil.embeddings.purposes import Purpose, with_axes
@@ -46,7 +46,7 @@ class Model:
         packaged: the model; None is that of the project's own run.
         cache_only: compute nothing of what readers are expected to get back: it takes seconds, which a service does not
             have while it answers.
-        purposes: public scales of words, whose axes its embedding has.
+        purposes: public scales of words, whose axes are added to its embedding.
         suppress_language_warning: say nothing of a language on standard error: it is a statistic of the texts.
     """
 
@@ -127,13 +127,18 @@ class Model:
         parts = [self.packaged.hash, *(f"{one} {one.sha256}" for one in self.purposes)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    @property
+    def kept_purposes(self) -> tuple[Purpose, ...]:
+        """Its purposes, and of a project's own also those whose axes its embedding was made with."""
+        return (() if self.packaged else purposes_of(self.params.embeddings.purposes)) + self.purposes
+
     def require_purposes(self) -> None:
         """See that each purpose stands there once and tells some of the words apart.
 
         Raises:
             RequestError: if not.
         """
-        names = [one.name for one in self.purposes]
+        names = [one.name for one in self.kept_purposes]
         if len({*names}) < len(names):
             raise RequestError(f"model {self.name}: a purpose stands there twice; give it once, with its weight")
         tokens = self.embedding("S1").tokens if self.purposes else ()

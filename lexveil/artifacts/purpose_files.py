@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lexveil import paths
+from lexveil.artifacts.word_list import listed_file
 from lexveil.embeddings.purposes import Purpose
-from lexveil.errors import RequestError
+from lexveil.errors import ParameterError, RequestError
 from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_file
@@ -21,6 +22,7 @@ from lexveil.text.listed import token_of
 
 PUBLIC = "# public"  # a line that says that no private text has a part in it
 HEAVIEST = 10.0
+KEY = "params.yaml: embeddings.purposes"
 SUFFIX = ".tsv"
 
 
@@ -61,6 +63,24 @@ def find_purpose(written: str) -> Purpose:
     if not re.fullmatch(MODEL_NAME, Path(name).stem):
         raise RequestError(f"{name}: the file's name names the purpose: small letters, digits, _ and - before {SUFFIX}")
     return read(Path(name), value)
+
+
+def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
+    """The purposes of params.yaml: those that ship, and files as FILE.tsv@HASH, so that DVC sees when they change.
+
+    Raises:
+        RequestError: as ``find_purpose``.
+        ParameterError: if a file is not there, has another content than HASH says, or one is named without it.
+    """
+    found = []
+    for name, weight in named.items():
+        if "@" in name:
+            found.append(read(listed_file(name, KEY), weight))
+        elif installed().get(name, folders()[0]).parent == folders()[0]:
+            found.append(find_purpose(f"{name}={weight!r}"))
+        else:
+            raise ParameterError(f"{KEY}: {name} does not ship with the library; write FILE{SUFFIX}@HASH")
+    return tuple(found)
 
 
 def read(file: Path, weight: float = 1.0) -> Purpose:

@@ -140,6 +140,11 @@ class EmbeddingParams(Section):
         description="public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by these; "
         "0: always taken for each other; null: none",
     )
+    purposes: dict[str, Annotated[float, Field(gt=0, le=10)]] = Field(
+        {},
+        description="public scales of words that the metric keeps, with their weights: sentiment, which ships, or "
+        "FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden less",
+    )
 
     @field_validator("word_model")
     @classmethod

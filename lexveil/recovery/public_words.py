@@ -66,7 +66,7 @@ class PublicWords:
             # Single words: a collocation of stop words is a token like any other.
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
-        scales = {str(purpose): purpose.of(tokens) for purpose in model.purposes}
+        scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
         return cls(prepared, prior, bands_of(counts, function_words(tokens, stop_words)), scales)
 
     def sample(self, name: str = "calibration", n_words: int | None = None) -> Sample:

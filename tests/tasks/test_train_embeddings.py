@@ -12,7 +12,13 @@ import pytest
 import yaml
 
 from lexveil import paths
+from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.purpose_files import read, write
+from lexveil.embeddings.purposes import Purpose
+from lexveil.errors import RequestError
+from lexveil.recovery.public_words import PublicWords
 from lexveil.runtime.hashes import sha256
 from tests.conftest import ROOT, run_stage
 
@@ -119,3 +125,39 @@ def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[st
     assert after["quality"] == before["quality"]
     meta = json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))
     assert (meta["scale"], meta["scale_list"]) == ("unit", named)
+
+
+def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A project's own model keeps them without being asked; what is exported has the space without them."""
+    tokens, raw = load_embedding("word").tokens, np.array(load_embedding("word").vectors)
+    words = [token for token in tokens if token.isalpha()]
+    write({word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])}, "a toy", True, Path("side.tsv"))
+    named = f"side.tsv@{sha256(Path('side.tsv'))[:12]}"
+    change(purposes={named: 2.0})
+    capsys.readouterr()
+    run_stage("train_embeddings", "word")
+    assert f"40 of {len(tokens):,} tokens are on the scale of purpose side=2" in capsys.readouterr().out
+    space = load_embedding("word")
+    assert np.array_equal(space.vectors[:, :-1], raw)
+    scores = Purpose("side", 2.0, read(Path("side.tsv")).scores, "", True).of(tokens)
+    assert np.array_equal(np.sign(space.vectors[:, -1]), np.sign(scores))
+    meta = json.loads((paths.embedding("word") / "meta.json").read_text(encoding="utf-8"))
+    assert meta["purposes"] == {"side=2": sha256(Path("side.tsv"))} and meta["dimensions"] == raw.shape[1] + 1
+    own = Model.load(Path(), "own")
+    assert own.embedding("S1").vectors.shape == space.vectors.shape
+    told = PublicWords.of(own, "tem", "S1", Policy("perturb", "keep", "sample")).expected(6.0, n_words=30).told
+    assert told.keys() == {"side=2"} and 0 < told["side=2"].share < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("own", "own does not ship with the library"), ("side.tsv@000000000000", "the file is side.tsv@"),
+     ("absent.tsv@000000000000", "there is no file absent.tsv")],
+)  # fmt: skip
+def test_purposes_that_are_refused(project: Path, name: str, said: str) -> None:
+    Path("side.tsv").write_text("fire\t1\n", encoding="utf-8")
+    change(purposes={name: 1.0})
+    with pytest.raises(RequestError, match=said):
+        run_stage("train_embeddings", "word")

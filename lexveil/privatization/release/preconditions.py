@@ -70,7 +70,7 @@ def check(settings: Settings, model: Model) -> Checked:
 
 
 def _require_public_purposes(settings: Settings, model: Model) -> None:
-    private = [one.name for one in model.purposes if not one.is_public]
+    private = [one.name for one in model.kept_purposes if not one.is_public]
     if private and settings.mode == "release":
         raise RequestError(
             f"nothing is released: the scale of purpose {private[0]} is not said to be public, and what follows from "
