@@ -37,8 +37,9 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
-def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say() -> None:
-    levels = measured_levels(PackagedModel(EN).hash)
+@pytest.mark.parametrize("name", ["en", "en+sentiment=1"])
+def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say(name: str) -> None:
+    levels = measured_levels(str(Model.load(name=name).sha256))
     assert {level.level for level in levels} == set(LEVELS)
     for level in levels:
         assert level.mechanism in MECHANISMS and level.strategy in ("S1", "S2", "S3", "S4") and level.epsilon > 0
