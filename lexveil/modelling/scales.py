@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from lexveil.embeddings.purposes import spread
 from lexveil.errors import RequestError, option
 from lexveil.evaluation.linear import TfidfLogistic
 from lexveil.evaluation.ngrams import Ngrams
+from lexveil.formats.base import Row, Source
 from lexveil.formats.readers import open_table
 from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import plain_value, text_value
@@ -73,7 +73,7 @@ def build(
     space = Model.load(name=model).embedding("S1")
     with open_table(opened, None) as table:
         if {*OF_WORDS} <= {*table.columns}:
-            known = dict(_scored((row.values, opened.location(row.line)) for row in table.rows))
+            known = dict(_scored(table.rows, opened))
             how = f"{len(known):,} words with scores"
         elif {text_column, label_column} <= {*table.columns}:
             texts, labels = _labelled(table.rows, opened, text_column, label_column)
@@ -91,10 +91,11 @@ def build(
     write({word: score for word, score in scores.items() if score}, f"{output.stem}: of {how}", is_public, output)
 
 
-def _scored(rows: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[str, float]]:
-    for values, where in rows:
+def _scored(rows: Iterator[Row], source: Source) -> Iterator[tuple[str, float]]:
+    for row in rows:
+        where = source.location(row.line)
         try:
-            word, score = token_of(str(values["word"])), float(values["score"])
+            word, score = token_of(str(row.values["word"])), float(str(row.values["score"]))
         except (KeyError, TypeError, ValueError):
             raise RequestError(f"{where}: must have a word and a score, a number") from None
         if not -1 <= score <= 1:  # NaN, too
@@ -102,7 +103,7 @@ def _scored(rows: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[str, f
         yield word, score
 
 
-def _labelled(rows: Any, source: Any, text_column: str, label_column: str) -> tuple[list[str], list[str]]:
+def _labelled(rows: Iterator[Row], source: Source, text_column: str, label_column: str) -> tuple[list[str], list[str]]:
     texts, labels = [], []
     for row in rows:
         where = source.location(row.line)
