@@ -71,7 +71,7 @@ def build(
 ) -> int:
     """Make a scale of words with scores, or learn it from texts with labels.
 
-    Of texts, a linear classifier finds what each word says of the label. Words that IN does not know get a score by
+    Of texts, naive Bayes finds what each word says of the label. Words that IN does not know get a score by
     where they stand in the space of the model.
 
       lexveil purpose build seeds.tsv -o sentiment.tsv --public

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
@@ -49,15 +48,6 @@ class TfidfLogistic:
         """(n, c) probabilities of the classes, ascending."""
         probability: Floats = self._model.predict_proba(self._features(features))
         return probability
-
-    @property
-    def weights(self) -> Floats:
-        """(m,) what each feature says of the second of two classes; 0 of those that are no feature."""
-        assert self._weights is not None
-        weights: Floats = np.zeros(len(self._weights.kept))
-        if self._weights.kept.any():
-            weights[self._weights.kept] = self._model.coef_[0]
-        return weights
 
     def _features(self, counts: csr_array) -> csr_array:
         assert self._weights is not None

@@ -12,16 +12,17 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.purpose_files import PUBLIC, SUFFIX, write
 from lexveil.embeddings.purposes import spread
 from lexveil.errors import RequestError, option
-from lexveil.evaluation.linear import TfidfLogistic
 from lexveil.evaluation.ngrams import Ngrams
 from lexveil.formats.base import Row, Source
 from lexveil.formats.readers import open_table
 from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import plain_value, text_value
+from lexveil.text.languages import language_of
 from lexveil.text.listed import token_of
 
 OF_WORDS = ("word", "score")
-STRONGEST = 98  # percentile of weights that is 1: a few words of the training texts alone weigh more
+STRONGEST = 90  # percentile of the weights that is 1: a few words of the training texts alone weigh more
+SURPRISE = 3.0  # standard deviations from which on a weight is no chance
 ENDS = 12  # words of each end that are shown
 
 
@@ -70,15 +71,16 @@ def build(
     opened = as_source(source)
     if opened is None:
         raise RequestError(f"{source}: there is no such file, or it is none of {known_endings('or')}")
-    space = Model.load(name=model).embedding("S1")
+    using = Model.load(name=model)
+    space = using.embedding("S1")
     with open_table(opened, None) as table:
         if {*OF_WORDS} <= {*table.columns}:
             known = dict(_scored(table.rows, opened))
             how = f"{len(known):,} words with scores"
         elif {text_column, label_column} <= {*table.columns}:
             texts, labels = _labelled(table.rows, opened, text_column, label_column)
-            known = _learnt(texts, labels)
-            how = f"a linear classifier of {len(texts):,} texts"
+            known = _learnt(texts, labels, language_of(using.language).function_words)
+            how = f"{len(texts):,} texts with labels"
         else:
             raise RequestError(
                 f"{source}: it has neither columns {' and '.join(OF_WORDS)} nor {text_column} and {label_column}; "
@@ -119,17 +121,32 @@ def _labelled(rows: Iterator[Row], source: Source, text_column: str, label_colum
     return texts, labels
 
 
-def _learnt(texts: list[str], labels: list[str]) -> dict[str, float]:
-    """What a linear classifier says of each single word, from -1 to 1."""
+def _learnt(texts: list[str], labels: list[str], function_words: frozenset[str]) -> dict[str, float]:
+    """What each word says of the label, from -1 to 1: naive Bayes' weights, of words whose weight is no chance.
+
+    The logarithm of the odds of being in a text of either label, over its standard deviation for the test (Monroe,
+    Colaresi & Quinn 2008, eq. 15 to 22, with the prior of Jeffreys). As many other
+    words, the most frequent ones, have 0: a scale that is spread needs its middle, too.
+    """
     ngrams, counts = Ngrams.counted(texts)
-    single = ngrams.columns < len(ngrams.words)
-    model = TfidfLogistic(seed=1).fit(counts[:, np.flatnonzero(single)], labels)
-    words = [str(ngrams.words[place]) for place in ngrams.columns[single].tolist()]
-    weights = model.weights
-    if not (strongest := float(np.percentile(np.abs(weights), STRONGEST)) if len(weights) else 0.0):
+    single = np.flatnonzero(ngrams.columns < len(ngrams.words))
+    words = [token_of(str(ngrams.words[place])) for place in ngrams.columns[single].tolist()]
+    is_word = np.array([word.isalpha() for word in words], dtype=np.bool_)
+    is_upper = np.array([label == max(labels) for label in labels])
+    present = counts[:, single] > 0
+    with_word = np.array([np.asarray(present[side].sum(axis=0), dtype=np.float64) for side in (is_upper, ~is_upper)])
+    odds = (with_word + 0.5) / (np.array([[is_upper.sum()], [(~is_upper).sum()]]) - with_word + 0.5)
+    weights = np.log(odds[0] / odds[1])
+    surprise = np.abs(weights) / np.sqrt((1 / (with_word + 0.5)).sum(axis=0))
+    tells = (surprise > SURPRISE) & is_word & ~np.isin(words, sorted(function_words))
+    if not tells.any():
         raise RequestError("no word of the texts says anything of their label")
-    scores = np.clip(weights / strongest, -1, 1).round(2).tolist()
-    return {token_of(word): score for word, score in zip(words, scores, strict=True)}
+    scores = np.where(tells, np.clip(weights / np.percentile(np.abs(weights[tells]), STRONGEST), -1, 1), 0.0).round(2)
+    of_others = np.where(tells, -1.0, with_word.sum(axis=0))
+    known = tells | (of_others >= max(1.0, np.sort(of_others)[-min(int(tells.sum()), len(words))]))
+    return {
+        word: score for word, score, is_known in zip(words, scores.tolist(), known.tolist(), strict=True) if is_known
+    }
 
 
 def shown(name: str, model: str | None = None) -> ShownScale:
@@ -156,8 +173,8 @@ def shown(name: str, model: str | None = None) -> ShownScale:
         words=len(on),
         share_of_tokens=round(float(space.counts[on].sum() / space.counts.sum()), 4),
         share_explained=round(max(0.0, 1 - left), 3),
-        lowest=[space.tokens[row] for row in lowest],
-        highest=[space.tokens[row] for row in highest],
+        lowest=[space.tokens[row] for row in lowest if scores[row] < 0],
+        highest=[space.tokens[row] for row in highest if scores[row] > 0],
     )
 
 
