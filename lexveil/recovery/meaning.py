@@ -59,17 +59,18 @@ def meaning_of(mechanism: Kernel, found: Sequence[Expected], distances: WordDist
         )
         for expected in found
     ]
-    kept = [purpose_sentence(name, one) for name, one in (at[-1].purposes or {}).items()]
-    return Meaning(at=at, sentences=[reader_sentence(at), *kept, bound_sentence(at[-1].bound)])
+    sentences = [reader_sentence(at), *purpose_sentences(found[-1]), bound_sentence(at[-1].bound)]
+    return Meaning(at=at, sentences=sentences)
 
 
-def purpose_sentence(name: str, told: ScaleTold) -> str:
-    """What is less hidden by a purpose that the metric keeps."""
-    return (
-        f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share_of_words)} are on its scale; of 100 of "
-        f"these, a reader is expected to tell the side of {_of_100(told.side)} (AUC {told.auc:.2f}) and to name "
-        f"{_of_100(told.recovered)}."
-    )
+def purpose_sentences(expected: Expected) -> list[str]:
+    """What is less hidden by the purposes that the metric keeps."""
+    return [
+        f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share)} are on its scale; of 100 of these, a "
+        f"reader is expected to tell the side of {_of_100(told.side)} (AUC {told.auc:.2f}) and to name "
+        f"{_of_100(told.named)}."
+        for name, told in expected.told.items()
+    ]
 
 
 def reader_sentence(at: Sequence[MeaningAt]) -> str:

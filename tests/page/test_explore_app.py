@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,6 +88,21 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
     assert "not one of the public samples" in own.text
 
 
+def test_a_purpose_is_kept_and_said(client: TestClient) -> None:
+    """By name, of those that the page offers; the command keeps it, too."""
+    assert re.search(
+        r'<select id="purpose".*?<option>sentiment</option>', client.get(f"/?token={TOKEN}").text, re.DOTALL
+    )
+    fields = {"text": ROW, "mechanism": "tem", "budget": "epsilon", "epsilon": "6", "purpose": "sentiment"}
+    shown = client.post("/api/draws", data=fields)
+    assert shown.status_code == 200 and "--model toy+sentiment=1" in shown.text
+    for _ in range(600):
+        if "computing…" not in (expected := client.post("/api/expected", data=fields).text):
+            break
+        time.sleep(0.1)
+    assert "Less hidden, by the purpose sentiment=1: of 100 words" in expected
+
+
 def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     shown = client.post(
         "/api/draws", data={"text": "<script>alert('x')</script> & <b>", "oov": "keep", "punctuation": "keep"}
@@ -103,6 +119,8 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
         ({"epsilon": "zanzibarsecret"}, "epsilon must be a number"),
         ({"mechanism": "zanzibarsecret"}, "mechanism must be one of"),
         ({"model": "zanzi"}, "there is no model"),
+        ({"model": "toy+zanzibarsecret.tsv"}, "there is no model or purpose"),
+        ({"purpose": "zanzibarsecret.tsv"}, "there is no model or purpose"),
         ({"text": "zanzibarsecret " * MOST}, "longer than 10,000"),
         ({"budget": "recovery", "recovery": "1"}, "between 0 (excluded) and 1"),
     ],

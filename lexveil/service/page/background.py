@@ -24,6 +24,7 @@ from lexveil.errors import LexveilError
 from lexveil.privatization.settings import require_uniform_shares, resolve_settings, settings_of
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
+from lexveil.recovery.meaning import purpose_sentences
 from lexveil.recovery.public_words import FEW, PublicWords
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
@@ -38,11 +39,15 @@ GUESSES = 3  # of a reader, for each output
 
 
 class Expected(NamedTuple):
-    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named."""
+    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named.
+
+    Behind these stands what is hidden less by a purpose.
+    """
 
     recovered: float
     unchanged: float
     rare: float
+    purposes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,12 @@ def _answer(question: Question) -> Any:
     if question.kind == "expected":
         curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
         expected = curve.at(epsilon)
-        return Expected(recovered(expected, "all"), unchanged(expected, "all"), recovered(expected, "rare"))
+        return Expected(
+            recovered(expected, "all"),
+            unchanged(expected, "all"),
+            recovered(expected, "rare"),
+            purpose_sentences(expected),
+        )
     reader = _reader(question.model, request, epsilon)
     outputs = np.array(question.outputs, dtype=np.int64)
     return reader.candidates(outputs, np.full(len(outputs), epsilon), GUESSES).ids.tolist()

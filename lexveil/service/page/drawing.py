@@ -161,8 +161,12 @@ class ExploreSession:
         if name not in self._models:
             while len(self._models) >= MODELS:
                 self._models.pop(next(iter(self._models)))
-            self._models[name] = WarmModel.find(name or self.default)
+            self._models[name] = WarmModel.find(self.name_of(name))
         return self._models[name]
+
+    def name_of(self, name: str) -> str | None:
+        """The name of the model of a form, as ``Model.load`` takes it."""
+        return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
 
     def draw(self, form: Form, found: float | None = None, place: Place = Place()) -> Drawing:  # noqa: B008  # frozen
         """Rewrite the text of a form ``form.draws`` times.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 from urllib.parse import parse_qsl
 
+from lexveil.artifacts import purpose_files
 from lexveil.config import Params
 from lexveil.errors import RequestError, option
 from lexveil.privatization.settings import Settings, of_every_token, settings_of
@@ -24,7 +25,7 @@ class Form:
 
     Attributes:
         text: to rewrite.
-        model: its name; empty is the default.
+        model: its name; empty is the default. Behind a + comes the purpose.
         request: of a release.
         draws: how many experiments are drawn, from this seed.
         token: the number of the token that is looked at.
@@ -57,7 +58,12 @@ class Form:
             raise RequestError(f"{option(budget)} is empty; give a number")
         given.pop("seed", None)
         numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
-        return cls(text, fields.get("model", ""), Request.of(given, written=True, quotes=False), **numbers)
+        model, purpose = fields.get("model", ""), fields.get("purpose", "")
+        # Only of those that the page offers: a name could also be that of a file.
+        if "+" in model or purpose not in ("", *purpose_files.installed()):
+            raise RequestError("there is no model or purpose of this name; take one that the page offers")
+        model += f"+{purpose}=1" if purpose else ""
+        return cls(text, model, Request.of(given, written=True, quotes=False), **numbers)
 
     @classmethod
     def read(cls, body: bytes) -> Self:

@@ -17,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from lexveil.accounting.changes import Fate
+from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms import mechanism_names
@@ -153,6 +154,7 @@ class Pages:
             mechanisms=mechanism_names(),
             strategies=STRATEGIES,
             models=[name for name in installed() if name != model.name],
+            purposes=list(purpose_files.installed()),
             model=model.name,
             config_headers={TOKEN_HEADER: self.token},
         )
@@ -285,7 +287,7 @@ class Pages:
         return self.background.ask(Question(kind, self._model(form), request, epsilon, outputs))
 
     def _model(self, form: Form) -> str | None:
-        return form.model or self.session.default
+        return self.session.name_of(form.model)
 
     @staticmethod
     def _asked(form: Form) -> RewriteRequest:
