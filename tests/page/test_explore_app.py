@@ -93,7 +93,13 @@ def test_a_purpose_is_kept_and_said(client: TestClient) -> None:
     assert re.search(
         r'<select id="purpose".*?<option>sentiment</option>', client.get(f"/?token={TOKEN}").text, re.DOTALL
     )
-    fields = {"text": ROW, "mechanism": "tem", "budget": "epsilon", "epsilon": "6", "purpose": "sentiment"}
+    fields = {
+        "text": "The house burned.",
+        "mechanism": "tem",
+        "budget": "epsilon",
+        "epsilon": "6",
+        "purpose": "sentiment",
+    }
     shown = client.post("/api/draws", data=fields)
     assert shown.status_code == 200 and "--model toy+sentiment=1" in shown.text
     for _ in range(600):
