@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lexveil.auditing.request import AuditRequest
-from lexveil.cli.options import Json, ModelName, Purposes, option, with_purposes
+from lexveil.cli.options import Json, Words, option
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import options_of, requested
 
@@ -22,8 +22,7 @@ else:
 def audit(
     *,
     how: Auditing,
-    model: ModelName = None,
-    purpose: Purposes = (),
+    words: Words = Words(),  # noqa: B008  # frozen
     json: Json = False,
     out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
 ) -> int:
@@ -41,6 +40,6 @@ def audit(
     from lexveil.auditing import audit as auditing
 
     with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        result = auditing.audit(request, out, model=with_purposes(model, purpose))
+        result = auditing.audit(request, out, model=words.name)
     show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
     return 1 if result.violation else 0

@@ -5,19 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import (
-    Json,
-    ModelName,
-    Purposes,
-    Strategy,
-    Stream,
-    option,
-    reads,
-    several,
-    share,
-    strategy,
-    with_purposes,
-)
+from lexveil.cli.options import Json, Strategy, Stream, Words, option, reads, several, share, strategy
 from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
 
@@ -42,8 +30,7 @@ def calibrate(
         tuple[Strategy, ...],
         option("S1 to S4", "S,S", name="--strategy", converter=several(strategy), n_tokens=1),
     ] = ("S3",),
-    model: ModelName = None,
-    purpose: Purposes = (),
+    words: Words = Words(),  # noqa: B008  # frozen
     text_column: Annotated[tuple[str, ...], option("of FILE; can be given several times", "NAME")] = ("text",),
     json: Json = False,
 ) -> int:
@@ -67,7 +54,7 @@ def calibrate(
     from lexveil.mechanisms.registry import MECHANISMS
     from lexveil.recovery import calibrate as calibration
 
-    using = Model.load(None, with_purposes(model, purpose))
+    using = Model.load(None, words.name)
     mechanisms = tuple(MECHANISMS) if "all" in mechanism else mechanism
     result = calibration.calibrate(using, recovery, mechanisms, strategies, band)
     if file is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lexveil.cli.options import Json, ModelName, Purposes, Stream, option, with_purposes
+from lexveil.cli.options import Json, Stream, Words, option
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Looking, requested
 from lexveil.errors import RequestError
@@ -18,8 +18,7 @@ def inspect(
     /,
     *,
     how: Looking = Looking(),  # noqa: B008  # frozen
-    model: ModelName = None,
-    purpose: Purposes = (),
+    words: Words = Words(),  # noqa: B008  # frozen
     show_examples: Annotated[
         bool, option("name the most frequent words that would be unprotected, and unknown ones: they are source text")
     ] = False,
@@ -42,6 +41,6 @@ def inspect(
     request = requested(how, FileRequest)
     if request.mechanism == "none":
         raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
-    result = inspection.inspect(file, request, show_examples=show_examples, model=with_purposes(model, purpose))
+    result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
     show(result.to_dict() if json else result, json, inspection.as_text)
     return 0

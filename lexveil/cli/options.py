@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cyclopts import App, ArgumentCollection, Group, Parameter, Token
@@ -136,6 +137,15 @@ Json = Annotated[bool, Parameter(help="machine-readable output")]
 Wait = Annotated[bool, Parameter(help="if a run is at work here, wait for its end")]
 
 
-def with_purposes(model: str | None, purposes: tuple[str, ...]) -> str | None:
-    """Return the name of a model and its purposes, as ``Model.load`` takes it."""
-    return "+".join([model or "", *purposes]) if purposes else model
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What gives the words, and the purposes that their metric keeps."""
+
+    model: ModelName = None
+    purpose: Purposes = ()
+
+    @property
+    def name(self) -> str | None:
+        """As ``Model.load`` takes it."""
+        return "+".join([self.model or "", *self.purpose]) if self.purpose else self.model

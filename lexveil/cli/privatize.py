@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lexveil.cli.options import Json, ModelName, Purposes, Stream, option, reads, whole, with_purposes
+from lexveil.cli.options import Json, Stream, Words, option, reads, whole
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Rewriting, requested, written
 from lexveil.errors import RequestError
@@ -41,8 +41,7 @@ def privatize(
         ),
     ] = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
-    model: ModelName = None,
-    purpose: Purposes = (),
+    words: Words = Words(),  # noqa: B008  # frozen
     json: Annotated[Json, option("machine-readable summary")] = False,
 ) -> int:
     r"""Rewrite a file or a folder of texts.
@@ -65,7 +64,7 @@ def privatize(
       cat a.jsonl | lexveil privatize - -o - > b.jsonl
     """
     if preview is not None:
-        return _preview(source, preview, output, json, how, with_purposes(model, purpose))
+        return _preview(source, preview, output, json, how, words.name)
     if output is None:
         raise RequestError("the following arguments are required: --output, or --preview to only look")
     in_file, out_file = located(source), located(output)
@@ -76,7 +75,7 @@ def privatize(
     from lexveil.runtime.arrow import keep_pandas_out
 
     keep_pandas_out()
-    done = privatize_file(in_file, out_file, request, model=with_purposes(model, purpose))
+    done = privatize_file(in_file, out_file, request, model=words.name)
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
         show(done.record.to_dict(), True, stream=stream)

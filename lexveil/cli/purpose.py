@@ -67,7 +67,6 @@ def build(
     public: Annotated[
         bool, option("no private text has a part in IN: without it, the scale is refused in a release")
     ] = False,
-    json: Json = False,
 ) -> int:
     """Make a scale of words with scores, or learn it from texts with labels.
 
@@ -80,6 +79,5 @@ def build(
     from lexveil.modelling import scales
 
     scales.build(source, output, model, text_column, label_column, as_given=as_given, is_public=public)
-    made = scales.shown(str(output), model)
-    show(made.to_dict() if json else made, json, scales.as_text)
+    show(scales.shown(str(output), model), False, scales.as_text)
     return 0

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from lexveil.cli.options import Json, ModelName, Purposes, actions, option, with_purposes
+from lexveil.cli.options import Json, Words, actions, option
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
@@ -55,8 +55,7 @@ def serve(
         ),
     ] = (),
     how: Fixed = Fixed(),  # noqa: B008  # frozen
-    model: ModelName = None,
-    purpose: Purposes = (),
+    words: Words = Words(),  # noqa: B008  # frozen
     limits: Limits = Limits(),  # noqa: B008
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
@@ -87,8 +86,7 @@ def serve(
         fixed["protection"] = DEFAULT_LEVEL
     if "protection" in fixed:
         fixed = {name: Request.model_fields[name].default for name in ("mechanism", "strategy")} | fixed
-    model = with_purposes(model, purpose)
-    of_command = {"model": model, "keys": keys and str(keys_file), "hosts": (*LOCAL, *allowed_host)}
+    of_command = {"model": words.name, "keys": keys and str(keys_file), "hosts": (*LOCAL, *allowed_host)}
     terms = requested(limits, Terms, fixed=fixed_settings(fixed), **of_command)
     anywhere()
     from lexveil.artifacts.model import Model
@@ -102,7 +100,7 @@ def serve(
         raise RequestError(f"--keys {keys_file}: has no key, so nobody could ask; `lexveil service key add` makes one")
     if terms.subjects == "by-key" and keys_file is None:
         raise RequestError("--subjects by-key: without --keys nobody is known by a key")
-    check_start(terms, Model.load(name=model))
+    check_start(terms, Model.load(name=words.name))
     return server.serve(terms, where)
 
 

@@ -24,7 +24,9 @@ def words(outside: Path) -> list[str]:
 def test_a_scale_of_words(outside: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     rows = [f"{word}\t{(1, -1, 0)[number % 3]}\n" for number, word in enumerate(words[:30])]
     (outside / "seeds.tsv").write_text("word\tscore\n" + "".join(rows), encoding="utf-8")
-    assert main([*BUILD, "seeds.tsv", "-o", "own.tsv", "--model", "toy", "--as-given", "--public", "--json"]) == 0
+    assert main([*BUILD, "seeds.tsv", "-o", "own.tsv", "--model", "toy", "--as-given", "--public"]) == 0
+    capsys.readouterr()
+    assert main(["purpose", "show", "own.tsv", "--model", "toy", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["name"], shown["public"], shown["words"]) == ("own", True, 20)
     assert set(shown["highest"][:10]) == {*words[:30:3]} and set(shown["lowest"][:10]) == {*words[1:30:3]}
