@@ -242,5 +242,5 @@ def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> 
     assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]
     asked = parse(argv[3:])[1].arguments
     request = requested(asked["how"], AuditRequest)
-    assert (request.mechanism, request.strategy, request.epsilon, asked["model"]) == ("tem", "S3", 10.0, "own")
+    assert (request.mechanism, request.strategy, request.epsilon, asked["words"].name) == ("tem", "S3", 10.0, "own")
     assert (request.words, request.samples, asked["out"]) == (20, 400, project.root / "out.json")
