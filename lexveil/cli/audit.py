@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lexveil.auditing.request import AuditRequest
-from lexveil.cli.options import Json, Words, option
+from lexveil.cli.options import ChosenModel, Json, option
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import options_of, requested
 
@@ -22,7 +22,7 @@ else:
 def audit(
     *,
     how: Auditing,
-    words: Words = Words(),  # noqa: B008  # frozen
+    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
     json: Json = False,
     out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
 ) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import Json, Strategy, Stream, Words, option, reads, several, share, strategy
+from lexveil.cli.options import ChosenModel, Json, Strategy, Stream, option, reads, several, share, strategy
 from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
 
@@ -30,7 +30,7 @@ def calibrate(
         tuple[Strategy, ...],
         option("S1 to S4", "S,S", name="--strategy", converter=several(strategy), n_tokens=1),
     ] = ("S3",),
-    words: Words = Words(),  # noqa: B008  # frozen
+    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
     text_column: Annotated[tuple[str, ...], option("of FILE; can be given several times", "NAME")] = ("text",),
     json: Json = False,
 ) -> int:

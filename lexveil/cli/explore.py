@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lexveil.cli.options import Port, Stream, Words, option, reads, whole
+from lexveil.cli.options import ChosenModel, Port, Stream, option, reads, whole
 from lexveil.cli.output import anywhere, located
 from lexveil.cli.rewriting import command_of
 from lexveil.cli.service import require_libraries
@@ -20,7 +20,7 @@ def explore(
         str | None, option("the column of IN to look at (default: as of `lexveil privatize`)", "NAME")
     ] = None,
     rows: Annotated[int, option("of IN", "N", converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")))] = 20,
-    words: Words = Words(),  # noqa: B008  # frozen
+    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
     port: Annotated[Port | None, option("to listen at (default: a free one)")] = None,
 ) -> int:
     """A page on this machine that shows what texts become: tokens, draws, neighbours, what a reader would guess.

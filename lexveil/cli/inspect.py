@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lexveil.cli.options import Json, Stream, Words, option
+from lexveil.cli.options import ChosenModel, Json, Stream, option
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Looking, requested
 from lexveil.errors import RequestError
@@ -18,7 +18,7 @@ def inspect(
     /,
     *,
     how: Looking = Looking(),  # noqa: B008  # frozen
-    words: Words = Words(),  # noqa: B008  # frozen
+    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
     show_examples: Annotated[
         bool, option("name the most frequent words that would be unprotected, and unknown ones: they are source text")
     ] = False,

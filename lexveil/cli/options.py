@@ -139,7 +139,7 @@ Wait = Annotated[bool, Parameter(help="if a run is at work here, wait for its en
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class ChosenModel:
     """What gives the words, and the purposes that their metric keeps."""
 
     model: ModelName = None

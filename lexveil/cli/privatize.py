@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lexveil.cli.options import Json, Stream, Words, option, reads, whole
+from lexveil.cli.options import ChosenModel, Json, Stream, option, reads, whole
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Rewriting, requested, written
 from lexveil.errors import RequestError
@@ -41,7 +41,7 @@ def privatize(
         ),
     ] = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
-    words: Words = Words(),  # noqa: B008  # frozen
+    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
     json: Annotated[Json, option("machine-readable summary")] = False,
 ) -> int:
     r"""Rewrite a file or a folder of texts.

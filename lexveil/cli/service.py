@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from lexveil.cli.options import Json, Words, actions, option
+from lexveil.cli.options import ChosenModel, Json, actions, option
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
@@ -55,7 +55,7 @@ def serve(
         ),
     ] = (),
     how: Fixed = Fixed(),  # noqa: B008  # frozen
-    words: Words = Words(),  # noqa: B008  # frozen
+    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
     limits: Limits = Limits(),  # noqa: B008
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
