@@ -1,7 +1,7 @@
 """What a file format is: a table that is read row by row, and written back with other texts.
 
-A format is one class in one file of this folder, registered by ``registry.register``. It reads rows (``table``), cuts
-them into chunks with all that is needed to write them back (``chunks``), and makes a writer (``writer``).
+A format is a class in a file of this folder, and an entry in ``registry``. It reads rows (``table``), cuts them into
+chunks with all that is needed to write them back (``chunks``), and makes a writer (``writer``).
 """
 
 from __future__ import annotations
@@ -201,7 +201,6 @@ class Format(ABC):
         name: how `--format` calls it; one of the endings.
         title: how messages call it.
         endings: of file names.
-        rank: its place in lists of formats.
         row_name: what a row of a file is called.
         has_columns: whether rows have named fields; if not, all is one text.
         is_compressible: whether files may be compressed as a whole.
@@ -211,7 +210,6 @@ class Format(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
-    rank: ClassVar[int] = 100
     row_name: ClassVar[str] = "line"
     has_columns: ClassVar[bool] = True
     is_compressible: ClassVar[bool] = True

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from lexveil.formats.base import Row, Source
-from lexveil.formats.compression import COMPRESSIONS
+from lexveil.formats.compression import compressed
 from lexveil.formats.values import plain_value
 
 KEYS = ("text", "timestamp", "url")  # others, such as an author's name, have no use here and are dropped
@@ -36,7 +37,8 @@ class C4Shard:
 
     def __init__(self, path: Path, mode: str = "xb") -> None:
         self.file: Any = path.open(mode)
-        self.stream = COMPRESSIONS["gz"].writer(self.file)
+        self.files = ExitStack()
+        self.stream = compressed(self.file, "gz", self.files)
 
     def write(self, line: bytes) -> None:
         """Add a line."""
@@ -44,7 +46,7 @@ class C4Shard:
 
     def close(self) -> None:
         """Complete the shard."""
-        self.stream.close()
+        self.files.close()
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()

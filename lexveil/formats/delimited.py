@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from typing import IO, Any, ClassVar, NamedTuple
 
 from lexveil.errors import RequestError, option
@@ -33,24 +33,20 @@ class Delimited(LineFormat):
     """Fields are quoted where needed.
 
     Attributes:
-        delimiter: what separates fields.
-        separator: its name.
+        separator: the name of what separates fields.
+        dialect: the options of the module csv.
     """
 
-    delimiter: ClassVar[str]
     separator: ClassVar[str]
-
-    def parser(self, lines: Iterator[str]) -> Any:
-        """What cuts lines into fields."""
-        return csv.reader(lines, delimiter=self.delimiter, strict=True)
+    dialect: ClassVar[dict[str, Any]]
 
     def joined(self, rows: Sequence[Sequence[str]], end: str) -> str:
         """Rows as text."""
-        buffer = io.StringIO()
-        csv.writer(buffer, delimiter=self.delimiter, lineterminator=end).writerows(rows)
+        buffer = StringIO()
+        csv.writer(buffer, lineterminator=end, **self.dialect).writerows(rows)
         return buffer.getvalue()
 
-    def check(self, fields: Sequence[str], position: int, writer: LineWriter, line: int) -> None:
+    def check(self, fields: Sequence[str], position: int, where: str) -> None:
         """See that a row with a rewritten field at ``position`` can be written.
 
         Raises:
@@ -63,7 +59,8 @@ class Delimited(LineFormat):
         head = next(content, "")
         layout = Layout(MARK if head.startswith(MARK) else "", "\r\n" if head.endswith("\r\n") else "\n")
         csv.field_size_limit(lines.LINE_LIMIT)
-        records = _records(self.parser(itertools.chain([head.removeprefix(MARK)], content)), where)
+        parser = csv.reader(itertools.chain([head.removeprefix(MARK)], content), strict=True, **self.dialect)
+        records = _records(parser, where)
         header = next(records, (0, []))[1]
         if not header:
             raise no_documents(where)
@@ -92,20 +89,49 @@ class Delimited(LineFormat):
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
         positions = [writer.table.columns.index(column) for column in writer.columns]
         for written, row in enumerate(rows, writer.n_rows + 1):
-            fields, line = chunk.rest[row], chunk.places[row]
+            fields, where = chunk.rest[row], writer.table.source.location(chunk.places[row])
             for position, text in zip(positions, texts[row], strict=True):
-                fields[position] = _cell(text or "", written, line, writer)
-                self.check(fields, position, writer, line)
+                fields[position] = _cell(text or "", written, where, writer)
+                self.check(fields, position, where)
         return self.joined([chunk.rest[row] for row in rows], writer.table.layout.end)
 
 
-def _cell(text: str, row: int, line: int, writer: LineWriter) -> str:
+class CommaSeparated(Delimited):
+    """CSV: a header, commas, quotes where needed."""
+
+    name = "csv"
+    title = "CSV"
+    endings = ("csv",)
+    separator = "comma"
+    dialect: ClassVar = {"delimiter": ","}
+
+
+class TabSeparated(Delimited):
+    """TSV: a header, tabs, no quotes, as GLUE and IANA have it; so there are texts that it cannot hold."""
+
+    name = "tsv"
+    title = "TSV"
+    endings = ("tsv",)
+    separator = "tab"
+    dialect: ClassVar = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
+
+    def check(self, fields: Sequence[str], position: int, where: str) -> None:  # noqa: D102
+        if any(mark in fields[position] for mark in "\t\n\r"):
+            raise RequestError(f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV")
+        if fields == [""]:
+            raise RequestError(
+                f"{where}: nothing is left of a text, and a TSV of one column cannot hold that, its line being blank; "
+                "write CSV"
+            )
+
+
+def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
     """A rewritten text as a cell."""
     if not FORMULA.match(text):
         return text
     if writer.formulas == "refuse":
         raise RequestError(
-            f"{writer.table.source.location(line)}: a rewritten text begins like a formula, which spreadsheets would "
+            f"{where}: a rewritten text begins like a formula, which spreadsheets would "
             f"compute; {option('formulas')} quote puts an apostrophe before such texts"
         )
     writer.n_formulas += 1

@@ -8,17 +8,14 @@ from typing import IO
 
 from lexveil.formats.base import Format, Formulas, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk
-from lexveil.formats.registry import register
 
 
-@register
 class Parquet(Format):
     """Parquet; it brings its own compression."""
 
     name = "parquet"
     title = "Parquet"
     endings = ("parquet",)
-    rank = 5
     row_name = "row"
     is_compressible = False
     is_streamable = False

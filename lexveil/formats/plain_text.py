@@ -10,17 +10,14 @@ from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
 from lexveil.formats.messages import no_documents
-from lexveil.formats.registry import register
 
 
-@register
 class PlainText(LineFormat):
     """Texts, one per line. A text with line breaks of its own needs another format."""
 
     name = "txt"
     title = "Plain text"
     endings = ("txt",)
-    rank = 4
     has_columns = False
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
@@ -30,8 +27,7 @@ class PlainText(LineFormat):
                 f"{option('subject_column')} out"
             )
         column = request.texts[0] if request.texts else "text"
-        lines = read_lines(stream, source)
-        return Table(source, [column], (_all_rows if request.keeps_blanks else _rows)(lines, column))
+        return Table(source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks))
 
     def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
         chunks = super().chunks(table, request, for_writing)
@@ -53,15 +49,11 @@ class PlainText(LineFormat):
         return "".join([(texts[row][0] or "") + chunk.rest[row] for row in rows])
 
 
-def _rows(lines: Iterable[str], column: str) -> Iterator[Row]:
-    """The lines that are not blank."""
-    texts = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    for row_number, (number, line) in enumerate(texts, 1):
-        yield Row(row_number, number, {column: line.rstrip("\r\n")}, line)
-
-
-def _all_rows(lines: Iterable[str], column: str) -> Iterator[Row]:
-    """All lines, a blank one as null."""
-    for number, line in enumerate(lines, 1):
+def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[Row]:
+    """The lines; those that are blank as null, or left out."""
+    number = 0
+    for line_number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
-        yield Row(number, number, {column: text if text.strip() else None}, line)
+        if text.strip() or keeps_blanks:
+            number += 1
+            yield Row(number, line_number, {column: text if text.strip() else None}, line)
