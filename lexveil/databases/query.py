@@ -7,21 +7,14 @@ is read once, at the start, in one transaction and in bounded memory.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import IO
 
 import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH
-
-
-def engine(address: Address) -> ModuleType:
-    """The module that speaks with a database."""
-    return importlib.import_module(f"{__package__}.{address.engine}")
+from lexveil.databases.base import BATCH, connected, stripped
 
 
 def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[str, str]:
@@ -36,10 +29,11 @@ def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[st
     Raises:
         RequestError: if the query cannot be read, or not to its end.
     """
-    with engine(address).rows(address, sql) as rows:
+    query = stripped(sql)
+    with connected(address, [query], to_write=False) as database:
+        rows = database.rows(query)
         # Not compressed: it is read twice and then gone.
         with pq.ParquetWriter(out, rows.schema, compression="none", use_dictionary=False) as writer:
             for batch in rows.batches:
                 writer.write_batch(batch, row_group_size=BATCH)
-        kinds: Mapping[str, str] = rows.kinds
-    return kinds
+    return rows.kinds

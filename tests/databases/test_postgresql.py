@@ -16,6 +16,7 @@ from lexveil.artifacts.project import Project
 from lexveil.cli.main import main
 from lexveil.databases import postgresql as engine
 from lexveil.databases.address import read_address
+from lexveil.databases.base import connected
 from lexveil.databases.query import spool_query
 from lexveil.databases.table import DatabaseTable
 from lexveil.errors import LexveilError, RequestError
@@ -128,7 +129,8 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
 
 def test_rows_come_in_batches_of_bounded_size(crm: str) -> None:
     query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 60000) i"
-    with engine.rows(read_address(crm), query) as rows:
+    with connected(read_address(crm), [], to_write=False) as database:
+        rows = database.rows(query)
         sizes = [(batch.num_rows, batch.nbytes) for batch in rows.batches]
     assert sum(n for n, _ in sizes) == 60_000 and len(sizes) > 5
     assert max(size for _, size in sizes) < 2 * engine.BATCH_BYTES
@@ -192,9 +194,9 @@ def test_a_connection_that_drops_is_named(crm: str) -> None:
     query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 200000) i"
     with (
         pytest.raises(RequestError, match=r"connection was lost after [1-9][\d,]* rows; nothing was released or spent"),
-        engine.rows(read_address(f"{crm}?application_name=dropped"), query) as rows,
+        connected(read_address(f"{crm}?application_name=dropped"), [], to_write=False) as database,
     ):
-        for number, _ in enumerate(rows.batches):
+        for number, _ in enumerate(database.rows(query).batches):
             if number == 0:
                 sql(crm, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dropped'")
 
@@ -209,10 +211,10 @@ def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
             query, how = "select 99 as id, 'a' as body", {"text_column": "body", "if_exists": "append", **NONE}
             privatize_file(crm, address, sql=query, table="tickets", **how)
     assert sql(crm, "select count(*) from tickets") == [(20,)]
-    with closing(dbapi.connect(crm)) as own, closing(own.cursor()) as cursor:
-        engine._wait_for_locks(cursor)
-        cursor.execute("select current_setting('lock_timeout')")
-        assert cursor.fetchone() == ("30s",)
+    with connected(read_address(crm), [], to_write=False) as database:
+        assert next(database.rows("select current_setting('lock_timeout') as held").batches)["held"].to_pylist() == [
+            "30s"
+        ]
 
 
 def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, crm: str) -> None:

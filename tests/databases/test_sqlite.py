@@ -15,7 +15,7 @@ from asking import privatize_file
 
 from lexveil.databases import sqlite
 from lexveil.databases.address import read_address
-from lexveil.databases.base import BATCH
+from lexveil.databases.base import BATCH, connected
 from lexveil.databases.query import spool_query
 from lexveil.errors import LexveilError, RequestError
 
@@ -47,7 +47,8 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_
 
 
 def test_few_rows_are_held(crm: str) -> None:
-    with sqlite.rows(read_address(crm), "select * from tickets") as rows:
+    with connected(read_address(crm), [], to_write=False) as database:
+        rows = database.rows("select * from tickets")
         assert [batch.num_rows for batch in rows.batches] == [BATCH, BATCH, 1000]
 
 
