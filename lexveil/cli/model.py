@@ -60,7 +60,7 @@ def verify(
     Nothing in it is executed, and nothing is unpacked that is larger than its card says.
     """
     from lexveil.data import model_collection
-    from lexveil.data.model_rules import UnsoundModel
+    from lexveil.data.model_verification import UnsoundModel
     from lexveil.errors import CheckFailed
 
     try:

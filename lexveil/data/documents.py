@@ -37,17 +37,9 @@ def made_id(dataset: str, number: int) -> str:
     return f"{dataset}-{number:06d}"
 
 
-def document(
-    doc_id: str,
-    split: str,
-    text: str,
-    *,
-    text_b: str | None = None,
-    label: str | None = None,
-    attribute: str | None = None,
-) -> dict[str, str | None]:
+def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[str, str | None]:
     """A row in the columns of ``SCHEMA``."""
-    return {"doc_id": doc_id, "split": split, "text": text, "text_b": text_b, "label": label, "attribute": attribute}
+    return {"doc_id": doc_id, "split": split, "text": text, "text_b": None, "label": None, "attribute": None, **others}
 
 
 class SetWriter:
@@ -55,8 +47,7 @@ class SetWriter:
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = path
-        self.file = path.open("xb")
-        self.parquet = pq.ParquetWriter(self.file, SCHEMA, **(options or PARQUET))
+        self.parquet = pq.ParquetWriter(path, SCHEMA, **(options or PARQUET))
         self.rows: list[dict[str, str | None]] = []
         self.characters = 0
 
@@ -76,14 +67,11 @@ class SetWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._flush()
-            self.parquet.close()
-            self.file.flush()
-            os.fsync(self.file.fileno())
-        finally:
-            self.file.close()
+        if kind is None:
+            self._flush()
+        self.parquet.close()
+        with self.path.open("rb") as written:
+            os.fsync(written.fileno())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 from lexveil.artifacts.packaged_model import CARD, ModelCard
-from lexveil.data.model_rules import CARD_LIMIT, UnsoundModel, check_files, read_card
+from lexveil.data.model_verification import CARD_LIMIT, UnsoundModel, check_files, read_card
 from lexveil.formats.messages import shown
 from lexveil.runtime.tables import atomic_file
 

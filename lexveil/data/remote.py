@@ -11,10 +11,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from lexveil.errors import LexveilError, RequestError
@@ -32,7 +32,7 @@ class Refused(RequestError):
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
 HUB = re.compile(
-    r"hf://(?:datasets/)?(?P<repo>[\w.-]+/[\w.-]+)"
+    r"hf://(?:datasets/)?(?!(?:datasets|spaces|models|buckets)/)(?P<repo>[\w.-]+/[\w.-]+)"
     r"(?:@(?P<revision>refs/convert/[^/]+|refs/pr/\d+|[^/]+))?(?:/(?P<path>.*))?",
     re.IGNORECASE,
 )
@@ -47,8 +47,11 @@ TRANSIENT = {
     "ConnectionError", "TimeoutError", "Timeout", "TransportError", "ChunkedEncodingError", "ClientConnectionError",
     "ClientPayloadError", "IncompleteRead", "ProtocolError",
 }  # fmt: skip
+OFFLINE = "OfflineModeIsEnabled"  # one of them, too
 # Temporary states of a server: too slow, too many requests; and 5xx.
 TRANSIENT_STATUS = {408, 425, 429}
+# What else changes with the content of a file, as far as the place tells it: an ETag, the hub a hash, a disk a time.
+ETAGS = ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +99,13 @@ def is_address(text: str) -> bool:
 
 def shown_address(address: str) -> str:
     """An address for messages and records: without user, password and query, any of which may be a secret."""
-    return "::".join(_shown_link(link) for link in address.split("::"))
-
-
-def _shown_link(link: str) -> str:
-    if "://" not in link:  # a path, in which ? stands for a character
-        return shown(link)
-    parts = urlsplit(link)
-    return shown(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")))
+    links = []
+    for link in address.split("::"):
+        if "://" in link:  # in a path ? stands for a character
+            parts = urlsplit(link)
+            link = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))  # noqa: PLW2901
+        links.append(shown(link))
+    return "::".join(links)
 
 
 def find_remote(address: str) -> Remote:
@@ -117,28 +119,19 @@ def find_remote(address: str) -> Remote:
         LexveilError: if it cannot be reached.
     """
     where = shown_address(address)
-    commit = None
-    url = address
-    if address.lower().startswith("hf://"):
-        # Set before huggingface_hub is imported, which reads it then.
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        url, commit = _hub_url(address)
+    url, commit = _hub_url(address) if address.lower().startswith("hf://") else (address, None)
     fs, path = _file_system(url, where)
     entries = persistent(where, lambda: _entries(fs, path))
-    files = [entry for entry in entries if entry["type"] == "file"]
-    readable = sorted(
-        (entry for entry in files if as_source(Path(shown_address(entry["name"])))), key=lambda entry: entry["name"]
-    )
-    if not _is_folder(path, files):
-        unknown = [entry["name"] for entry in files if entry not in readable]
-        if unknown:
-            raise RequestError(
-                f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; "
-                f"known are {known_endings()}"
-            )
-    else:
+    files = sorted((entry for entry in entries if entry["type"] == "file"), key=lambda entry: entry["name"])
+    readable = [entry for entry in files if as_source(Path(shown_address(entry["name"])))]
+    if not _is_pattern(path) and not any(entry["name"] == path for entry in files):  # a folder
         readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
         readable = [entry for entry in readable if TRAIN.search(Path(entry["name"]).name)] or readable
+    elif unknown := [entry["name"] for entry in files if entry not in readable]:
+        raise RequestError(
+            f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; "
+            f"known are {known_endings()}"
+        )
     if not readable:
         folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
         hint = f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
@@ -148,9 +141,10 @@ def find_remote(address: str) -> Remote:
             raise RequestError(
                 f"{shown_address(entry['name'])}: its size is not told there; fetch it and give the file"
             )
-    shards = (
-        RemoteShard(number, entry["name"], int(entry["size"]), _etag(entry)) for number, entry in enumerate(readable)
-    )
+    shards = []
+    for number, entry in enumerate(readable):
+        etag = next((str(entry[key]).strip('"') for key in ETAGS if entry.get(key)), None)
+        shards.append(RemoteShard(number, entry["name"], int(entry["size"]), etag))
     return Remote(where, fs, tuple(shards), commit)
 
 
@@ -158,7 +152,7 @@ def _hub_url(address: str) -> tuple[str, str | None]:
     """The address of a data set of the hub as its file system wants it, at its present commit; and that commit."""
     where = shown_address(address)
     parts = HUB.fullmatch(address)
-    if parts is None or parts["repo"].split("/")[0] in ("datasets", "spaces", "models", "buckets"):
+    if parts is None:
         raise RequestError(f"{where}: not of the form hf://[datasets/]ORG/NAME[@REVISION]/PATH")
     commit = persistent(where, lambda: hub_commit(parts["repo"], parts["revision"]))
     # A revision with a slash is one of the hub's own refs, which its file system takes as they are.
@@ -169,6 +163,7 @@ def _hub_url(address: str) -> tuple[str, str | None]:
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
     """The commit that a revision of a data set stands for now."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
     with _libraries("hf://"):
         import huggingface_hub
     sha: str | None = huggingface_hub.HfApi().repo_info(repo, repo_type="dataset", revision=revision).sha
@@ -187,7 +182,7 @@ def _file_system(url: str, where: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def _libraries(where: str) -> Any:
+def _libraries(where: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
@@ -203,21 +198,9 @@ def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
     return [info] if info["type"] == "file" else list(fs.ls(path, detail=True))
 
 
-def _is_folder(path: str, files: Iterable[dict[str, object]]) -> bool:
-    return not _is_pattern(path) and not any(entry["name"] == path for entry in files)
-
-
 def _is_pattern(path: str) -> bool:
     # In an address ? begins the query.
     return "*" in path or "[" in path or ("?" in path and "://" not in path)
-
-
-def _etag(entry: dict[str, object]) -> str | None:
-    """What changes with the content, as far as the place tells it: an ETag, the hub a hash, a disk a time."""
-    for key in ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime"):
-        if entry.get(key):
-            return str(entry[key]).strip('"')
-    return None
 
 
 def persistent(what: str, call: Callable[[], T]) -> T:
@@ -233,7 +216,8 @@ def persistent(what: str, call: Callable[[], T]) -> T:
         except LexveilError:
             raise
         except Exception as error:
-            reason = _reason(error)
+            status = _status(error)
+            reason = type(error).__name__ + (f", HTTP {status}" if status else "")
             if not is_transient(error):
                 raise _refusal(what, error, reason) from None
             if attempt == TRIES:
@@ -265,12 +249,7 @@ def is_transient(error: BaseException) -> bool:
     if status is not None:
         return status in TRANSIENT_STATUS or status >= 500
     names = {ancestor.__name__ for ancestor in type(error).__mro__}
-    return bool(names & TRANSIENT) and "OfflineModeIsEnabled" not in names
-
-
-def _reason(error: BaseException) -> str:
-    status = _status(error)
-    return type(error).__name__ + (f", HTTP {status}" if status else "")
+    return bool(names & TRANSIENT) and OFFLINE not in names
 
 
 def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
@@ -283,7 +262,7 @@ def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
         )
     if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
         return Refused(f"{what}: not found; check the name, the path and the revision")
-    if type(error).__name__ == "OfflineModeIsEnabled":
+    if type(error).__name__ == OFFLINE:
         return Refused(f"{what}: HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
     if isinstance(error, ValueError | NotImplementedError):  # so fsspec says, of servers without range requests too
         return Refused(f"{what}: cannot be listed, or read from any byte on, where it lies; fetch it and give the file")
@@ -293,15 +272,10 @@ def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
 
 
 class RemoteFile(io.RawIOBase):
-    """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte.
-
-    ``fetched``: bytes that were asked for and came.
-    """
+    """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte."""
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
-        self.fs, self.shard = fs, shard
-        self.file: IO[bytes] | None = None
-        self.position = self.fetched = 0
+        self.fs, self.shard, self.position = fs, shard, 0
 
     def buffered(self) -> io.BufferedReader:
         """The same, with large requests behind small reads."""
@@ -327,38 +301,19 @@ class RemoteFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes, at most as many as the buffer holds."""
-        content = persistent(self.shard.name, lambda: self._fetch(len(buffer)))
+        n_bytes = min(len(buffer), self.shard.size - self.position)
+        if n_bytes <= 0:
+            return 0
+        content = persistent(self.shard.name, lambda: self._fetch(n_bytes))
         buffer[: len(content)] = content
         self.position += len(content)
-        self.fetched += len(content)
         return len(content)
 
     def _fetch(self, n_bytes: int) -> bytes:
-        n_bytes = min(n_bytes, self.shard.size - self.position)
-        if n_bytes <= 0:
-            return b""
-        try:
-            if self.file is None:
-                # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
-                self.file = cast(IO[bytes], self.fs.open(self.shard.path, "rb", cache_type="none"))
-            if self.file.tell() != self.position:
-                self.file.seek(self.position)
-            content = self.file.read(n_bytes)
-        except BaseException:
-            self._drop()
-            raise
+        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
+        with self.fs.open(self.shard.path, "rb", cache_type="none") as file:
+            file.seek(self.position)
+            content: bytes = file.read(n_bytes)
         if not content:
-            self._drop()
             raise ConnectionError("the file ended before its size")
         return content
-
-    def _drop(self) -> None:
-        file, self.file = self.file, None
-        if file is not None:
-            with contextlib.suppress(Exception):
-                file.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._drop()
-        super().close()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import IO
 
 from lexveil.formats.base import Row, Source
 from lexveil.formats.compression import compressed
@@ -32,27 +33,11 @@ def c4_row(text: str, row: Row, source: Source) -> bytes:
     return c4_line(text, timestamp, url)
 
 
-class C4Shard:
-    """One shard that is being written; the same lines give the same bytes. It is on the disk when it is closed."""
-
-    def __init__(self, path: Path, mode: str = "xb") -> None:
-        self.file: Any = path.open(mode)
-        self.files = ExitStack()
-        self.stream = compressed(self.file, "gz", self.files)
-
-    def write(self, line: bytes) -> None:
-        """Add a line."""
-        self.stream.write(line)
-
-    def close(self) -> None:
-        """Complete the shard."""
-        self.files.close()
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+@contextmanager
+def c4_shard(path: Path) -> Iterator[IO[bytes]]:
+    """A shard that lines are written to; the same lines give the same bytes. It is on the disk at the end."""
+    with path.open("wb") as file:
+        with ExitStack() as files:
+            yield compressed(file, "gz", files)
+        file.flush()
+        os.fsync(file.fileno())

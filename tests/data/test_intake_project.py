@@ -35,16 +35,15 @@ def real(tmp_path: Path) -> Path:
 
 def test_default_use_status_and_a_clone(real: Path, tmp_path: Path) -> None:
     ignored = (real / ".gitignore").read_bytes()
-    assert data_store.status(real) == data_store.DataStatus("no", None, {})
+    assert data_store.status(real) == data_store.DataStatus("no", None, [], {})
     assert data_store.use_default(real) == {"unchanged": False}
     pointer = (real / "data.dvc").read_bytes()
     assert data_store.use_default(real) == {"unchanged": True}
     described = data_store.status(real)
     assert described.tracked == "yes"
     assert described.corpus.documents == 350
-    assert described.documents["reviews"].rows == 240
-    assert described.documents["reviews"].splits == {"train": 192, "validation": 48}
-    assert described.documents["pang_lee"].columns == ["doc_id", "split", "text", "label"]
+    assert described.documents["reviews"].documents == 240
+    assert described.documents["reviews"].parts == {"train": 192, "validation": 48}
 
     rows = [{"text": "a b"}, {"text": "c"}]
     summary = data_store.use(write(tmp_path / "c.csv", rows), [write(tmp_path / "d.jsonl", rows)], "text", real)
@@ -68,10 +67,10 @@ def test_a_corpus_of_several_sources(real: Path, tmp_path: Path) -> None:
     assert {path.parent.name for path in (real / "data/corpus").rglob("*.json.gz")} == {"web", "tickets"}
     described = data_store.status(real)
     assert described.tracked == "yes"
-    assert described.corpus.documents == 3 and described.corpus.sources == ["tickets", "web"]
+    assert described.corpus.parts == {"tickets": 1, "web": 2}
 
     summary = data_store.use(web, [], "text", real)
-    assert summary.corpus.documents == 2 and data_store.status(real).corpus.sources == []
+    assert summary.corpus.documents == 2 and data_store.status(real).corpus.parts == {"": 2}
     with pytest.raises(RequestError, match=r"corpus \.\./x=…: no name for a source"):
         data_store.use({"../x": web}, [], "text", real)
     assert data_store.status(real).tracked == "yes"
