@@ -125,16 +125,26 @@ def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: i
     shards = remote.shards[first : last + 1]
     if wanted.share is not None:
         return SamplingPlan(remote, shards, wanted.share, seed, text_column, None)
-    n_expected = documents_per_byte(remote, shards[0]) * sum(shard.size for shard in shards)
+    n_expected = documents_per_byte(remote, shards[0], text_column) * sum(shard.size for shard in shards)
     share = share_for(wanted.max_documents or max_documents, n_expected)
     return SamplingPlan(remote, shards, share, seed, text_column, round(n_expected))
 
 
-def documents_per_byte(remote: Remote, shard: RemoteShard) -> float:
-    """Documents for each byte of a shard as it lies there, estimated from its first ``PROBE`` bytes."""
-    source = shard.source()
-    with remote.open(shard).buffered() as file:
-        return source.format.rows_per_byte(file, source, shard.size, PROBE)
+def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> float:
+    """Documents for each byte of a shard as it lies there: of Parquet known, of others by their first ``PROBE`` bytes.
+
+    Raises:
+        RequestError: naming the first fault there.
+    """
+    stream, position, n_rows = remote.open(shard).buffered(), 0, 0
+    with open_table(shard.source(), text_column, KEYS, stream) as table:
+        if table.n_rows is not None:
+            return table.n_rows / shard.size
+        for n_rows, _ in enumerate(table.rows, 1):  # noqa: B007
+            position = stream.tell()
+            if position >= PROBE:
+                break
+    return n_rows / position
 
 
 def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
@@ -239,7 +249,7 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
             if line:
                 packed.write(line)
             if report.read % 256 == 0:
-                progress.advance(begin + min(file.position, shard.size) - progress.done)
+                progress.advance(begin + file.loc - progress.done)
     if not report.documents:
         out.unlink()
     progress.advance(begin + shard.size - progress.done)

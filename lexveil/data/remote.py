@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
+
+from fsspec.spec import AbstractBufferedFile
 
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.base import Source
@@ -218,8 +220,12 @@ def persistent(what: str, call: Callable[[], T]) -> T:
         except Exception as error:
             status = _status(error)
             reason = type(error).__name__ + (f", HTTP {status}" if status else "")
+            if (hint := _why_refused(error, status)) is not None:
+                raise Refused(f"{what}: refused ({reason}); {hint}") from None
             if not is_transient(error):
-                raise _refusal(what, error, reason) from None
+                if status is None and not isinstance(error, OSError):
+                    raise  # a fault of the program
+                raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
                 raise LexveilError(
                     f"{what}: not to be had in {TRIES} tries ({reason}); what is finished is kept, and the same "
@@ -252,68 +258,42 @@ def is_transient(error: BaseException) -> bool:
     return bool(names & TRANSIENT) and OFFLINE not in names
 
 
-def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
-    status = _status(error)
+def _why_refused(error: Exception, status: int | None) -> str | None:
+    """What to do about an error that comes whenever it is asked for; None for others."""
     if status in (401, 403) or isinstance(error, PermissionError):
-        return Refused(
-            f"{what}: refused ({reason}); check the name, which the hub refuses too if it does not exist; for what is "
-            "private or gated accept its terms on its page and log in (`hf auth login`, or HF_TOKEN), elsewhere give "
-            "credentials as fsspec's library for it takes them"
+        return (
+            "check the name, which the hub refuses too if it does not exist; for what is private or gated accept its "
+            "terms on its page and log in (`hf auth login`, or HF_TOKEN), elsewhere give credentials as fsspec's "
+            "library for it takes them"
         )
     if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
-        return Refused(f"{what}: not found; check the name, the path and the revision")
+        return "not found: check the name, the path and the revision"
     if type(error).__name__ == OFFLINE:
-        return Refused(f"{what}: HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
+        return "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"
     if isinstance(error, ValueError | NotImplementedError):  # so fsspec says, of servers without range requests too
-        return Refused(f"{what}: cannot be listed, or read from any byte on, where it lies; fetch it and give the file")
-    if status is None and not isinstance(error, OSError):
-        raise error
-    return LexveilError(f"{what}: cannot be read ({reason})")
+        return "it cannot be listed, or read from any byte on, where it lies; fetch it and give the file"
+    return None
 
 
-class RemoteFile(io.RawIOBase):
+class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
     """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte."""
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
-        self.fs, self.shard, self.position = fs, shard, 0
+        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
+        super().__init__(fs, shard.path, cache_type="none", size=shard.size)
+        self.shown = shard.name
 
     def buffered(self) -> io.BufferedReader:
         """The same, with large requests behind small reads."""
-        return io.BufferedReader(self, CHUNK)
+        return io.BufferedReader(cast(io.RawIOBase, self), CHUNK)
 
-    def readable(self) -> bool:
-        """Yes."""
-        return True
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return persistent(self.shown, lambda: self._fetch_once(start, end))
 
-    def seekable(self) -> bool:
-        """Yes."""
-        return True
-
-    def tell(self) -> int:
-        """The position in bytes."""
-        return self.position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position; nothing is asked of the place yet."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: self.shard.size}[whence]
-        self.position = max(0, start + offset)
-        return self.position
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes, at most as many as the buffer holds."""
-        n_bytes = min(len(buffer), self.shard.size - self.position)
-        if n_bytes <= 0:
-            return 0
-        content = persistent(self.shard.name, lambda: self._fetch(n_bytes))
-        buffer[: len(content)] = content
-        self.position += len(content)
-        return len(content)
-
-    def _fetch(self, n_bytes: int) -> bytes:
-        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
-        with self.fs.open(self.shard.path, "rb", cache_type="none") as file:
-            file.seek(self.position)
-            content: bytes = file.read(n_bytes)
+    def _fetch_once(self, start: int, end: int) -> bytes:
+        with self.fs.open(self.path, "rb", cache_type="none") as file:
+            file.seek(start)
+            content: bytes = file.read(end - start)
         if not content:
             raise ConnectionError("the file ended before its size")
         return content

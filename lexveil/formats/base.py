@@ -78,12 +78,14 @@ class Table:
         columns: of its header, its schema or its first object.
         rows: to iterate over once.
         layout: what its format needs to write the table back: the line end of CSV, the file of Parquet.
+        n_rows: how many there are, if the file says so.
     """
 
     source: Source
     columns: list[str]
     rows: Iterator[Row]
     layout: Any = None
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,14 +248,6 @@ class Format(ABC):
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002
         """What the writer needs of a row besides its texts."""
         return None
-
-    @abstractmethod
-    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:
-        """Rows for each of the ``size`` bytes of a file as it lies there, estimated from its first ``probe`` bytes.
-
-        Raises:
-            RequestError: if it is damaged there.
-        """
 
     @abstractmethod
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:

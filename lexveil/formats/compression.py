@@ -42,20 +42,6 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
     return io.BufferedReader(_Expanded(stream, compression, shown(path)), 2**17)
 
 
-def expanded_head(head: bytes, path: Path, compression: str) -> bytes:
-    """What the first bytes of a file expand to, wherever they are cut off."""
-    if not compression:
-        return head
-    pieces = []
-    with open_bytes(path, compression, io.BytesIO(head)) as stream:
-        try:
-            while piece := stream.read1(PIECE):  # type: ignore[attr-defined]
-                pieces.append(piece)
-        except OSError:  # the cut
-            pass
-    return b"".join(pieces)
-
-
 def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
     """A stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the former, and not the latter.
 

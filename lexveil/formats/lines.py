@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from lexveil.errors import RequestError
 from lexveil.formats.base import Format, Formulas, Source, Table, Writer
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.compression import MAGIC, compressed, expanded_head
+from lexveil.formats.compression import MAGIC, compressed
 
 if TYPE_CHECKING:
     from lexveil.types import Flags
@@ -30,11 +30,6 @@ class LineFormat(Format):
     @abstractmethod
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
         """The chosen rows of a chunk, with other texts."""
-
-    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
-        head = stream.read(probe)
-        n_lines = expanded_head(head, source.path, source.compression).count(b"\n")
-        return max(n_lines, 1) / max(len(head), 1)
 
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
         return LineWriter(self, table, columns, out, formulas)

@@ -30,11 +30,6 @@ class Parquet(Format):
 
         return parquet_chunks(table, request)
 
-    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
-        from lexveil.formats.parquet_tables import count_rows
-
-        return count_rows(stream, source) / size
-
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
         from lexveil.formats.parquet_tables import ParquetWriter
 

@@ -38,7 +38,7 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> Ta
     chosen = None
     if request.others is not None:
         chosen = [column for column in columns if column in request.others or column in request.texts]
-    return Table(source, columns, _rows(file, chosen, source.shown), file)
+    return Table(source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows)
 
 
 def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
@@ -74,18 +74,6 @@ def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
 def _parsed(line: int, row: tuple[list[str | None], str | None, GivenSpans | None]) -> ParsedRow:
     texts, subject, spans = row
     return ParsedRow(line, texts, subject, None, spans)
-
-
-def count_rows(stream: IO[bytes], source: Source) -> int:
-    """Rows of a Parquet file.
-
-    Raises:
-        RequestError: if it is damaged.
-    """
-    try:
-        return int(pq.ParquetFile(stream).metadata.num_rows)
-    except pa.ArrowException:
-        raise RequestError(f"{source.shown}: not a Parquet file, or a damaged one") from None
 
 
 class ParquetWriter(Writer):
