@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -75,9 +74,8 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
         raise RequestError(f"{shown(file)}: numbers too large or too small for single precision; rescale the vectors")
     vectors = rows.astype(np.float32) * scales[:, None]  # as they will be loaded
-    parts = {"word": vectors[["_" not in token for token in space.tokens]], "all": vectors}
-    progress.total = 2 * sum(map(len, parts.values()))
-    orders = {name: two_orders(part, name, progress) for name, part in parts.items()}
+    search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
+    orders = two_orders(WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress)
     structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
     card = _card(file, wanted, model, has_structure=bool(structure))
     write_packaged(folder, card, space, pmi, orders, structure, _notice(file, wanted))
@@ -121,11 +119,19 @@ def counts_by_rank(n: int, known: Counts) -> Counts:
     return counts.astype(np.int64)
 
 
-def two_orders(vectors: np.ndarray[Any, np.dtype[np.float32]], name: str, progress: Progress) -> Orders:
-    """(2, n) orders of the tokens for 1-Diffractor, from two starts that depend on their number alone."""
-    starts = [int(stream(SEED, "import", name, str(i)).integers(len(vectors))) for i in range(2)]
-    search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
-    return greedy_orders(vectors, starts, search, SEED, progress.advance)
+def two_orders(space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress) -> dict[str, Orders]:
+    """(2, n) orders for 1-Diffractor, of the words and of all tokens, from two starts each that follow from the seed.
+
+    Args:
+        purpose: names the random streams.
+    """
+    parts = {"word": space.vectors[["_" not in token for token in space.tokens]], "all": space.vectors}
+    progress.total = 2 * sum(map(len, parts.values()))
+    orders = {}
+    for name, vectors in parts.items():
+        starts = [int(stream(seed, purpose, name, str(i)).integers(len(vectors))) for i in range(2)]
+        orders[name] = greedy_orders(vectors, starts, search, seed, progress.advance)
+    return orders
 
 
 def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:

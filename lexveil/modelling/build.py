@@ -64,10 +64,9 @@ def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> M
     if sources:
         return split_by_source(corpus, sources, split)
     named: dict[str, Path] = {}
-    for path in corpus:
+    for number, path in enumerate(corpus, 1):
         stem = re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_") or "corpus"
-        name = next(name for name in (stem, *(f"{stem}-{i}" for i in range(2, len(corpus) + 2))) if name not in named)
-        named[name] = path.resolve()
+        named[f"{stem}-{number}" if stem in named else stem] = path.resolve()
     return named
 
 
