@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lexveil.errors import RequestError, option
+from lexveil.errors import RequestError
 from lexveil.formats.base import Source, Table
 from lexveil.formats.c4 import KEYS, c4_row, c4_shard
 from lexveil.formats.messages import name, shown
@@ -143,10 +143,7 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
                     shards.write(line)
                     progress.advance(1)
             if report.documents == before:
-                raise RequestError(
-                    f"{shown(source.path)}: every row of {name(text_column)} is empty; choose another "
-                    f"{option('text_column')}"
-                )
+                raise RequestError(f"{shown(source.path)}: every row of {name(text_column)} is empty")
         report.shards = shards.finish()
     return report
 

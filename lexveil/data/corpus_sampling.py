@@ -118,10 +118,7 @@ def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: i
     """
     first, last = wanted.shards or (0, len(remote.shards) - 1)
     if not 0 <= first <= last < len(remote.shards):
-        raise RequestError(
-            f"{option('shards')} {first}-{last}: {remote.address} has {len(remote.shards):,} shards, "
-            f"0 to {len(remote.shards) - 1}"
-        )
+        raise RequestError(f"{option('shards')}: {remote.address} has {len(remote.shards):,} shards, from 0")
     shards = remote.shards[first : last + 1]
     if wanted.share is not None:
         return SamplingPlan(remote, shards, wanted.share, seed, text_column, None)
@@ -170,9 +167,7 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
     disk = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
     print(disk, file=sys.stderr, flush=True)
     if free < kept:
-        raise RequestError(
-            f"{disk}. Free some, or take less by {option('max_documents')}, {option('share')} or {option('shards')}"
-        )
+        raise RequestError(f"{disk}. Free some, or take less by {option('share')} or {option('shards')}")
 
 
 def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:

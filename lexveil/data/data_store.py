@@ -188,25 +188,14 @@ def _check_request(
     if not sources and not documents and model is None:
         raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
     if sources and model is not None:
-        raise RequestError(
-            f"{option('model')} {model} takes the place of a {option('corpus')}; for both, write `base: {model}` "
-            "under embeddings in params.yaml"
-        )
+        raise RequestError(f"{option('model')} {model} takes the place of a {option('corpus')}; give one of both")
     if not text_column:
-        raise RequestError(
-            f"{option('text_column')}: the name is empty; give the name of the column that holds the text"
-        )
+        raise RequestError(f"{option('text_column')}: the name is empty; give that of the column of texts")
     for name in filter(None, sources):
         if not re.fullmatch(NAME, name):
-            raise RequestError(
-                f"{option('corpus')} {shown(name)}=…: no name for a source; it has a-z, 0-9, _ and -, and begins with "
-                "a letter or digit"
-            )
+            raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
     if wanted and not any(isinstance(source, str) for source in sources.values()):
-        raise RequestError(
-            f"{option('max_documents')}, {option('shares')} and {option('shards')} are of a {option('corpus')} that "
-            "is an address, such as hf://allenai/c4/en; of files sample.max_documents of params.yaml is taken"
-        )
+        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
 
 
 def _plans(
@@ -338,9 +327,7 @@ def tracked_replacement(root: Path) -> Iterator[Path]:
         shutil.rmtree(root / PREVIOUS)
     if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
         why = "there is no data.dvc" if tracked == "no" else "it is not what DVC has saved for data.dvc"
-        raise RequestError(
-            f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it, and try again"
-        )
+        raise RequestError(f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it")
     before = _pointer(root)
     with _replacement(root) as partial:
         yield partial

@@ -81,9 +81,7 @@ def _lines(file: str) -> list[str]:
         raise RequestError(f"gensim's test data ({file}) is not installed; run `uv sync --reinstall-package gensim`")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != TEST_DATA[file]:
-        raise RequestError(
-            f"{path}: not the file that the default data is made from; run `uv sync --reinstall-package gensim`"
-        )
+        raise RequestError(f"{path}: not what the default is made from; `uv sync --reinstall-package gensim`")
     # Pound signs, dashes and accents stand there as Windows writes them.
     return [line.strip() for line in content.decode("cp1252").split("\n") if line.strip()]
 

@@ -95,9 +95,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
     """
     if text_column in OTHERS:
-        raise RequestError(
-            f"{option('text_column')} {text_column}: this column has a meaning of its own; rename it in the files"
-        )
+        raise RequestError(f"{option('text_column')} {text_column}: has a meaning of its own; rename it in the files")
     folder.mkdir(parents=True)
     progress = Progress("documents", 0, "documents", stream=sys.stderr)
     places: dict[str, tuple[Source, int]] = {}
@@ -140,9 +138,7 @@ def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[s
     doc_id = plain_value(row.values.get("doc_id"), "doc_id", where)
     if doc_id is None:
         if "doc_id" in table.columns or "doc_id" in row.values:
-            raise RequestError(
-                f"{where}: `doc_id` is empty; give every row an id, or drop the column to have them made"
-            )
+            raise RequestError(f"{where}: `doc_id` is empty; give every row one, or drop the column")
         doc_id = made_id(dataset, row.number)
     return document(
         doc_id,

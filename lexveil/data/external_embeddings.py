@@ -37,19 +37,13 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
             it was.
     """
     if not re.fullmatch(NAME, name) or name in RESERVED:
-        raise RequestError(
-            f"{shown(Path(name))}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter or digit, "
-            f"and is none of {', '.join(RESERVED)}"
-        )
+        raise RequestError(f"{shown(name)}: a model's name is of a-z, 0-9, _ and -, and none of {', '.join(RESERVED)}")
     if max_words is not None and max_words < 2:
         raise RequestError(f"{option('max_words')}: at least 2 words are needed")
     check_project(root)
     data = root / "data"
     if (root / "data.dvc").exists() and not data.exists():
-        raise RequestError(
-            f"{shown(data)}: absent, and data.dvc names it; bring it back by `dvc pull data.dvc` or `lexveil run`, "
-            "or choose other data by `lexveil data default`"
-        )
+        raise RequestError(f"{shown(data)}: absent, and data.dvc names it; bring it back by `dvc pull data.dvc`")
     model = read_model(file, max_words)
     with tracked_replacement(root) as partial:
         complete(root, partial)

@@ -59,9 +59,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
         if entry.is_dir() and entry.filename == "orders/":
             continue
         if mode not in (0, stat.S_IFREG) or entry.is_dir():
-            raise UnsoundModel(
-                f"{shown(entry.filename)}: a link or a folder; an archive of a model has plain files only"
-            )
+            raise UnsoundModel(f"{shown(entry.filename)}: a link or a folder; an archive has plain files only")
         if entry.flag_bits & 0x1 or entry.compress_type not in _PLAIN:
             raise UnsoundModel(f"{shown(entry.filename)}: encrypted, or compressed otherwise than by deflate")
         if entry.filename in entries:

@@ -164,15 +164,10 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
     if missing := [key for key, value in needed.items() if not value]:
         raise RequestError(f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves")
     if not re.fullmatch(MODEL_NAME, name) or name in RESERVED:
-        raise RequestError(
-            f"{option('name')} {shown(name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter, "
-            f"and is none of {', '.join(RESERVED)}"
-        )
+        raise RequestError(f"{option('name')} {shown(name)}: no name for a model, or one of {', '.join(RESERVED)}")
     version, source = options.version or "1", options.collocations or DEFAULT
     if not re.fullmatch(VERSION, version):
-        raise RequestError(
-            f"{option('version')} {shown(version)}: not a version; one, two or three numbers, such as 1.0"
-        )
+        raise RequestError(f"{option('version')} {shown(version)}: not a version, such as 1.0")
     _target(name, force)
     collocations = None if source == "none" else model_of(source)
     return Import(name, license, language, collocations, version, options.max_words or MAX_WORDS)
@@ -181,14 +176,10 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
 def _target(name: str, force: bool) -> Path:
     """Where a model of the user lies."""
     if (paths.MODELS / name).exists():
-        raise RequestError(
-            f"{name} ships with Lexveil; a model of this name cannot be added: choose another by {option('name')}"
-        )
+        raise RequestError(f"{name} ships with Lexveil; choose another {option('name')}")
     target = make_user_data() / "models" / name
     if target.exists() and not force:
-        raise RequestError(
-            f"{target} is there already; replace it with {option('force')}, or see it by `lexveil model show {name}`"
-        )
+        raise RequestError(f"{target} is there already; replace it with {option('force')}")
     return target
 
 
@@ -202,9 +193,7 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     card = verify_folder(model.folder)
     out = out or Path(archive_name(card))
     if out.exists() and not force:
-        raise RequestError(
-            f"{shown(out)} is there already; replace it with {option('force')}, or write elsewhere with -o"
-        )
+        raise RequestError(f"{shown(out)} is there already; replace it with {option('force')}")
     write_archive(model.folder, card, out)
     return {"file": str(out), "model": named(model.folder), "sha256": sha256(out)}
 

@@ -130,19 +130,14 @@ def find_remote(address: str) -> Remote:
         readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
         readable = [entry for entry in readable if TRAIN.search(Path(entry["name"]).name)] or readable
     elif unknown := [entry["name"] for entry in files if entry not in readable]:
-        raise RequestError(
-            f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; "
-            f"known are {known_endings()}"
-        )
+        raise RequestError(f"{shown_address(unknown[0])}: not an ending of data; known are {known_endings()}")
     if not readable:
         folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
         hint = f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
         raise RequestError(f"{where}: no file here can be read as data; known are {known_endings()}{hint}")
     for entry in readable:
         if entry.get("size") is None:
-            raise RequestError(
-                f"{shown_address(entry['name'])}: its size is not told there; fetch it and give the file"
-            )
+            raise RequestError(f"{shown_address(entry['name'])}: its size is not told; fetch it and give the file")
     shards = []
     for number, entry in enumerate(readable):
         etag = next((str(entry[key]).strip('"') for key in ETAGS if entry.get(key)), None)
@@ -227,10 +222,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                     raise  # a fault of the program
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
-                raise LexveilError(
-                    f"{what}: not to be had in {TRIES} tries ({reason}); what is finished is kept, and the same "
-                    "command goes on from there"
-                ) from None
+                raise LexveilError(f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on") from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
             print(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s", file=sys.stderr, flush=True)
             time.sleep(wait)

@@ -126,9 +126,7 @@ def _collect(file: VectorFile, entries: Iterator[Entry], max_words: int | None, 
             break
     else:
         if file.size not in (None, n_read):
-            raise RequestError(
-                f"{shown(file.path)}: the header says {file.size:,} words, the file has {n_read:,}; fetch it again"
-            )
+            raise RequestError(f"{shown(file.path)}: the header says {file.size:,} words, the file has {n_read:,}")
     if not tokens:
         raise RequestError(f"{shown(file.path)}: none of its {n_read:,} words can be a token of a text")
     space = WordSpace([*tokens], np.array(vectors, dtype=np.float32), np.array(counts, dtype=np.int64))

@@ -74,8 +74,6 @@ def _sqlite(rest: str) -> Address:
         raise RequestError("an address of SQLite is sqlite:///relative/path or sqlite:////absolute/path")
     path = Path(unquote(name))
     if not path.exists() and Path("/", path).exists():
-        raise RequestError(
-            f"{shown(path)}: there is no such file; a path from the root has four slashes: sqlite:////..."
-        )
+        raise RequestError(f"{shown(path)}: no such file; a path from the root has four slashes: sqlite:////...")
     path = path.absolute()
     return Address(f"sqlite:///{path}", "sqlite", path)

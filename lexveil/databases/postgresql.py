@@ -120,10 +120,7 @@ def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Post
     try:
         from adbc_driver_postgresql import dbapi
     except ModuleNotFoundError:
-        raise RequestError(
-            "this needs the package adbc-driver-postgresql, which is not installed; "
-            "`pip install 'lexveil[databases]'` brings the drivers of all databases"
-        ) from None
+        raise RequestError("adbc-driver-postgresql is not installed; `pip install 'lexveil[databases]'`") from None
     try:
         connection = dbapi.connect(address.text)
     except dbapi.Error as error:
@@ -199,10 +196,7 @@ def _cast(reader: pa.RecordBatchReader, types: pa.Schema, address: Address) -> I
 def _broken(message: str, n_rows: int) -> str:
     """Why rows stopped to come, of which the server gives no number."""
     if GONE.search(message):
-        return (
-            f"the connection was lost after {n_rows:,} rows; nothing was released or spent. See to the server and run "
-            "it again"
-        )
+        return f"the connection was lost after {n_rows:,} rows; nothing was released or spent. Run it again"
     known = next((phrase for phrase in KNOWN if phrase in message), None)
     why = known or "what the server says may hold a value and is not shown; try the query in psql"
     return f"the query failed after {n_rows:,} rows ({why}); nothing was released"

@@ -116,9 +116,7 @@ def _arrow_type(column: str, kinds: set[str]) -> pa.DataType:
     if kinds == {"integer", "real"}:
         return pa.float64()
     if len(kinds) > 1:
-        raise RequestError(
-            f"{QUERY}: {name(column)} holds values of several types ({', '.join(sorted(kinds))}); cast it in the query"
-        )
+        raise RequestError(f"{QUERY}: {name(column)} holds several types ({', '.join(sorted(kinds))}); cast it")
     return ARROW[kinds.pop()] if kinds else pa.string()
 
 

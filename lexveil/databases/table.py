@@ -102,11 +102,7 @@ class DatabaseTable:
             return None
         where = f"{self.address.shown}: the table {self.name}"
         if self.if_exists == "fail":
-            raise RequestError(
-                f"{where} exists already; choose another name, or say {option('if_exists')} append or replace"
-            )
+            raise RequestError(f"{where} exists already; choose another name, or say {option('if_exists')} append")
         if missing := [column for column in columns if column not in types]:
-            raise RequestError(
-                f"{where} has no column {name(missing[0])}; leave it out of the query, or choose another table"
-            )
+            raise RequestError(f"{where} has no column {name(missing[0])}; leave it out of the query")
         return types

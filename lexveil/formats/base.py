@@ -138,9 +138,7 @@ class TableRequest:
                 raise RequestError(f"{where}: the object has no {name(column)}; every one must have its text, or null")
             text = text_value(values[column], column, where)
             if text is not None and len(text) > TEXT_LIMIT:
-                raise RequestError(
-                    f"{where}: {name(column)} is a text of more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
-                )
+                raise RequestError(f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it")
             texts.append(text)
         subject = None if self.subject is None else self.subject_of(values.get(self.subject), where)
         return texts, subject, self._spans(values, texts, where)
@@ -154,10 +152,7 @@ class TableRequest:
         assert self.subject is not None
         subject = plain_value(value, self.subject, where)
         if subject is None:
-            raise RequestError(
-                f"{where}: {name(self.subject)} is empty; every row must say whom it is about, so that the "
-                "ledger knows whose budget it spends"
-            )
+            raise RequestError(f"{where}: {name(self.subject)} is empty; every row must say whom it is about")
         return subject
 
     def _spans(self, values: Mapping[str, Any], texts: Sequence[str | None], where: str) -> GivenSpans | None:

@@ -65,16 +65,10 @@ class Delimited(LineFormat):
         if not header:
             raise no_documents(where)
         if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
-            raise RequestError(
-                f"{where}: its first line has semicolons in place of the {self.separator} of {self.title}; write the "
-                f"file with {self.separator}s"
-            )
+            raise RequestError(f"{where}: its first line has semicolons where {self.title} has a {self.separator}")
         for number, column in enumerate(header):
             if "\x00" in column:
-                raise RequestError(
-                    f"{where}, line 1: a column's name holds a NUL character; if the file is UTF-16, convert it, for "
-                    "example by iconv -f UTF-16 -t UTF-8"
-                )
+                raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
             if (first_number := header.index(column)) < number:
                 raise duplicate_column(f"{where}, line 1", first_number, number)
         return Table(source, header, _rows(records, header, where), layout)
@@ -119,10 +113,7 @@ class TabSeparated(Delimited):
         if any(mark in fields[position] for mark in "\t\n\r"):
             raise RequestError(f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV")
         if fields == [""]:
-            raise RequestError(
-                f"{where}: nothing is left of a text, and a TSV of one column cannot hold that, its line being blank; "
-                "write CSV"
-            )
+            raise RequestError(f"{where}: nothing is left of a text, which a TSV of one column cannot hold; write CSV")
 
 
 def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
@@ -130,10 +121,7 @@ def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
     if not FORMULA.match(text):
         return text
     if writer.formulas == "refuse":
-        raise RequestError(
-            f"{where}: a rewritten text begins like a formula, which spreadsheets would "
-            f"compute; {option('formulas')} quote puts an apostrophe before such texts"
-        )
+        raise RequestError(f"{where}: a rewritten text begins like a formula; {option('formulas')} quote escapes such")
     writer.n_formulas += 1
     writer.first_formula = writer.first_formula or row
     return f"'{text}" if writer.formulas == "quote" else text
@@ -157,8 +145,5 @@ def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
 def _rows(records: Iterator[tuple[int, list[str]]], header: list[str], where: str) -> Iterator[Row]:
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
-            raise RequestError(
-                f"{where}, line {line}: {len(fields)} fields where the header has {len(header)}; "
-                "quote texts that hold the separator"
-            )
+            raise RequestError(f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; quote texts")
         yield Row(number, line, dict(zip(header, fields, strict=True)))

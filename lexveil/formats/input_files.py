@@ -37,9 +37,7 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
             if path.is_dir():
                 in_folder = list(_walk(path, seen))
                 if not in_folder:
-                    raise RequestError(
-                        f"{shown(path)}: no file in this folder can be read as data; known are {known_endings()}"
-                    )
+                    raise RequestError(f"{shown(path)}: no file in this folder is data; known are {known_endings()}")
                 sources += in_folder
             else:
                 sources += _file(path, seen)
@@ -71,10 +69,7 @@ def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
         raise RequestError(f"{shown(path)}: not a regular file; write its content to a file first")
     source = as_source(path)
     if source is None:
-        raise RequestError(
-            f"{shown(path)}: the ending of the name does not say how to read it; known are {known_endings()}; "
-            "rename, convert or remove the file"
-        )
+        raise RequestError(f"{shown(path)}: not an ending of data; known are {known_endings()}")
     real = path.resolve()
     if real not in seen:
         seen.add(real)
@@ -89,10 +84,7 @@ def dataset_name(source: Source) -> str:
     """
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", source.stem).strip("-")
     if not name:
-        raise RequestError(
-            f"{shown(source.path)}: its name becomes the document set's and needs a letter or digit (A-Z, a-z, 0-9); "
-            "rename it"
-        )
+        raise RequestError(f"{shown(source.path)}: a document set's name needs a letter or digit (A-Z, 0-9); rename it")
     return name
 
 
@@ -108,8 +100,6 @@ def dataset_names(sources: Iterable[Source]) -> dict[str, Source]:
         name = dataset_name(source)
         other = folded.setdefault(name.lower(), source)
         if other is not source:
-            raise RequestError(
-                f"{shown(other.path)} and {shown(source.path)} would both become the document set {name}; rename one"
-            )
+            raise RequestError(f"{shown(other.path)} and {shown(source.path)} would both become {name}; rename one")
         names[name] = source
     return names

@@ -79,16 +79,11 @@ def read_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -
                     raise RequestError(f"{where}: packed; give it a name that ends in .{ending}")
             raw = raw if keeps_mark else raw.removeprefix(BYTE_ORDER_MARK)
         if len(raw) > LINE_LIMIT:
-            raise RequestError(
-                f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; write one document per line"
-            )
+            raise RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")
         try:
             yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise RequestError(
-                f"{where}, line {number}: not UTF-8 (byte {error.start + 1} of the line); "
-                "convert the file, for example by iconv -f WINDOWS-1252 -t UTF-8"
-            ) from None
+            raise RequestError(f"{where}, line {number}: not UTF-8 at byte {error.start + 1}; convert it") from None
 
 
 def _damage(error: OSError, compression: str, number: int) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.detectors.given import GivenSpans
-from lexveil.errors import RequestError, option
+from lexveil.errors import RequestError
 from lexveil.formats import chunks
 from lexveil.formats.bare_tables import bare_array, bare_field, only_used
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
@@ -51,10 +51,7 @@ def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
     for column in request.texts:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
-            raise RequestError(
-                f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another "
-                f"{option('text_column')}"
-            )
+            raise RequestError(f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another")
     chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
     locate, parse = table.source.location, request.parse
     number = 0

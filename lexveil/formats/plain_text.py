@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from lexveil.errors import RequestError, option
+from lexveil.errors import RequestError
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
@@ -22,10 +22,7 @@ class PlainText(LineFormat):
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
         if len(request.texts) > 1 or request.subject is not None:
-            raise RequestError(
-                f"{source.shown}: a text file has no columns; leave {option('text_column')} and "
-                f"{option('subject_column')} out"
-            )
+            raise RequestError(f"{source.shown}: a text file has no columns; name neither texts nor subjects")
         column = request.texts[0] if request.texts else "text"
         return Table(source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks))
 

@@ -85,10 +85,7 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
                     try:
                         name = json.loads(line)["source"]
                     except (ValueError, KeyError, TypeError):
-                        raise RequestError(
-                            f"{source.location(number)}: no JSON object with a field `source`, by which the parameter "
-                            "file chooses; give such lines, or a parameter file without model.sources"
-                        ) from None
+                        raise RequestError(f"{source.location(number)}: no JSON object with a field `source`") from None
                     if name not in sources:
                         continue
                     if name not in out:
@@ -116,8 +113,6 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
     if name == OWN:
         raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
     if not chosen and (paths.MODELS / name).is_dir():
-        raise RequestError(
-            f"{name} ships with Lexveil and would hide a model of this name; choose another, or {option('out')}"
-        )
+        raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
         raise RequestError(f"{shown(out)}: there, and no model; name another folder with {option('out')}")

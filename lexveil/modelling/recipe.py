@@ -49,11 +49,7 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
         raise ParameterError(f"{source}: model.name is {recipe.model['name']}, but {name} is asked for")
     model = recipe.model | {"name": name} | {key: value for key, value in given.items() if value is not None}
     if "license" not in model:
-        raise RequestError(
-            f"{option('license')} is missing: say under which licence the model may be used, such as CC-BY-4.0; it "
-            f"follows from "
-            "those of its texts"
-        )
+        raise RequestError(f"{option('license')} is missing: under which licence may the model be used?")
     return Recipe(model=model, parameters=recipe.parameters)
 
 

@@ -115,9 +115,7 @@ def _labelled(rows: Iterator[Row], source: Source, text_column: str, label_colum
             texts.append(text)
             labels.append(label)
     if len(kinds := {*labels}) != 2:
-        raise RequestError(
-            f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends, so there must be two"
-        )
+        raise RequestError(f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends")
     return texts, labels
 
 

@@ -35,5 +35,5 @@ def test_byte_order_mark_and_line_ends_stay(mark: bytes, end: bytes, tmp_path: P
 
 
 def test_semicolons_in_place_of_commas_are_pointed_out(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"in.csv: its first line has semicolons in place of the comma of CSV"):
+    with pytest.raises(RequestError, match=r"in.csv: its first line has semicolons where CSV has a comma"):
         rewritten(b"id;text\n1;old\n", tmp_path)
