@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from lexveil import paths
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.external_embeddings import DIGITS
@@ -41,10 +39,8 @@ def set_base(root: Path, base: str) -> bool:
         return False
     text = file.read_text(encoding="utf-8")
     changed = _LINE.sub(lambda match: match[1] + base, text, count=1)
-    wanted = yaml.safe_load(text)
-    wanted["embeddings"]["base"] = base
-    if yaml.safe_load(changed) != wanted:
-        raise RequestError(f"{file}: there is no line `base:` in section embeddings; write `base: {base}` there")
     with atomic_file(file) as partial:
         partial.write_text(changed, encoding="utf-8", newline="\n")
+        if load_params(partial).embeddings.base != base:
+            raise RequestError(f"{file}: there is no line `base:` in section embeddings; write `base: {base}` there")
     return True

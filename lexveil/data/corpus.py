@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,36 +24,21 @@ def shard_name(number: int, n_shards: int) -> str:
     return f"corpus-train.{number:05d}-of-{n_shards:05d}.json.gz"
 
 
-class Shards:
-    """Writes lines into shards of about ``SHARD_BYTES``, which get their names when their number is known.
-
-    The same lines give the same bytes.
-    """
-
-    def __init__(self, folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
-        self.folder, self.shard_bytes = folder, shard_bytes
-        self.count = self.room = 0
-        self.opened = ExitStack()
-
-    def write(self, line: bytes) -> None:
-        """Add a line to the open shard, or begin the next."""
-        if self.room <= 0:
-            self.opened.close()
-            self.shard = self.opened.enter_context(c4_shard(self._path(self.count)))
-            self.room = self.shard_bytes
-            self.count += 1
-        self.shard.write(line)
-        self.room -= len(line)
-
-    def finish(self) -> int:
-        """Close, name all shards and return how many there are."""
-        self.opened.close()
-        for shard in range(self.count):
-            self._path(shard).replace(self.folder / shard_name(shard, self.count))
-        return self.count
-
-    def _path(self, shard: int) -> Path:
-        return self.folder / f"{shard:05d}.partial"
+def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_BYTES) -> int:
+    """Write lines into shards of about so many bytes and return how many these are; the same lines, the same bytes."""
+    partials: list[Path] = []
+    for first in lines:
+        partials.append(folder / f"{len(partials):05d}.partial")
+        with c4_shard(partials[-1]) as shard:
+            room = shard_bytes
+            for line in itertools.chain([first], lines):
+                shard.write(line)
+                room -= len(line)
+                if room <= 0:
+                    break
+    for number, partial in enumerate(partials):  # named when their number is known
+        partial.replace(folder / shard_name(number, len(partials)))
+    return len(partials)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,18 +118,20 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
     """
     folder.mkdir(parents=True)
     progress = Progress("corpus", 0, "documents", stream=sys.stderr)
-    shards, report = Shards(folder), CorpusReport(files=0, shards=0)
-    with shards.opened:
+    report = CorpusReport(files=0, shards=0)
+
+    def lines() -> Iterator[bytes]:
         for source in sources:
             report.files += 1
             before = report.documents
             with open_table(source, text_column, KEYS) as table:
                 for line in filter(None, report.lines(table, text_column)):
-                    shards.write(line)
+                    yield line
                     progress.advance(1)
             if report.documents == before:
                 raise RequestError(f"{shown(source.path)}: every row of {name(text_column)} is empty")
-        report.shards = shards.finish()
+
+    report.shards = write_shards(lines(), folder)
     return report
 
 

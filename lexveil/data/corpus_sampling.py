@@ -15,12 +15,14 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lexveil import paths
+from lexveil.config import load_params
 from lexveil.data.corpus import CorpusCounts, CorpusReport, shard_name
-from lexveil.data.remote import Remote, RemoteShard
+from lexveil.data.remote import Remote, RemoteShard, find_remote
 from lexveil.errors import RequestError, option
 from lexveil.formats.c4 import KEYS, c4_shard
 from lexveil.formats.messages import name
@@ -104,6 +106,22 @@ def share_for(wanted: int, n_documents: float) -> float:
     digits = 3 - math.floor(math.log10(share))
     # Rounded up, but not for the sake of a last bit.
     return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
+
+
+def plan_samples(
+    addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
+) -> dict[str, SamplingPlan]:
+    """Decide what is read of each address, say so, and forget what earlier calls read of others."""
+    if not addresses:
+        return {}
+    params = load_params(root / paths.PARAMS)
+    plans = {
+        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
+        for name, address in addresses.items()
+    }
+    forget(root, but=[plan.folder(root) for plan in plans.values()])
+    announce([*plans.values()], root)
+    return plans
 
 
 def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str) -> SamplingPlan:

@@ -25,19 +25,9 @@ from lexveil import paths
 from lexveil.config import load_params
 from lexveil.data.base import named, set_base
 from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
-from lexveil.data.corpus_sampling import (
-    ORIGIN,
-    SampleRequest,
-    SamplingPlan,
-    announce,
-    forget,
-    link_or_copy,
-    make_plan,
-    stream_corpus,
-)
+from lexveil.data.corpus_sampling import ORIGIN, SampleRequest, forget, link_or_copy, plan_samples, stream_corpus
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.documents import DocumentSetReport, write_documents
-from lexveil.data.remote import find_remote
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
@@ -155,7 +145,7 @@ def use(
     corpus_files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
     document_files = find_sources(documents)
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
-    plans = _plans(addresses, wanted, text_column, root)
+    plans = plan_samples(addresses, wanted, text_column, root)
     notes, written, sets = list[str](), dict[str, CorpusReport](), None
     if model is not None and set_base(root, base := named(model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
@@ -196,21 +186,6 @@ def _check_request(
             raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
     if wanted and not any(isinstance(source, str) for source in sources.values()):
         raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
-
-
-def _plans(
-    addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
-) -> dict[str, SamplingPlan]:
-    if not addresses:
-        return {}
-    params = load_params(root / paths.PARAMS)
-    plans = {
-        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
-        for name, address in addresses.items()
-    }
-    forget(root, but=[plan.folder(root) for plan in plans.values()])
-    announce(list(plans.values()), root)
-    return plans
 
 
 def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]) -> Iterator[str]:

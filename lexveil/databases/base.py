@@ -13,7 +13,6 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.formats.messages import duplicate_column
 
 QUERY = "the query"  # what the rows of a query are called in messages
 BATCH = 2_000  # rows that are held at a time
@@ -94,17 +93,6 @@ def connected(address: Address, quotables: Collection[str], *, to_write: bool) -
     """
     engine = importlib.import_module(f"{__package__}.{address.engine}")
     return cast(AbstractContextManager[Database], engine.connected(address, " ".join(quotables), to_write))
-
-
-def require_distinct(columns: list[str]) -> None:
-    """See that a query names each of its columns once.
-
-    Raises:
-        RequestError: with the numbers of the first two that have the same name.
-    """
-    for number, column in enumerate(columns):
-        if (first := columns.index(column)) < number:
-            raise duplicate_column(QUERY, first, number)
 
 
 def quoted(*path: str) -> str:

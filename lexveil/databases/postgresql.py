@@ -13,18 +13,9 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from lexveil.databases.address import WHERE_PASSWORDS_ARE, Address
-from lexveil.databases.base import (
-    LOCK_SECONDS,
-    QUERY,
-    Database,
-    Rows,
-    listed,
-    quotable,
-    quoted,
-    require_distinct,
-)
+from lexveil.databases.base import LOCK_SECONDS, QUERY, Database, Rows, listed, quotable, quoted
 from lexveil.errors import RequestError, option
-from lexveil.formats.messages import name
+from lexveil.formats.messages import name, require_distinct
 
 BATCH_BYTES = 4 * 2**20
 TYPE, TYPMOD = b"POSTGRESQL:type", b"POSTGRESQL:typmod"
@@ -70,7 +61,7 @@ class Postgresql(Database):
         cursor.execute("set transaction isolation level repeatable read read only")
         self._wait_for_locks()
         schema = cursor.adbc_execute_schema(query)
-        require_distinct(schema.names)
+        require_distinct(schema.names, QUERY)
         if kinds := {field.name: _sql_type(field) for field in schema if _kind(field) not in PLAIN}:
             query = f"select {', '.join(map(_selected, schema))} from (\n{query}\n) as source"
         cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})

@@ -14,19 +14,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import (
-    BATCH,
-    LOCK_SECONDS,
-    QUERY,
-    Database,
-    Rows,
-    listed,
-    quotable,
-    quoted,
-    require_distinct,
-)
+from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, Database, Rows, listed, quotable, quoted
 from lexveil.errors import RequestError, option
-from lexveil.formats.messages import name
+from lexveil.formats.messages import name, require_distinct
 
 ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
 
@@ -44,7 +34,7 @@ class Sqlite(Database):
         if cursor.description is None:
             raise RequestError(f"{self.address.shown}: the query gives no rows; write a SELECT")
         columns = [column for column, *_ in cursor.description]
-        require_distinct(columns)
+        require_distinct(columns, QUERY)
         inner = [f"c{number}" for number in range(len(columns))]
         kinds = ", ".join(f"typeof({column})" for column in inner)
         found = self.connection.execute(

@@ -118,21 +118,19 @@ class TableRequest:
         Raises:
             NoColumn: naming the first that it has not.
         """
-        requested = [(column, option("text_column")) for column in self.texts]
-        requested += [(self.subject, option("subject_column"))] if self.subject is not None else []
-        requested += [(self.spans, option("spans_column"))] if self.spans is not None else []
-        for column, name_of_option in requested:
-            if column not in table.columns:
+        requested = [(column, "text_column") for column in self.texts]
+        for column, field in (*requested, (self.subject, "subject_column"), (self.spans, "spans_column")):
+            if column is not None and column not in table.columns:
                 hidden = "" if all(map(is_name, table.columns)) else f" ({NAMING})"
-                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {name_of_option}{hidden}")
+                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option(field)}{hidden}")
 
-    def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None, GivenSpans | None]:
-        """The texts of a row, its subject, and what was found in the texts.
+    def parse(self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None) -> ParsedRow:
+        """The texts of a row, its subject, what was found in the texts, and what its writer needs besides.
 
         Raises:
             RequestError: if a text is missing, not usable or too long, or the subject or the spans are.
         """
-        texts = []
+        where, texts = source.location(line), list[str | None]()
         for column in self.texts:
             if column not in values:
                 raise RequestError(f"{where}: the object has no {name(column)}; every one must have its text, or null")
@@ -140,20 +138,12 @@ class TableRequest:
             if text is not None and len(text) > TEXT_LIMIT:
                 raise RequestError(f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it")
             texts.append(text)
-        subject = None if self.subject is None else self.subject_of(values.get(self.subject), where)
-        return texts, subject, self._spans(values, texts, where)
-
-    def subject_of(self, value: Any, where: str) -> str:
-        """The subject that the value of its column names.
-
-        Raises:
-            RequestError: if it names none.
-        """
-        assert self.subject is not None
-        subject = plain_value(value, self.subject, where)
-        if subject is None:
-            raise RequestError(f"{where}: {name(self.subject)} is empty; every row must say whom it is about")
-        return subject
+        subject = None
+        if self.subject is not None:
+            subject = plain_value(values.get(self.subject), self.subject, where)
+            if subject is None:
+                raise RequestError(f"{where}: {name(self.subject)} is empty; every row must say whom it is about")
+        return ParsedRow(line, texts, subject, rest, self._spans(values, texts, where))
 
     def _spans(self, values: Mapping[str, Any], texts: Sequence[str | None], where: str) -> GivenSpans | None:
         if self.spans is None:
@@ -230,15 +220,12 @@ class Format(ABC):
         Raises:
             RequestError: naming file and row of the first fault.
         """
-        locate, parse = table.source.location, request.parse
 
-        def rows() -> Iterator[ParsedRow]:
-            for row in table.rows:
-                texts, subject, spans = parse(row.values, locate(row.line))
-                rest = self.rest(row, table, request) if for_writing else None
-                yield ParsedRow(row.line, texts, subject, rest, spans)
+        def parsed(row: Row) -> ParsedRow:
+            rest = self.rest(row, table, request) if for_writing else None
+            return request.parse(row.values, row.line, table.source, rest)
 
-        return gather(rows(), request.subject is not None)
+        return gather(map(parsed, table.rows), request.subject is not None)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002
         """What the writer needs of a row besides its texts."""

@@ -14,7 +14,7 @@ from lexveil.formats import lines
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
-from lexveil.formats.messages import duplicate_column, no_documents
+from lexveil.formats.messages import no_documents, require_distinct
 
 FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
 
@@ -66,11 +66,9 @@ class Delimited(LineFormat):
             raise no_documents(where)
         if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
             raise RequestError(f"{where}: its first line has semicolons where {self.title} has a {self.separator}")
-        for number, column in enumerate(header):
-            if "\x00" in column:
-                raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
-            if (first_number := header.index(column)) < number:
-                raise duplicate_column(f"{where}, line 1", first_number, number)
+        if any("\x00" in column for column in header):
+            raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
+        require_distinct(header, f"{where}, line 1")
         return Table(source, header, _rows(records, header, where), layout)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102

@@ -17,18 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from tests.crash_states.disk import (
-    ROOT,
-    Born,
-    Change,
-    Contents,
-    Mark,
-    Operation,
-    Sync,
-    Truncate,
-    Write,
-    snapshot,
-)
+from tests.crash_states.disk import ROOT, Born, Change, Contents, Mark, Operation, Sync, Truncate, Write, snapshot
 
 CALLS = (
     "open openat creat dup dup2 dup3 fcntl lseek write pwrite64 writev pwritev pwritev2 truncate ftruncate fallocate "

@@ -74,8 +74,7 @@ def test_every_planted_fault_is_seen(recordings: dict[str, Recording], fault: st
 @traced
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("scenario", "most", "n_states"),
-    [("privatize first", 4, 12), *((name, 64, 150) for name in whole.SCENARIOS)],
+    ("scenario", "most", "n_states"), [("privatize first", 4, 12), *((name, 64, 150) for name in whole.SCENARIOS)]
 )
 def test_a_power_cut_of_a_whole_release(built: Path, scenario: str, most: int, n_states: int) -> None:
     with work_folder() as work:

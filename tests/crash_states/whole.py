@@ -96,12 +96,7 @@ def check(folder: Path, said: Sequence[Mapping[str, Any]]) -> Finding:
     found, back = Finding(), Path.cwd()
     os.chdir(folder)
     try:
-        with (
-            Path(os.devnull).open("w") as nowhere,
-            redirect_stdout(nowhere),
-            redirect_stderr(nowhere),
-            refusals(found),
-        ):
+        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere), refusals(found):
             _inspected(folder, said, found)
             if "privatize" in folder.name:
                 put("sources", 9, "abc")

@@ -18,7 +18,6 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.data import corpus, data_store, documents
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats import lines as lines_module
-from lexveil.formats.c4 import c4_line
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value
@@ -116,13 +115,15 @@ def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(root: Path, t
     sources = find_sources([tmp_path / "in"])
     trees = []
     for name in ("one", "two"):
-        out = corpus.Shards(tmp_path / name, shard_bytes=20_000)
-        out.folder.mkdir()
-        for source in sources:
-            with open_table(source, "text") as table:
-                for row in table.rows:
-                    out.write(c4_line(row.values["text"]))
-        assert out.finish() == 7  # 130 kB
+        (tmp_path / name).mkdir()
+        report = corpus.CorpusReport(files=0, shards=0)
+
+        def written(report: corpus.CorpusReport = report) -> Iterator[bytes]:
+            for source in sources:
+                with open_table(source, "text") as table:
+                    yield from report.lines(table, "text")
+
+        assert corpus.write_shards(written(), tmp_path / name, 20_000) == 7  # 130 kB
         trees.append(tree(tmp_path / name))
     assert trees[0] == trees[1]
     read = [json.loads(line)["text"] for blob in trees[0].values() for line in gzip.decompress(blob).splitlines()]
