@@ -14,7 +14,7 @@ import json
 import zlib
 from pathlib import Path
 
-from lexveil.data.documents import SetWriter, document, made_id
+from lexveil.data.documents import document, made_id, write_set
 from lexveil.errors import RequestError
 from lexveil.formats.c4 import c4_line
 
@@ -48,17 +48,18 @@ def write_default_documents(folder: Path) -> None:
     """
     folder.mkdir(parents=True)
     # Not compressed, for the reason given at stored_gzip: 70 kB are not worth a dependence on a compressor.
-    with SetWriter(folder / "pang_lee.parquet", compression="none") as out:
-        seen = {"0": 0, "1": 0}
-        for number, (label, text) in enumerate(polarity(), 1):
-            seen[label] += 1
-            split = "train" if seen[label] % VALIDATION else "validation"
-            out.write(document(made_id("pang_lee", number), split, text, label=label))
-    with SetWriter(folder / "reviews.parquet", compression="none") as out:
-        for number, line in enumerate(REVIEWS.read_text(encoding="utf-8").splitlines(), 1):
-            review = json.loads(line)
-            author = review.pop("author")
-            out.write(document(made_id("reviews", number), **review, attribute=author))
+    seen, sentences = {"0": 0, "1": 0}, []
+    for number, (label, text) in enumerate(polarity(), 1):
+        seen[label] += 1
+        split = "train" if seen[label] % VALIDATION else "validation"
+        sentences.append(document(made_id("pang_lee", number), split, text, label=label))
+    write_set(sentences, folder / "pang_lee.parquet", compression="none")
+    reviews = [json.loads(line) for line in REVIEWS.read_text(encoding="utf-8").splitlines()]
+    rows = (
+        document(made_id("reviews", number), attribute=review.pop("author"), **review)
+        for number, review in enumerate(reviews, 1)
+    )
+    write_set(rows, folder / "reviews.parquet", compression="none")
 
 
 def articles() -> list[str]:

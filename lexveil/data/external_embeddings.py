@@ -68,5 +68,5 @@ def listed(root: Path) -> dict[str, object]:
 def describe(folder: Path) -> dict[str, object]:
     """Words, dimensions, form, entries read, and how many were left out for what reason."""
     facts = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-    known_as = {"words": "n_tokens", "dimensions": "dimensions", "form": "form", "read": "n_read"}
-    return {key: facts[fact] for key, fact in known_as.items()} | {"left_out": facts["left_out"]}
+    facts |= {"words": facts["n_tokens"], "read": facts["n_read"]}
+    return {key: facts[key] for key in ("words", "dimensions", "form", "read", "left_out")}

@@ -26,13 +26,9 @@ PLAIN |= {f"_{kind}" for kind in PLAIN}
 INCOMING = "lexveil_incoming"  # a temporary table
 
 # What the server says while rows stream comes without its number; these say nothing of the data.
-KNOWN = (
-    "canceling statement due to statement timeout",
-    "canceling statement due to lock timeout",
-    "canceling statement due to user request",
-    "canceling statement due to conflict with recovery",
-    "could not resize shared memory segment",
-    "No space left on device",
+KNOWN = re.compile(
+    "canceling statement due to (statement timeout|lock timeout|user request|conflict with recovery)"
+    "|could not resize shared memory segment|No space left on device"
 )
 GONE = re.compile(
     "terminating connection|server closed the connection|no connection to the server|connection not open"
@@ -188,8 +184,8 @@ def _broken(message: str, n_rows: int) -> str:
     """Why rows stopped to come, of which the server gives no number."""
     if GONE.search(message):
         return f"the connection was lost after {n_rows:,} rows; nothing was released or spent. Run it again"
-    known = next((phrase for phrase in KNOWN if phrase in message), None)
-    why = known or "what the server says may hold a value and is not shown; try the query in psql"
+    known = KNOWN.search(message)
+    why = known[0] if known else "what the server says may hold a value and is not shown; try the query in psql"
     return f"the query failed after {n_rows:,} rows ({why}); nothing was released"
 
 

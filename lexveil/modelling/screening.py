@@ -59,8 +59,8 @@ def name_lists(machine: MachineParams) -> NameLists:
         con.register("texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text"))
         pairs = duckdb_session.run(con, "model/capitalised_pairs").fetchall()
     return NameLists(
-        word_lists.first_names(),
-        word_lists.surnames(),
+        word_lists.census(*word_lists.FIRST_NAMES),
+        word_lists.census(*word_lists.SURNAMES),
         word_lists.own("public_names.txt"),
         {(first, second): count for first, second, count in pairs},
     )

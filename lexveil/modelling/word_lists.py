@@ -9,7 +9,7 @@ from lexveil.errors import RequestError
 
 OWN = Path(__file__).parent
 FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
-SURNAMES = "dist.all.last"
+SURNAMES = ("dist.all.last",)
 
 
 def slurs() -> frozenset[str]:
@@ -22,15 +22,10 @@ def slurs() -> frozenset[str]:
     return frozenset(line.strip().lower() for line in lines) | own("slurs.txt")
 
 
-def first_names() -> frozenset[str]:
-    """First names, in lower case; raises as ``slurs``."""
-    folder = _package("names")
-    return frozenset().union(*(_census(folder / name) for name in FIRST_NAMES))
-
-
-def surnames() -> frozenset[str]:
-    """Surnames, in lower case; raises as ``slurs``."""
-    return _census(_package("names") / SURNAMES)
+def census(*files: str) -> frozenset[str]:
+    """Names of files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case; raises as ``slurs``."""
+    lines = [line for file in files for line in (_package("names") / file).read_text(encoding="ascii").splitlines()]
+    return frozenset(line.split()[0].lower() for line in lines if line.strip())
 
 
 def own(name: str) -> frozenset[str]:
@@ -39,15 +34,9 @@ def own(name: str) -> frozenset[str]:
     return frozenset(entry for line in lines if (entry := line.partition("#")[0].strip()))
 
 
-def _census(file: Path) -> frozenset[str]:
-    return frozenset(line.split()[0].lower() for line in file.read_text(encoding="ascii").splitlines() if line.strip())
-
-
 def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise RequestError(
-            f"model.screens: the lists of package {name.replace('_', '-')} are needed and it is not installed; "
-            "pip install 'lexveil[model]', or leave the screens slurs and names out"
-        )
+        package = name.replace("_", "-")
+        raise RequestError(f"model.screens: package {package} is not installed; pip install 'lexveil[model]'")
     return Path(spec.origin).parent

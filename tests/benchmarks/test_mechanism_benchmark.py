@@ -6,11 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency
 
 from benchmarks import limits, material, mechanisms, per_word
 from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
-from tests.mechanisms.toys import FALSE_ALARM, draw, fits, vectors
+from tests.mechanisms.toys import draw, fits, vectors
 
 pytestmark = pytest.mark.slow
 
@@ -46,15 +45,6 @@ def test_the_per_word_form_draws_as_the_mechanism_does(name: str, error: float, 
     assert fits(drawn_of(name), law) == follows
 
 
-@pytest.mark.parametrize(("error", "same"), [(1.0, True), (0.5, False)])
-def test_both_per_word_noises_have_one_law(error: float, same: bool) -> None:
-    some = vectors()
-    tidy = drawn_per_word(per_word.madlib(some, per_word.tidy_noise), 3, 4.0 * error)
-    published = drawn_per_word(per_word.madlib(some), 3, 4.0)
-    table = np.array([np.bincount(one, minlength=12) for one in (tidy, published)])
-    assert (chi2_contingency(table[:, table.sum(axis=0) >= 10]).pvalue > FALSE_ALARM) == same
-
-
 @pytest.fixture
 def instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """No figure is looked at: an instant is long enough for what a benchmark watches for half a second."""
@@ -77,10 +67,3 @@ def test_every_mechanism_is_measured(name: str, tmp_path, capsys, monkeypatch, i
     assert [row["mode"] for row in rows] == modes
     assert all(row["rate"] > 0 and row["limit"] > 0 and row["tokens"] > 0 for row in rows)
     assert rows[0]["speed_up"] == pytest.approx(rows[0]["rate"] / rows[0]["per_word_rate"])
-
-
-def test_epsilons_differ_by_document_and_keep_their_size() -> None:
-    budgets = material.document_epsilons(20_000, 5.0)
-    assert len(budgets) == 20_000 and len(np.unique(budgets)) > 50
-    lengths = np.diff(np.flatnonzero(np.diff(budgets, prepend=0, append=0)))
-    assert budgets.min() > 0 and lengths.max() <= 4_000

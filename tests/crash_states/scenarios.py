@@ -1,6 +1,6 @@
 """What is recorded: releases of a few lines each, in a process that says what has left it, with faults on demand.
 
-python -m tests.crash_states.scenarios ROOT MARKS NAME[:FAULT]...
+python -m tests.crash_states.scenarios ROOT MARKS before|during NAME[:FAULT]...
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -190,7 +189,7 @@ def _synchronous(value: str) -> Callable[[Any], None]:
 def _named_before_written(release: Any, files: Any) -> None:
     files = [*files]
     for _, final, _ in files:
-        shutil.copyfile(final.with_name(f".partial-{final.name}"), final)
+        final.write_bytes(final.with_name(f".partial-{final.name}").read_bytes())
     real_written(release, files)
 
 
@@ -259,20 +258,21 @@ def fault(name: str) -> Iterator[None]:
 
 
 def main() -> None:
-    """Carry out scenarios, each in a folder of its own, and say where each begins."""
-    root, marks, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    """Carry out scenarios, each in a folder of its own, or what is before them, and say where each ends."""
+    root, marks, phase, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     said = marks.open("a", buffering=1, encoding="utf-8")
-
-    def say(what: dict[str, Any]) -> None:
-        said.write(json.dumps(what) + "\n")
-
     for name in names:
+
+        def say(what: dict[str, Any], name: str = name) -> None:
+            said.write(json.dumps({**what, "of": name} if phase == "before" else what) + "\n")
+
         scenario, _, wrong = name.partition(":")
         folder = root / folder_of(name)
-        folder.mkdir()
         before, during = SCENARIOS[scenario]
-        before(folder, say)
-        say({"begin": name})
+        if phase == "before":
+            folder.mkdir()
+            before(folder, say)
+            continue
         with fault(wrong):
             during(folder, say)
         say({"end": name})

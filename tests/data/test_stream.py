@@ -20,13 +20,11 @@ import pytest
 from far_files import Far, packed, put
 from intake_files import parquet, tree
 
-from lexveil.cli.data import sources_of
-from lexveil.cli.main import parse
 from lexveil.collocations.sampling import sample
 from lexveil.config import SampleParams, load_params
 from lexveil.data import corpus_sampling, data_store, remote
 from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
-from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, is_address, is_transient, shown_address
+from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, is_transient, shown_address
 from lexveil.errors import LexveilError, RequestError
 
 ROOT = Path(__file__).parents[2]
@@ -149,15 +147,6 @@ def test_workers_with_different_shards_keep_what_one_keeps(root: Path) -> None:
         parts |= tree(root / "data/corpus")
     assert one.pop("origin.json") != parts.pop("origin.json")  # it names the shards that were read
     assert parts == one
-
-
-def test_a_second_call_gives_the_same_bytes(root: Path) -> None:
-    put("c4/en", *SHARDS)
-    trees = []
-    for _ in range(2):
-        use(root, wanted=SampleRequest(max_documents=100))
-        trees.append(tree(root / "data/corpus"))
-    assert trees[0] == trees[1]
 
 
 def test_a_number_of_documents_becomes_a_share(root: Path) -> None:
@@ -318,11 +307,6 @@ def test_what_may_succeed_when_repeated(error: Exception, again: bool) -> None:
     assert is_transient(error) == again
 
 
-def test_a_fault_of_the_program_is_not_hidden() -> None:
-    with pytest.raises(KeyError):
-        remote.persistent("x", lambda: {}["a"])
-
-
 FAULTS: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "truncated": (packed(SHARDS[0])[:-300], (".gz file is truncated after line",)),
     "damaged": (packed(SHARDS[0])[:-8] + bytes(8), ("damaged",)),
@@ -427,17 +411,6 @@ def test_the_hub_is_read_at_the_commit_of_the_revision(
     assert calls == [asked]
 
 
-def test_c4_from_a_hub(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything but the hub itself, whose part ``Far`` plays."""
-    monkeypatch.setattr(remote, "hub_commit", lambda repo, revision: "abc")
-    monkeypatch.setattr(remote, "_file_system", lambda url, where: (Far(), Far._strip_protocol(url)))
-    paths = put("datasets/allenai/c4@abc/en", *SHARDS)
-    summary = use(root, "hf://allenai/c4/en", SampleRequest(share=1.0, shards=(1, 1)))
-    assert list(corpus(root).values()) == [SHARDS[1]]
-    assert summary.corpus.commit == origin(root)["commit"] == "abc"
-    assert [one["name"] for one in origin(root)["shards"]] == [paths[1]]
-
-
 def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "_file_system", lambda url, where: (Far(), Far._strip_protocol(url)))
     for commit in ("one", "two"):
@@ -451,6 +424,7 @@ def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeyp
                 use(root, "hf://allenai/c4/en")
     use(root, "hf://allenai/c4/en")
     assert [Far.read_of(path) > 0 for path in paths] == [False, False, True, True]
+    assert origin(root)["commit"] == "two" and [one["name"] for one in origin(root)["shards"]] == paths
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,31 +448,6 @@ def test_no_secret_of_an_address_is_shown() -> None:
     with pytest.raises(LexveilError) as error, RemoteFile(SimpleNamespace(open=refuse), shard) as file:
         file.read(1)
     assert "key" not in str(error.value)
-
-
-def test_what_is_an_address() -> None:
-    given = ["hf://a/b", "s3://x", "FILE:///x", "zip://a::s3://b", "data/corpus", "web=hf://a/b", "C:/x", "a::b.gz"]
-    assert [is_address(one) for one in given] == [True, True, True, True, False, False, False, False]
-
-
-def test_the_command_line_of_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = parse("data use --corpus hf://allenai/c4/en --shards 3-5 --share 0.25".split())[1].arguments
-    assert (given.get("max_documents"), given["share"], given["shards"]) == (None, 0.25, (3, 5))
-    assert sources_of(given["corpus"]) == "hf://allenai/c4/en"
-    given = parse("data use --corpus web=hf://a/b/x=1 own=crawl --shards 7 --max-documents 9".split())[1].arguments
-    assert (given["max_documents"], given.get("share"), given["shards"]) == (9, None, (7, 7))
-    assert sources_of(given["corpus"]) == {"web": "hf://a/b/x=1", "own": Path("crawl").absolute()}
-    assert sources_of(["https://h.example/a?b=c"]) == "https://h.example/a?b=c"
-    for wrong in (
-        "--share 1.5",
-        "--share 0",
-        "--shards 3-",
-        "--shards -1",
-        "--shards a",
-        "--share 1 --max-documents 2",
-    ):
-        with pytest.raises(SystemExit):
-            parse(["data", "use", "--corpus", "hf://a/b", *wrong.split()])
 
 
 def test_parquet_shards(root: Path) -> None:
@@ -530,7 +479,7 @@ def test_requests_that_make_no_sense(root: Path, tmp_path: Path, monkeypatch: py
     (tmp_path / "t.txt").write_text("ticket\n")
     with pytest.raises(RequestError, match="has 4 shards, from 0"):
         use(root, wanted=SampleRequest(shards=(2, 4)))
-    with pytest.raises(RequestError, match="are of a corpus that is an address"):
+    with pytest.raises(RequestError, match="are of an address"):
         data_store.use(tmp_path / "t.txt", [], "text", root, ALL)
     monkeypatch.setattr(corpus_sampling.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     with pytest.raises(RequestError, match=r"100 bytes are free\. Free some, or take less"):

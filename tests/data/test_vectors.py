@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from gensim.models import KeyedVectors
 from intake_files import tree
 
 from lexveil.artifacts.embeddings import read_space
-from lexveil.artifacts.external_embeddings import load_model
-from lexveil.cli import main
-from lexveil.config import MODEL
 from lexveil.data import data_store, external_embeddings
 from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError
-
-SHARED = Path(__file__).parents[3] / "shared/data/embeddings"
 
 WORDS = ["the", "of", "café", "don't", "u.s."]
 VECTORS = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
@@ -138,26 +131,6 @@ def test_faults_are_named_by_their_place(file: Callable[[bytes], Path], content:
         read_model(file(content))
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    for path in (tmp_path / "absent", tmp_path):
-        with pytest.raises(RequestError, match="cannot be read"):
-            read_model(path)
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared embeddings are not on this machine")
-@pytest.mark.parametrize("name", ["glove_twitter_12k_25d", "word2vec_googlenews_8k_300d", "local_cbow_50k_100d"])
-def test_real_vectors(tmp_path: Path, name: str) -> None:
-    """Most words of real models are tokens of ours; what is left out is counted to the last one."""
-    table = pq.read_table(SHARED / f"{name}.parquet").slice(0, 4000)
-    vectors = np.array(table.column("vector").to_pylist(), dtype=np.float32)
-    surfaces = table.column("word").to_pylist()
-    (tmp_path / "glove.txt").write_bytes(rows(surfaces, vectors))
-    model = read_model(tmp_path / "glove.txt")
-    assert model.n_read == len(surfaces) == len(model.space.tokens) + sum(model.left_out.values())
-    assert len(model.space.tokens) > 0.9 * len(surfaces)
-    assert np.array_equal(model.space.vectors[0], vectors[0])
-
-
 def test_a_model_is_added_listed_replaced_and_kept(root: Path, file: Callable[[bytes], Path]) -> None:
     """The rest of data/ stays; `data use` and `data default` keep models."""
     path = file(FORMS["word2vec binary, gensim"][1])
@@ -211,20 +184,3 @@ def test_absent_data_that_dvc_knows_is_not_replaced_by_the_default(root: Path, f
     with pytest.raises(RequestError, match="dvc pull"):
         external_embeddings.add("mine", file(rows()), root)
     assert not (root / "data").exists()
-
-
-def test_the_command(
-    root: Path, file: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What it prints is what params.yaml takes, and what a stage then loads."""
-    monkeypatch.chdir(root)
-    path = file(b"5 4\n" + rows())
-    assert main.main(["embeddings", "add", "mine", str(path), "--max-words", "4"]) == 0
-    said = capsys.readouterr().out
-    name = next(word for word in said.split() if word.startswith("mine@"))
-    assert re.fullmatch(MODEL, name)
-    assert list(load_model(name).tokens) == WORDS[:4]
-    assert main.main(["embeddings", "list", "--json"]) == 0
-    assert f'"{name}"' in capsys.readouterr().out
-    assert main.main(["embeddings", "add", "mine", str(root / "absent")]) == 2
-    assert capsys.readouterr().err.startswith("lexveil embeddings: ")

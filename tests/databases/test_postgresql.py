@@ -13,8 +13,6 @@ import pytest
 from asking import privatize_file
 
 from lexveil.artifacts.project import Project
-from lexveil.cli.main import main
-from lexveil.databases import postgresql as engine
 from lexveil.databases.address import read_address
 from lexveil.databases.base import connected
 from lexveil.databases.query import spool_query
@@ -125,15 +123,6 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     types = "select attname, format_type(atttypid, -1) from pg_attribute where attnum > 0 and attrelid = "
     differ = dict(sql(crm, f"{types}'kinds'::regclass")).items() ^ dict(sql(crm, f"{types}'copied'::regclass")).items()
     assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}  # which comes back as text
-
-
-def test_rows_come_in_batches_of_bounded_size(crm: str) -> None:
-    query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 60000) i"
-    with connected(read_address(crm), [], to_write=False) as database:
-        rows = database.rows(query)
-        sizes = [(batch.num_rows, batch.nbytes) for batch in rows.batches]
-    assert sum(n for n, _ in sizes) == 60_000 and len(sizes) > 5
-    assert max(size for _, size in sizes) < 2 * engine.BATCH_BYTES
 
 
 def test_a_query_changes_nothing(crm: str, tmp_path: Path) -> None:
@@ -269,13 +258,6 @@ def test_a_standby_takes_no_table(crm: str) -> None:
         DatabaseTable.named(address, "t").check()
 
 
-def test_an_output_without_a_guarantee_says_so(outside: Path, crm: str) -> None:
-    copy = {"mechanism": "none", "strategy": "none", "without_guarantee": True}
-    done = privatize_file(crm, crm, sql="select body as text from tickets", table="t", **copy)
-    assert done.table == "t_no_guarantee" and (outside / "t_no_guarantee.record.json").exists()
-    assert sql(crm, "select count(*) from t_no_guarantee") == [(20,)]
-
-
 def test_from_a_file_of_parquet_to_a_table(crm: str, tmp_path: Path) -> None:
     at = pa.array([0, 1], pa.timestamp("ns"))
     pq.write_table(pa.table({"id": [1, 2], "text": ["a", None], "at": at}), "in.parquet")
@@ -284,13 +266,3 @@ def test_from_a_file_of_parquet_to_a_table(crm: str, tmp_path: Path) -> None:
         (1, "a", "1970-01-01 00:00:00"),
         (2, None, "1970-01-01 00:00:00"),
     ]
-
-
-def test_the_commands(crm: str, capsys: pytest.CaptureFixture[str]) -> None:
-    none = ["--mechanism", "none", "--strategy", "none", "--mode", "experiment"]
-    query = ["--sql", "SELECT id, body AS text FROM tickets"]
-    assert main(["privatize", crm, *query, "-o", crm, "--table", "t", *none]) == 0
-    assert "table: t, with a copy of the record" in capsys.readouterr().out
-    assert main(["privatize", crm, "--sql", "SELECT * FROM absent", "-o", "out.parquet", *none]) == 2
-    assert 'relation "absent" does not exist' in capsys.readouterr().err
-    assert not Path("out.parquet").exists()

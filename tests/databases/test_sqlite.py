@@ -15,7 +15,6 @@ from asking import privatize_file
 
 from lexveil.databases import sqlite
 from lexveil.databases.address import read_address
-from lexveil.databases.base import BATCH, connected
 from lexveil.databases.query import spool_query
 from lexveil.errors import LexveilError, RequestError
 
@@ -44,12 +43,6 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_
     assert table.schema == pa.schema(kinds | {"empty": pa.string()})
     assert table.num_rows == 5000 and table["body"][2999:3001].to_pylist() == [None, "text 3001"]
     assert table["price"][:2].to_pylist() == [1.0, 1.0]
-
-
-def test_few_rows_are_held(crm: str) -> None:
-    with connected(read_address(crm), [], to_write=False) as database:
-        rows = database.rows("select * from tickets")
-        assert [batch.num_rows for batch in rows.batches] == [BATCH, BATCH, 1000]
 
 
 @pytest.mark.parametrize(
