@@ -22,7 +22,7 @@ from pathlib import Path
 from lexveil import paths
 from lexveil.config import load_params
 from lexveil.data.corpus import CorpusCounts, CorpusReport, shard_name
-from lexveil.data.remote import Remote, RemoteShard, find_remote
+from lexveil.data.remote import Remote, RemoteFile, RemoteShard, find_remote
 from lexveil.errors import RequestError, option
 from lexveil.formats.c4 import KEYS, c4_shard
 from lexveil.formats.messages import name
@@ -151,7 +151,7 @@ def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> 
     Raises:
         RequestError: naming the first fault there.
     """
-    stream, position, n_rows = remote.open(shard).buffered(), 0, 0
+    stream, position, n_rows = RemoteFile(remote.fs, shard).buffered(), 0, 0
     with open_table(shard.source(), text_column, KEYS, stream) as table:
         if table.n_rows is not None:
             return table.n_rows / shard.size
@@ -252,7 +252,7 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
         RequestError: naming shard and row of the first fault. ``out`` is then not there.
     """
     report = ShardReport(name=shard.name, size=shard.size, etag=shard.etag)
-    begin, file = progress.done, plan.remote.open(shard)
+    begin, file = progress.done, RemoteFile(plan.remote.fs, shard)
     with (
         atomic_file(out) as partial,
         open_table(shard.source(), plan.text_column, KEYS, file.buffered()) as table,

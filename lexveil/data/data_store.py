@@ -22,8 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
+from lexveil.artifacts.base_model import find_base
+from lexveil.artifacts.external_embeddings import DIGITS
+from lexveil.artifacts.model_store import find
 from lexveil.config import load_params
-from lexveil.data.base import named, set_base
 from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
 from lexveil.data.corpus_sampling import ORIGIN, SampleRequest, forget, link_or_copy, plan_samples, stream_corpus
 from lexveil.data.default import write_default_corpus, write_default_documents
@@ -32,11 +34,13 @@ from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
+from lexveil.runtime.tables import atomic_file
 
 # In a folder that .gitignore names, on the disk that holds data/.
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # of a source of the corpus or a model: a folder's, and stands in params.yaml
+BASE = re.compile(r"(?m)^(embeddings:[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?  base:[ \t]*)([^\s#]+)")  # of params.yaml
 DAMAGED = "damaged; fetch it again by `dvc checkout data.dvc`"
 
 
@@ -147,7 +151,7 @@ def use(
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
     plans = plan_samples(addresses, wanted, text_column, root)
     notes, written, sets = list[str](), dict[str, CorpusReport](), None
-    if model is not None and set_base(root, base := named(model)):
+    if model is not None and set_base(root, base := _base(model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
@@ -188,6 +192,31 @@ def _check_request(
         raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
 
 
+def _base(model: str) -> str:
+    """How params.yaml names a model: one that ships by its name, one of the user's with its hash."""
+    package = find(model)
+    return model if package.folder.parent == paths.MODELS else f"{model}@{package.hash[:DIGITS]}"
+
+
+def set_base(root: Path, base: str) -> bool:
+    """Write ``base`` into params.yaml, one line; False if it stands there already.
+
+    Raises:
+        RequestError: if the line is not where the template has it, or the model does not go with other parameters.
+    """
+    file = root / paths.PARAMS
+    settings = load_params(file).embeddings
+    find_base(settings.model_copy(update={"base": base}))
+    if settings.base == base:
+        return False
+    with atomic_file(file) as partial:
+        text = file.read_text(encoding="utf-8")
+        partial.write_text(BASE.sub(lambda match: match[1] + base, text, count=1), encoding="utf-8", newline="\n")
+        if load_params(partial).embeddings.base != base:
+            raise RequestError(f"{file}: there is no line `base:` in section embeddings; write `base: {base}` there")
+    return True
+
+
 def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]) -> Iterator[str]:
     for source, report in corpus.items():
         where = f"corpus/{source}" if source else "corpus"
@@ -208,10 +237,7 @@ def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
     """Say how many of new texts the report will show: the number was perhaps written for other documents."""
     params = root / paths.PARAMS
     if has_new_texts and params.exists() and (n_samples := load_params(params).report.samples):
-        yield (
-            f"report.samples of params.yaml is {n_samples}: the report will show that many of these texts as they are; "
-            "null shows none of them"
-        )
+        yield f"report.samples of params.yaml is {n_samples}: the report will show so many of them; null shows none"
 
 
 def complete(root: Path, partial: Path) -> list[str]:

@@ -13,14 +13,8 @@ from lexveil.data.model_verification import CARD_LIMIT, UnsoundModel, check_file
 from lexveil.formats.messages import shown
 from lexveil.runtime.tables import atomic_file
 
-ENDING = ".lexveil.zip"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
-
-def archive_name(card: ModelCard) -> str:
-    """How the archive of a model is called."""
-    return f"{card.name}-{card.version}{ENDING}"
 
 
 def write_archive(folder: Path, card: ModelCard, out: Path) -> None:

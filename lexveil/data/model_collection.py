@@ -19,7 +19,7 @@ from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import DEFAULT, OWN, find, installed
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.data.imported_models import MAX_WORDS, Import, import_vectors
-from lexveil.data.model_archive import archive_name, unpack, write_archive
+from lexveil.data.model_archive import unpack, write_archive
 from lexveil.data.model_verification import RESERVED, verify_folder
 from lexveil.errors import MissingArtifact, RequestError, option
 from lexveil.formats.messages import shown
@@ -191,7 +191,7 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     """
     model = model_of(name)
     card = verify_folder(model.folder)
-    out = out or Path(archive_name(card))
+    out = out or Path(f"{card.name}-{card.version}.lexveil.zip")
     if out.exists() and not force:
         raise RequestError(f"{shown(out)} is there already; replace it with {option('force')}")
     write_archive(model.folder, card, out)

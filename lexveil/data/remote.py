@@ -89,10 +89,6 @@ class Remote:
     shards: tuple[RemoteShard, ...]
     commit: str | None
 
-    def open(self, shard: RemoteShard) -> RemoteFile:
-        """Open a shard for reading."""
-        return RemoteFile(self.fs, shard)
-
 
 def is_address(text: str) -> bool:
     """Whether this is an address (hf://…, s3://…) and not a path."""

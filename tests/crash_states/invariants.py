@@ -34,7 +34,7 @@ def check(folder: Path, said: Sequence[Mapping[str, Any]]) -> list[str]:
                 found.append("an output is gone that had been published")
         found += [f"left: {path.name}" for path in (folder / OUTPUTS).glob(".*")]
         _verified(folder, found)
-        release(folder, "next", ["ana", "ben", "cyn"] * CAP, lambda _: None)
+        release(folder, lambda _: None, "next", ["ana", "ben", "cyn"] * CAP)
         with open_ledger(folder) as ledger:
             _paid(ledger, left | _visible(folder, wrote, found), found, is_full=True)
         _verified(folder, found)

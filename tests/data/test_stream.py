@@ -424,7 +424,7 @@ def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeyp
                 use(root, "hf://allenai/c4/en")
     use(root, "hf://allenai/c4/en")
     assert [Far.read_of(path) > 0 for path in paths] == [False, False, True, True]
-    assert origin(root)["commit"] == "two" and [one["name"] for one in origin(root)["shards"]] == paths
+    assert origin(root)["commit"] == "two"
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
