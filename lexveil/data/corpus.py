@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from lexveil.errors import RequestError
-from lexveil.formats.base import Source, Table
-from lexveil.formats.c4 import KEYS, c4_row, c4_shard
+from lexveil.formats.base import Row, Source, Table
+from lexveil.formats.compression import compressed
 from lexveil.formats.messages import name, shown
 from lexveil.formats.readers import open_table
-from lexveil.formats.values import text_value
+from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 
 SHARD_BYTES = 32 * 2**20  # of JSON, before compression: small enough to spread work over, large enough to be few
@@ -140,3 +144,33 @@ def write_no_corpus(folder: Path) -> None:
     folder.mkdir(parents=True)
     with c4_shard(folder / shard_name(0, 1)):
         pass
+
+
+KEYS = ("text", "timestamp", "url")  # others, such as an author's name, have no use here and are dropped
+
+
+def c4_line(text: str, timestamp: str | None = None, url: str | None = None) -> bytes:
+    """One line of a shard; always the three keys, in this order."""
+    value = {"text": text, "timestamp": timestamp, "url": url}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def c4_row(text: str, row: Row, source: Source) -> bytes:
+    """The line of a row of any table.
+
+    Raises:
+        RequestError: naming the row, if its timestamp or URL is no string or number.
+    """
+    where = source.location(row.line)
+    timestamp, url = (plain_value(row.values.get(key), key, where, one_line=False) for key in KEYS[1:])
+    return c4_line(text, timestamp, url)
+
+
+@contextmanager
+def c4_shard(path: Path) -> Iterator[IO[bytes]]:
+    """A shard that lines are written to; the same lines give the same bytes. It is on the disk at the end."""
+    with path.open("wb") as file:
+        with ExitStack() as files:
+            yield compressed(file, "gz", files)
+        file.flush()
+        os.fsync(file.fileno())

@@ -21,10 +21,9 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.config import load_params
-from lexveil.data.corpus import CorpusCounts, CorpusReport, shard_name
+from lexveil.data.corpus import KEYS, CorpusCounts, CorpusReport, c4_shard, shard_name
 from lexveil.data.remote import Remote, RemoteFile, RemoteShard, find_remote
 from lexveil.errors import RequestError, option
-from lexveil.formats.c4 import KEYS, c4_shard
 from lexveil.formats.messages import name
 from lexveil.formats.readers import open_table
 from lexveil.runtime.checkpoints import size
@@ -172,13 +171,9 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
         total = sum(shard.size for shard in plan.shards)
         done = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
         number = "" if plan.n_expected is None else f", about {round(plan.share * plan.n_expected):,} of them"
-        print(
-            f"corpus: {plan.remote.address}: {len(plan.shards):,} of {len(plan.remote.shards):,} shards, "
-            f"{size(total - done)} to read ({size(done)} were read before); a share of {plan.share:g} of the documents "
-            f"is kept{number}",
-            file=sys.stderr,
-            flush=True,
-        )
+        line = f"corpus: {plan.remote.address}: {len(plan.shards):,} of {len(plan.remote.shards):,} shards"
+        line += f", {size(total - done)} to read ({size(done)} were read before)"
+        print(f"{line}; a share of {plan.share:g} of the documents is kept{number}", file=sys.stderr, flush=True)
     kept = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
     # Once in data/, once in DVC's cache, where the disk cannot link the two.

@@ -14,9 +14,9 @@ import json
 import zlib
 from pathlib import Path
 
+from lexveil.data.corpus import c4_line
 from lexveil.data.documents import document, made_id, write_set
 from lexveil.errors import RequestError
-from lexveil.formats.c4 import c4_line
 
 REVIEWS = Path(__file__).with_name("reviews.jsonl")
 VALIDATION = 5  # every fifth sentence of each label is held out

@@ -19,8 +19,7 @@ from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import DEFAULT, OWN, find, installed
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.data.imported_models import MAX_WORDS, Import, import_vectors
-from lexveil.data.model_archive import unpack, write_archive
-from lexveil.data.model_verification import RESERVED, verify_folder
+from lexveil.data.model_verification import RESERVED, unpack, verify_folder, write_archive
 from lexveil.errors import MissingArtifact, RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.parameters import MODEL_NAME
@@ -85,22 +84,18 @@ def verify(what: str) -> dict[str, object]:
         UnsoundModel: naming the first fault.
         RequestError: if there is neither a model nor a file of this name.
     """
-    path = Path(what)
-    if re.fullmatch(MODEL_NAME, what) and (what == OWN or what in installed() or not path.exists()):
-        return _verified(model_of(what).folder)
-    if path.is_dir():
-        return _verified(path)
-    if path.is_file():
-        with TemporaryDirectory(prefix="lexveil-") as temporary:
-            unpack(path, Path(temporary))
-            return _verified(Path(temporary), path)
-    raise RequestError(f"{shown(what)}: there is no such model, folder or file")
-
-
-def _verified(folder: Path, shown_as: Path | None = None) -> dict[str, object]:
-    card = verify_folder(folder, shown_as)
-    facts = {"version": card.version, "sound": True, "tokens": card.n_tokens, "license": card.license}
-    return {"model": named(folder), **facts}
+    path = folder = Path(what)
+    with TemporaryDirectory(prefix="lexveil-") as temporary:
+        if re.fullmatch(MODEL_NAME, what) and (what == OWN or what in installed() or not path.exists()):
+            folder = model_of(what).folder
+        elif path.is_file():
+            folder = Path(temporary)
+            unpack(path, folder)
+        elif not path.is_dir():
+            raise RequestError(f"{shown(what)}: there is no such model, folder or file")
+        card = verify_folder(folder, path)
+        facts = {"version": card.version, "sound": True, "tokens": card.n_tokens, "license": card.license}
+        return {"model": named(folder), **facts}
 
 
 @dataclass(frozen=True, slots=True)

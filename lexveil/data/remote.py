@@ -5,18 +5,18 @@ Nothing is kept of what is read. What an error says of itself is not repeated: i
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from fsspec.core import url_to_fs
 from fsspec.spec import AbstractBufferedFile
 
 from lexveil.errors import LexveilError, RequestError
@@ -117,8 +117,13 @@ def find_remote(address: str) -> Remote:
         LexveilError: if it cannot be reached.
     """
     where = shown_address(address)
-    url, commit = _hub_url(address) if address.lower().startswith("hf://") else (address, None)
-    fs, path = _file_system(url, where)
+    try:
+        url, commit = _hub_url(address) if address.lower().startswith("hf://") else (address, None)
+        fs, path = url_to_fs(url)
+    except ImportError:
+        raise RequestError(f"{where}: its library is not installed; for hf:// run `uv sync --extra hf`") from None
+    except ValueError:
+        raise RequestError(f"{where}: no address of a kind that is known; known are those of fsspec") from None
     entries = persistent(where, lambda: _entries(fs, path))
     files = sorted((entry for entry in entries if entry["type"] == "file"), key=lambda entry: entry["name"])
     readable = [entry for entry in files if as_source(Path(shown_address(entry["name"])))]
@@ -157,30 +162,10 @@ def _hub_url(address: str) -> tuple[str, str | None]:
 def hub_commit(repo: str, revision: str | None) -> str | None:
     """The commit that a revision of a data set stands for now."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
-    with _libraries("hf://"):
-        import huggingface_hub
+    import huggingface_hub
+
     sha: str | None = huggingface_hub.HfApi().repo_info(repo, repo_type="dataset", revision=revision).sha
     return sha
-
-
-def _file_system(url: str, where: str) -> tuple[Any, str]:
-    with _libraries(where):
-        from fsspec.core import url_to_fs
-
-        try:
-            fs, path = url_to_fs(url)
-        except ValueError:
-            raise RequestError(f"{where}: no address of a kind that is known; known are those of fsspec") from None
-    return fs, path
-
-
-@contextlib.contextmanager
-def _libraries(where: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError:
-        fix = "run `uv sync --extra hf`" if where.startswith("hf://") else "install fsspec's library for it"
-        raise RequestError(f"{where}: a library for addresses of this kind is not installed; {fix}") from None
 
 
 def _entries(fs: Any, path: str) -> list[dict[str, Any]]:

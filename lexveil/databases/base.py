@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from pathlib import Path
+from typing import IO, Any, ClassVar, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
 
@@ -116,3 +118,25 @@ def quotable(message: str, query: str) -> str:
     line = (message.splitlines() or [""])[0]
     shown_line = quotation.sub(lambda quoted: quoted[0] if quoted[0][1:-1] in query else "(not shown)", line)
     return shown_line[:300]
+
+
+def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[str, str]:
+    """Write the rows of a query to a Parquet file.
+
+    Args:
+        out: readable by its owner alone.
+
+    Returns:
+        What the database calls the type of each column for which Arrow's does not say it all.
+
+    Raises:
+        RequestError: if the query cannot be read, or not to its end.
+    """
+    query = stripped(sql)
+    with connected(address, [query], to_write=False) as database:
+        rows = database.rows(query)
+        # Not compressed: it is read twice and then gone.
+        with pq.ParquetWriter(out, rows.schema, compression="none", use_dictionary=False) as writer:
+            for batch in rows.batches:
+                writer.write_batch(batch, row_group_size=BATCH)
+    return rows.kinds

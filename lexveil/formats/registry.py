@@ -8,8 +8,8 @@ from lexveil.formats.base import Format, Source
 from lexveil.formats.compression import MAGIC
 from lexveil.formats.delimited import CommaSeparated, TabSeparated
 from lexveil.formats.json_lines import JsonLines
+from lexveil.formats.lines import PlainText
 from lexveil.formats.parquet import Parquet
-from lexveil.formats.plain_text import PlainText
 
 FORMATS: tuple[Format, ...] = (JsonLines(), CommaSeparated(), TabSeparated(), PlainText(), Parquet())
 

@@ -8,20 +8,22 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import yaml
+from pydantic import Field
 
 from lexveil import paths
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.packaged_model import CARD, ModelCard
+from lexveil.config import Params, parse_params
 from lexveil.data import data_store
 from lexveil.data.model_verification import verify_folder
-from lexveil.errors import RequestError, option
+from lexveil.errors import ParameterError, RequestError, option
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import shown
-from lexveil.modelling.recipe import Recipe, params_of
+from lexveil.parameters import Section, validated
 from lexveil.runtime import new_project
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
@@ -116,3 +118,55 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
         raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
         raise RequestError(f"{shown(out)}: there, and no model; name another folder with {option('out')}")
+
+
+DEFAULT = Path(__file__).parent / "default.yaml"
+
+
+class Recipe(Section):
+    """A parameter file of a model."""
+
+    model: dict[str, object] = Field(description="section `model` of params.yaml")
+    parameters: dict[str, object] = Field(
+        {}, description="other sections of params.yaml; a key that is not named keeps its value there"
+    )
+
+
+def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -> Recipe:
+    """The recipe in ``file``; without one, that which ships for ``name``, or the default one.
+
+    Args:
+        given: keys of ``model`` that the command line says, which count before the file's; None where it does not.
+
+    Raises:
+        ParameterError: if the file is not a recipe, or of a model of another name.
+        RequestError: if nobody says the licence.
+    """
+    shipped = paths.MODELS / f"{name}.yaml"
+    source = file or (shipped if shipped.is_file() else DEFAULT)
+    try:
+        raw = yaml.safe_load(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"{source}: there is no such file") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
+    recipe = validated(Recipe, raw, str(source))
+    if recipe.model.get("name", name) != name:
+        raise ParameterError(f"{source}: model.name is {recipe.model['name']}, but {name} is asked for")
+    model = recipe.model | {"name": name} | {key: value for key, value in given.items() if value is not None}
+    if "license" not in model:
+        raise RequestError(f"{option('license')} is missing: under which licence may the model be used?")
+    return Recipe(model=model, parameters=recipe.parameters)
+
+
+def params_of(recipe: Recipe, template: Mapping[str, Any], source: str) -> tuple[dict[str, object], Params]:
+    """The params.yaml of the work folder, as plain values and checked: the template's, with those of the recipe.
+
+    Raises:
+        ParameterError: naming the key.
+    """
+    raw = {name: dict(value) if isinstance(value, Mapping) else value for name, value in template.items()}
+    for name, value in recipe.parameters.items():
+        raw[name] = {**raw.get(name, {}), **value} if isinstance(value, Mapping) else value
+    raw["model"] = recipe.model
+    return raw, parse_params(raw, source)

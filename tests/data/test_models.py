@@ -22,8 +22,7 @@ from lexveil.cli import main
 from lexveil.data import imported_models
 from lexveil.data.default import articles
 from lexveil.data.imported_models import counts_by_rank
-from lexveil.data.model_archive import unpack, write_archive
-from lexveil.data.model_verification import UnsoundModel, verify_folder
+from lexveil.data.model_verification import UnsoundModel, unpack, verify_folder, write_archive
 from lexveil.data.word_vectors import read_model
 from lexveil.embeddings.composition import composed
 from lexveil.errors import RequestError

@@ -412,7 +412,7 @@ def test_the_hub_is_read_at_the_commit_of_the_revision(
 
 
 def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_file_system", lambda url, where: (Far(), Far._strip_protocol(url)))
+    monkeypatch.setattr(remote, "url_to_fs", lambda url: (Far(), Far._strip_protocol(url)))
     for commit in ("one", "two"):
         monkeypatch.setattr(remote, "hub_commit", lambda repo, revision, commit=commit: commit)
         Far.forget()

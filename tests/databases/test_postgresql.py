@@ -14,8 +14,7 @@ from asking import privatize_file
 
 from lexveil.artifacts.project import Project
 from lexveil.databases.address import read_address
-from lexveil.databases.base import connected
-from lexveil.databases.query import spool_query
+from lexveil.databases.base import connected, spool_query
 from lexveil.databases.table import DatabaseTable
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger

@@ -15,7 +15,7 @@ from asking import privatize_file
 
 from lexveil.databases import sqlite
 from lexveil.databases.address import read_address
-from lexveil.databases.query import spool_query
+from lexveil.databases.base import spool_query
 from lexveil.errors import LexveilError, RequestError
 
 SECRET = "Jane Doe owes money"

@@ -9,9 +9,8 @@ import yaml
 
 from lexveil import paths
 from lexveil.errors import ParameterError, RequestError
-from lexveil.modelling import word_lists
-from lexveil.modelling.build import split_by_source
-from lexveil.modelling.recipe import load_recipe, params_of
+from lexveil.modelling import screening
+from lexveil.modelling.build import load_recipe, params_of, split_by_source
 
 TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
 
@@ -64,5 +63,7 @@ def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
 
 def test_a_missing_list_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(RequestError, match=r"package better-profanity is not installed; pip install 'lexveil\[model\]'"):
-        word_lists.slurs()
+    with pytest.raises(
+        RequestError, match=r"better-profanity is not installed; pip install 'lexveil\[model\]'"
+    ):
+        screening.listed_slurs()

@@ -191,8 +191,7 @@ def _query(
     address: str, sql: str | None, folder: Path
 ) -> Iterator[tuple[Address, Source, Callable[[], IO[bytes]], int, Mapping[str, str]]]:
     """The rows of a query in a file without a name, which ends with this process."""
-    from lexveil.databases.base import QUERY
-    from lexveil.databases.query import spool_query
+    from lexveil.databases.base import QUERY, spool_query
 
     place = read_address(address)
     if sql is None:
