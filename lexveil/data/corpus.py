@@ -21,6 +21,7 @@ from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 
 SHARD_BYTES = 32 * 2**20  # of JSON, before compression: small enough to spread work over, large enough to be few
+KEYS = ("text", "timestamp", "url")  # others, such as an author's name, have no use here and are dropped
 
 
 def shard_name(number: int, n_shards: int) -> str:
@@ -144,9 +145,6 @@ def write_no_corpus(folder: Path) -> None:
     folder.mkdir(parents=True)
     with c4_shard(folder / shard_name(0, 1)):
         pass
-
-
-KEYS = ("text", "timestamp", "url")  # others, such as an author's name, have no use here and are dropped
 
 
 def c4_line(text: str, timestamp: str | None = None, url: str | None = None) -> bytes:

@@ -1,7 +1,8 @@
-"""Reads a packaged model as one reads what a stranger sends: the first fault is named before anything is made with it.
+"""Reads a packaged model, a folder or one file, as one reads what a stranger sends: the first fault is named.
 
 A model is made by somebody else. It may be damaged, made by another program, or made to do harm; it is never code, and
-its sizes are bounded by its card before one byte of it is unpacked.
+its sizes are bounded by its card before one byte is unpacked. An archive, NAME-VERSION.lexveil.zip, is a plain zip
+of its files, the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ CARD_LIMIT = 2**20  # bytes
 TOTAL_LIMIT = 2**31  # bytes of a whole model
 LARGEST = 1e9  # of a coordinate: squares of distances must stay finite in single precision
 MAX_LENGTH = 3  # words of a collocation
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class UnsoundModel(RequestError):
@@ -252,10 +255,6 @@ def _check_structure(content: bytes) -> None:
         ]
         is_share = all(0 <= share <= 1 for share in shares)
         _require(is_share, f"structure.json: {name}: a share that does not lie between 0 and 1")
-
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
-_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def write_archive(folder: Path, card: ModelCard, out: Path) -> None:

@@ -123,6 +123,10 @@ def quotable(message: str, query: str) -> str:
 def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[str, str]:
     """Write the rows of a query to a Parquet file.
 
+    A request reads its input twice, and its budget is spent in between. A snapshot that is held open for that long
+    keeps a server from clearing up, and a connection that breaks in the second pass would spend the budget for nothing.
+    So a query is read once, at the start, in one transaction and in bounded memory.
+
     Args:
         out: readable by its owner alone.
 

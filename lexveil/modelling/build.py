@@ -31,6 +31,7 @@ from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 STAGE = "package_model"
 TAKEN = Path(".lexveil/model-corpus.json")  # which files data/ was made of, so that a second call goes on
 SPLIT = Path(".lexveil/model-sources")
+DEFAULT = Path(__file__).parent / "default.yaml"
 
 
 def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]) -> None:
@@ -118,9 +119,6 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
         raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
         raise RequestError(f"{shown(out)}: there, and no model; name another folder with {option('out')}")
-
-
-DEFAULT = Path(__file__).parent / "default.yaml"
 
 
 class Recipe(Section):

@@ -1,4 +1,7 @@
-"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens one after the other."""
+"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens, by lists of words.
+
+The lists are those of packages needed at build time only, and our own beside this module.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,9 @@ from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, un
 SENTENCES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
 BATCH = 50_000  # sentences handed to DuckDB at a time
 NAME_SHARE = 0.25  # of the occurrences of a pair, which have capitals where it is a name; many write without any
+OWN = Path(__file__).parent
+FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
+SURNAMES = ("dist.all.last",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +100,6 @@ def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: Mach
     chosen = kept_within(whole, wanted.max_tokens)
     dropped["beyond max_tokens"] = len(whole) - len(chosen)
     return Screened(chosen, dict(sorted(dropped.items())))
-
-
-OWN = Path(__file__).parent
-FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
-SURNAMES = ("dist.all.last",)
 
 
 def listed_slurs() -> frozenset[str]:

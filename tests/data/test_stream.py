@@ -24,7 +24,7 @@ from lexveil.collocations.sampling import sample
 from lexveil.config import SampleParams, load_params
 from lexveil.data import corpus_sampling, data_store, remote
 from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
-from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, is_transient, shown_address
+from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, shown_address
 from lexveil.errors import LexveilError, RequestError
 
 ROOT = Path(__file__).parents[2]
@@ -277,34 +277,6 @@ def test_what_is_refused_is_not_asked_again(root: Path, fault: Exception, said: 
     assert path in str(error.value)
     assert waits == []
     assert not (root / "data").exists()
-
-
-class Botocore(Exception):
-    def __init__(self) -> None:
-        self.response = {"ResponseMetadata": {"HTTPStatusCode": 500}}
-
-
-class Aiohttp(Exception):
-    status = 403
-
-
-def caused(error: Exception, cause: Exception) -> Exception:
-    error.__cause__ = cause
-    return error
-
-
-@pytest.mark.parametrize(
-    ("error", "again"),
-    [
-        (TimeoutError(), True), (BrokenPipeError(), True), (httpx.ConnectError(""), True), (Botocore(), True),
-        (type("ChunkedEncodingError", (OSError,), {})(), True), (type("Busy", (OSError,), {"status": 429})(), True),
-        (Aiohttp(), False), (FileNotFoundError(), False), (OSError(), False), (KeyError(), False),
-        (type("OfflineModeIsEnabled", (ConnectionError,), {})(), False),
-        (caused(FileNotFoundError(), Aiohttp()), False),
-    ],
-)  # fmt: skip
-def test_what_may_succeed_when_repeated(error: Exception, again: bool) -> None:
-    assert is_transient(error) == again
 
 
 FAULTS: dict[str, tuple[bytes, tuple[str, ...]]] = {

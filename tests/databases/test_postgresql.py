@@ -255,13 +255,3 @@ def test_a_standby_takes_no_table(crm: str) -> None:
     address = read_address(f"{crm}?options=-c%20default_transaction_read_only%3Don")
     with pytest.raises(RequestError, match="read-only"):
         DatabaseTable.named(address, "t").check()
-
-
-def test_from_a_file_of_parquet_to_a_table(crm: str, tmp_path: Path) -> None:
-    at = pa.array([0, 1], pa.timestamp("ns"))
-    pq.write_table(pa.table({"id": [1, 2], "text": ["a", None], "at": at}), "in.parquet")
-    privatize_file(Path("in.parquet"), crm, table="t", **NONE)
-    assert sql(crm, "select id, text, at::text from t order by id") == [
-        (1, "a", "1970-01-01 00:00:00"),
-        (2, None, "1970-01-01 00:00:00"),
-    ]
