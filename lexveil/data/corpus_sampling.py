@@ -18,6 +18,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from lexveil import paths
 from lexveil.config import load_params
@@ -195,32 +196,19 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
     """
     reports = read_shards(plan, root)
     kept = [shard for shard in plan.shards if reports[shard.number].documents]
-    report = CorpusReport(
-        files=len(plan.shards),
-        shards=len(kept),
-        share=plan.share,
-        address=plan.remote.address,
-        commit=plan.remote.commit,
-    )
+    place: dict[str, Any] = {"share": plan.share, "address": plan.remote.address, "commit": plan.remote.commit}
+    report = CorpusReport(files=len(plan.shards), shards=len(kept), **place)
     for of_shard in reports.values():
         report.add(of_shard)
     if not kept:
         is_empty = report.read == report.skipped_blank
-        why = f"every row of {name(plan.text_column)} is empty; choose another {option('text_column')}"
-        why = why if is_empty else f"take a larger {option('share')}"
+        why = f"every row of {name(plan.text_column)} is empty" if is_empty else f"take a larger {option('share')}"
         raise RequestError(f"{plan.remote.address}: of {report.read:,} documents none is kept; {why}")
     folder.mkdir(parents=True)
     for shard in kept:
         link_or_copy(plan.packed(shard, root), folder / shard_name(shard.number, len(plan.remote.shards)))
-    origin = {
-        "address": plan.remote.address,
-        "commit": plan.remote.commit,
-        "seed": plan.seed,
-        "share": plan.share,
-        "shards": [asdict(of_shard) for of_shard in reports.values()],
-        "text_column": plan.text_column,
-    }
-    write_json(origin, folder / ORIGIN)
+    shards = [asdict(of_shard) for of_shard in reports.values()]
+    write_json({**place, "seed": plan.seed, "shards": shards, "text_column": plan.text_column}, folder / ORIGIN)
     return report
 
 

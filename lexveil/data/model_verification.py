@@ -246,14 +246,8 @@ def _check_structure(content: bytes) -> None:
         _require(is_known, f"structure.json: {shown(name)}: not the measurement of a segmentation")
         is_whole = all(set(part) == strategies for part in (one.policies, one.strategies, one.any_policy))
         _require(is_whole, f"structure.json: {name}: not all of the strategies {', '.join(sorted(strategies))}")
-        shares = [
-            share
-            for part in (one.strategies, one.any_policy)
-            for change in part.values()
-            for each in change.to_dict().values()
-            for share in each.values()
-        ]
-        is_share = all(0 <= share <= 1 for share in shares)
+        changes = [change.to_dict() for part in (one.strategies, one.any_policy) for change in part.values()]
+        is_share = all(0 <= share <= 1 for change in changes for each in change.values() for share in each.values())
         _require(is_share, f"structure.json: {name}: a share that does not lie between 0 and 1")
 
 

@@ -19,6 +19,7 @@ from lexveil.databases.address import Address
 QUERY = "the query"  # what the rows of a query are called in messages
 BATCH = 2_000  # rows that are held at a time
 LOCK_SECONDS = 30  # to wait for a lock, unless the client's own settings say how long
+Types = Mapping[str, str]  # of columns, as a database calls them
 RECORDS = "lexveil_records"  # the table of the records of what was written
 
 
@@ -33,7 +34,7 @@ class Rows:
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    kinds: Mapping[str, str]
+    kinds: Types
 
 
 class Database(ABC):
@@ -63,9 +64,7 @@ class Database(ABC):
         """The columns of a table and their types as the database calls them; None if it is not there."""
 
     @abstractmethod
-    def insert(
-        self, table: Sequence[str], batches: pa.RecordBatchReader, types: Mapping[str, str], is_new: bool
-    ) -> None:
+    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:
         """Put rows into a table, which is made if it ``is_new``.
 
         Args:

@@ -6,14 +6,14 @@ Addresses and passwords are libpq's: it reads PGHOST, PGUSER, PGPASSWORD, PGPASS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from lexveil.databases.address import WHERE_PASSWORDS_ARE, Address
-from lexveil.databases.base import LOCK_SECONDS, QUERY, Database, Rows, listed, quotable, quoted
+from lexveil.databases.base import LOCK_SECONDS, QUERY, Database, Rows, Types, listed, quotable, quoted
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
@@ -77,9 +77,7 @@ class Postgresql(Database):
         )
         return dict(self.cursor.fetchall())
 
-    def insert(  # noqa: D102
-        self, table: Sequence[str], batches: pa.RecordBatchReader, types: Mapping[str, str], is_new: bool
-    ) -> None:
+    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:  # noqa: D102
         self._wait_for_locks()
         self.cursor.adbc_ingest(INCOMING, batches, mode="create", temporary=True)
         incoming, target, columns = f"pg_temp.{quoted(INCOMING)}", quoted(*table), batches.schema.names

@@ -7,14 +7,14 @@ asked for first, in the same transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import ClassVar
 
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, Database, Rows, listed, quotable, quoted
+from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, Database, Rows, Types, listed, quotable, quoted
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
@@ -53,13 +53,7 @@ class Sqlite(Database):
     def types(self, table: Sequence[str]) -> dict[str, str] | None:  # noqa: D102
         return dict(self.connection.execute("select name, type from pragma_table_info(?)", (table[-1],))) or None
 
-    def insert(  # noqa: D102
-        self,
-        table: Sequence[str],
-        batches: pa.RecordBatchReader,
-        types: Mapping[str, str],  # noqa: ARG002
-        is_new: bool,
-    ) -> None:
+    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:  # noqa: ARG002, D102
         target = quoted(table[-1])
         if is_new:
             declared = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in batches.schema)

@@ -50,11 +50,8 @@ def package(
     tokens = [one.token for one in screened.kept]
     rows, scales = quantized(np.asarray(trained.vectors)[[row_of[token] for token in tokens]])
     # All that follows is of the vectors as they will be loaded, with the lengths that they were trained with.
-    space = WordSpace(
-        tokens,
-        rows.astype(np.float32) * scales[:, None],
-        np.array([one.count for one in screened.kept], dtype=np.int64),
-    )
+    counts = np.array([one.count for one in screened.kept], dtype=np.int64)
+    space = WordSpace(tokens, rows.astype(np.float32) * scales[:, None], counts)
     bits = np.array([pmi[token] if "_" in token else 0.0 for token in tokens])
     wanted = params.model
     sources = sources_of(wanted, params.machine)
@@ -128,13 +125,8 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
     drawn, language = stream(params.seed, STREAM, "structure"), params.model.language
     try:
-        replacements = Replacements(
-            first_texts(paths.SAMPLE, N_TEXTS),
-            words.column("word").to_pylist(),
-            words.column("count").to_numpy(),
-            drawn,
-            language,
-        )
+        known, counts = words.column("word").to_pylist(), words.column("count").to_numpy()
+        replacements = Replacements(first_texts(paths.SAMPLE, N_TEXTS), known, counts, drawn, language)
     except ValueError as error:
         raise RequestError(f"{STREAM}: {error}; enlarge the corpus") from None
     return {

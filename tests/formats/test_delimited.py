@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from lexveil.errors import RequestError
-from lexveil.formats.readers import Reader
+from lexveil.formats.readers import Reader, open_writer
 from lexveil.formats.registry import as_source
-from lexveil.formats.writers import open_writer
 
 
 def rewritten(content: bytes, folder: Path) -> bytes:

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil.formats import parquet_tables
-from lexveil.formats.readers import Reader
+from lexveil.formats.readers import Reader, open_writer
 from lexveil.formats.registry import as_source
-from lexveil.formats.writers import open_writer
 
 CANARY = "Zanzibar"
 

@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil.formats import chunks, parquet_tables
-from lexveil.formats.readers import Reader
+from lexveil.formats.readers import Reader, open_writer
 from lexveil.formats.registry import as_source
-from lexveil.formats.writers import open_writer
 
 N_ROWS = 4_500
 # 6 MB that do not compress: several pages, blocks of every packer and, with 2,000 rows, two row groups.
