@@ -85,16 +85,17 @@ class CorpusCounts:
             value, line = row.values.get(text_column), b""
             try:
                 text = text_value(value, text_column, table.source.location(row.line))
+            except RequestError:
+                if is_chosen is None or not isinstance(value, str):
+                    raise
+                self.skipped_unusable += 1
+            else:
                 if text is None or not text.strip():
                     self.skipped_blank += 1
                 elif is_chosen is None or is_chosen(text):
                     line = c4_row(text, row, table.source)
                     self.documents += 1
                     self.json_bytes += len(line)
-            except RequestError:
-                if is_chosen is None or not isinstance(value, str):
-                    raise
-                self.skipped_unusable += 1
             yield line
 
 

@@ -50,9 +50,6 @@ class SampleRequest:
     share: float | None = None
     shards: tuple[int, int] | None = None
 
-    def __bool__(self) -> bool:
-        return self != SampleRequest()
-
 
 @dataclass(slots=True, kw_only=True)
 class ShardReport(CorpusCounts):

@@ -188,7 +188,7 @@ def _check_request(
     for name in filter(None, sources):
         if not re.fullmatch(NAME, name):
             raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
-    if wanted and not any(isinstance(source, str) for source in sources.values()):
+    if wanted != SampleRequest() and not any(isinstance(source, str) for source in sources.values()):
         raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
 
 
@@ -219,7 +219,7 @@ def set_base(root: Path, base: str) -> bool:
 
 def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]) -> Iterator[str]:
     for source, report in corpus.items():
-        where = f"corpus/{source}" if source else "corpus"
+        where = f"corpus/{source}".rstrip("/")
         if report.skipped_blank:
             yield f"{where}: {report.skipped_blank:,} rows without text were skipped"
         if report.skipped_unusable:
@@ -242,12 +242,8 @@ def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
 
 def complete(root: Path, partial: Path) -> list[str]:
     """Carry over what data/ has and ``partial`` lacks; of what neither has, the embedded default; notes for people."""
-    notes = []
-    for name, write_default in (
-        ("documents", write_default_documents),
-        ("corpus", write_default_corpus),
-        ("embeddings", None),
-    ):
+    notes, defaults = [], {"documents": write_default_documents, "corpus": write_default_corpus, "embeddings": None}
+    for name, write_default in defaults.items():
         old, new = root / "data" / name, partial / name
         if new.exists():
             continue
@@ -302,17 +298,13 @@ def check_project(root: Path) -> None:
 
 
 def _tracked(root: Path) -> str:
-    if not (root / "data.dvc").exists():
+    if _pointer(root) is None:
         return "no"
     answer = _dvc(root, "status", "--json", "data.dvc")
     if answer.returncode:
         raise LexveilError(f"dvc status data.dvc failed: {_reason(answer.stderr)}")
-    states = {
-        state
-        for change in json.loads(answer.stdout).get("data.dvc", [])
-        if isinstance(change, dict)
-        for state in change.get("changed outs", {}).values()
-    }
+    changes = [change for change in json.loads(answer.stdout).get("data.dvc", []) if isinstance(change, dict)]
+    states = {state for change in changes for state in change.get("changed outs", {}).values()}
     if not states:
         return "yes"
     return "unsaved" if states == {"not in cache"} and (root / "data").exists() else "changed"
@@ -400,5 +392,5 @@ def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _reason(output: str) -> str:
     """DVC's own error line; the last line, where there is none, is often only an offer of help."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return ([line for line in lines if line.startswith("ERROR")] or lines or ["it gave no reason"])[-1]
+    lines = output.strip().split("\n")
+    return ([line for line in lines if line.startswith("ERROR")] or lines)[-1].strip()

@@ -122,11 +122,8 @@ def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[s
         if "doc_id" in table.columns or "doc_id" in row.values:
             raise RequestError(f"{where}: `doc_id` is empty; give every row one, or drop the column")
         doc_id = made_id(dataset, row.number)
-    return document(
-        doc_id,
-        plain_value(row.values.get("split"), "split", where) or "all",
-        text,
-        text_b=text_value(row.values.get("text_b"), "text_b", where) or None,
-        label=plain_value(row.values.get("label"), "label", where),
-        attribute=plain_value(row.values.get("attribute"), "attribute", where),
+    split, label, attribute = (
+        plain_value(row.values.get(column), column, where) for column in ("split", "label", "attribute")
     )
+    text_b = text_value(row.values.get("text_b"), "text_b", where) or None
+    return document(doc_id, split or "all", text, text_b=text_b, label=label, attribute=attribute)

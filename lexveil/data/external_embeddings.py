@@ -11,12 +11,11 @@ from lexveil import paths
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import content_hash
 from lexveil.data.data_store import NAME, check_project, complete, tracked_replacement
+from lexveil.data.model_verification import RESERVED
 from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.runtime.tables import write_json
-
-RESERVED = ("own", "word", "gst", "mst", "none")
 
 
 def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict[str, object]:
@@ -51,9 +50,8 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
         replaced = folder.exists()
         shutil.rmtree(folder, ignore_errors=True)
         write_embedding(model.space, folder)
-        n_words, dimensions = model.space.vectors.shape
+        (n_words, dimensions), digest = model.space.vectors.shape, content_hash(folder)
         facts = {"dimensions": dimensions, "form": model.form, "left_out": model.left_out, "n_read": model.n_read}
-        digest = content_hash(folder)
         write_json({**facts, "dtype": "float32", "hash": digest, "n_tokens": n_words}, folder / "meta.json")
     return {"model": f"{name}@{digest}", "replaced": replaced, **describe(root / paths.model(name))}
 

@@ -169,14 +169,10 @@ def _card(file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
         "The texts that the vectors were made of are not known here; the licence is what the importer said.": True,
         "Collocations have composed vectors, the mean of their words': what more they mean is not there.": source,
         "Counts of words are by their rank in the file.": not has_counts,
-        "What one replaced word changes was not measured: no public text of this language is at hand.": (
-            not has_structure
-        ),
+        "What one replaced word changes was not measured: no public text of this language is here.": not has_structure,
     }
     return {
-        "name": wanted.name,
-        "version": wanted.version,
-        "language": wanted.language,
+        **{key: getattr(wanted, key) for key in ("name", "version", "language")},
         "license": " AND ".join(dict.fromkeys(each.license for each in sources)),
         "description": f"Word vectors of {file.name} with {'composed' if source else 'no'} collocations",
         "built": datetime.now(UTC).date().isoformat(),

@@ -94,8 +94,7 @@ def verify(what: str) -> dict[str, object]:
         elif not path.is_dir():
             raise RequestError(f"{shown(what)}: there is no such model, folder or file")
         card = verify_folder(folder, path)
-        facts = {"version": card.version, "sound": True, "tokens": card.n_tokens, "license": card.license}
-        return {"model": named(folder), **facts}
+        return {"model": named(folder), "sound": True, "tokens": card.n_tokens, "license": card.license}
 
 
 @dataclass(frozen=True, slots=True)

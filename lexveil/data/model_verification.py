@@ -286,15 +286,14 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
         mode = stat.S_IFMT(entry.external_attr >> 16)
         if entry.is_dir() and entry.filename == "orders/":
             continue
-        if mode not in (0, stat.S_IFREG) or entry.is_dir():
-            raise UnsoundModel(f"{shown(entry.filename)}: a link or a folder; an archive has plain files only")
-        if entry.flag_bits & 0x1 or entry.compress_type not in _PLAIN:
-            raise UnsoundModel(f"{shown(entry.filename)}: encrypted, or compressed otherwise than by deflate")
-        if entry.filename in entries:
-            raise UnsoundModel(f"{shown(entry.filename)}: there twice")
+        name, is_file = shown(entry.filename), mode in (0, stat.S_IFREG) and not entry.is_dir()
+        _require(is_file, f"{name}: a link or a folder; an archive has plain files only")
+        is_readable = not entry.flag_bits & 0x1 and entry.compress_type in _PLAIN
+        _require(is_readable, f"{name}: encrypted, or compressed otherwise than by deflate")
+        _require(entry.filename not in entries, f"{name}: there twice")
         entries[entry.filename] = entry
-    if CARD not in entries or entries[CARD].file_size > CARD_LIMIT:
-        raise UnsoundModel(f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?")
+    has_card = CARD in entries and entries[CARD].file_size <= CARD_LIMIT
+    _require(has_card, f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?")
     card = read_card(archive.read(entries[CARD]))
     # Only the names of a model's files pass, so that none points elsewhere, and no file is larger than its card says.
     check_files(card, {name: entry.file_size for name, entry in entries.items() if name != CARD})

@@ -234,11 +234,7 @@ def is_transient(error: BaseException) -> bool:
 def _why_refused(error: Exception, status: int | None) -> str | None:
     """What to do about an error that comes whenever it is asked for; None for others."""
     if status in (401, 403) or isinstance(error, PermissionError):
-        return (
-            "check the name, which the hub refuses too if it does not exist; for what is private or gated accept its "
-            "terms on its page and log in (`hf auth login`, or HF_TOKEN), elsewhere give credentials as fsspec's "
-            "library for it takes them"
-        )
+        return "check the name; for what is private or gated accept its terms and log in (`hf auth login`, or HF_TOKEN)"
     if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
         return "not found: check the name, the path and the revision"
     if type(error).__name__ == OFFLINE:

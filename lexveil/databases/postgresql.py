@@ -34,10 +34,7 @@ GONE = re.compile(
     "terminating connection|server closed the connection|no connection to the server|connection not open"
     "|SSL SYSCALL error|could not receive data from server|could not send data to server"
 )
-READ_ONLY = (
-    f"the transaction is read-only, so nothing is written in it: give {option('sql')} a SELECT that changes nothing, "
-    "and for the table of -o a server that is no standby"
-)
+READ_ONLY = f"the transaction is read-only: give {option('sql')} a SELECT, and for a table a server that is no standby"
 HINTS = {
     "55P03": f"a lock was not to be had in time ({LOCK_SECONDS} s, or lock_timeout in PGOPTIONS); try again later",
     "57014": "the statement was cancelled: by statement_timeout, or by somebody; see to either and run it again",

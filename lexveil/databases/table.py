@@ -42,8 +42,7 @@ class DatabaseTable:
         path = tuple(table.split("."))
         most = 2 if address.engine == "postgresql" else 1
         if len(path) > most or not all(re.fullmatch(r"[^\W\d]\w{0,62}", part) for part in path):
-            form = "TABLE or SCHEMA.TABLE" if most == 2 else "TABLE"
-            raise RequestError(f"{option('table')}: give {form}, of letters, digits and _, beginning with a letter")
+            raise RequestError(f"{option('table')}: give TABLE, in PostgreSQL or SCHEMA.TABLE, of letters, digits, _")
         return cls(address, path, if_exists)
 
     @property

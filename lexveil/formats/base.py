@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help 
     from lexveil.detectors.given import GivenSpans
     from lexveil.types import Flags
 
-NAMING = "`lexveil inspect --show-examples` names them"  # columns that a message does not name
-
 Formulas = Literal["keep", "quote", "refuse"]  # what becomes of a rewritten cell that a spreadsheet would compute
 
 
@@ -121,7 +119,7 @@ class TableRequest:
         requested = [(column, "text_column") for column in self.texts]
         for column, field in (*requested, (self.subject, "subject_column"), (self.spans, "spans_column")):
             if column is not None and column not in table.columns:
-                hidden = "" if all(map(is_name, table.columns)) else f" ({NAMING})"
+                hidden = "" if all(map(is_name, table.columns)) else " (`lexveil inspect --show-examples` names them)"
                 raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option(field)}{hidden}")
 
     def parse(self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None) -> ParsedRow:
@@ -190,8 +188,7 @@ class Format(ABC):
         endings: of file names.
         row_name: what a row of a file is called.
         has_columns: whether rows have named fields; if not, all is one text.
-        is_compressible: whether files may be compressed as a whole.
-        is_streamable: whether it can go to standard output.
+        is_streamable: whether it can go to standard output, and files may be compressed as a whole.
     """
 
     name: ClassVar[str]
@@ -199,7 +196,6 @@ class Format(ABC):
     endings: ClassVar[tuple[str, ...]]
     row_name: ClassVar[str] = "line"
     has_columns: ClassVar[bool] = True
-    is_compressible: ClassVar[bool] = True
     is_streamable: ClassVar[bool] = True
 
     @abstractmethod

@@ -56,9 +56,15 @@ def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
     return stream
 
 
-def is_implausible(size: int, expanded_size: int) -> bool:
-    """Whether a file expands more than text does."""
-    return expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size
+def require_plausible(where: str, size: int, expanded_size: int) -> None:
+    """See that a file does not expand more than text does.
+
+    Raises:
+        RequestError: if it does.
+    """
+    if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
+        sizes = f"{expanded_size // 2**20} MiB come out of {size // 2**10} KiB, more than {RATIO_LIMIT} times as much"
+        raise RequestError(f"{where}: {sizes}: not what packed text looks like. If it is, unpack it first")
 
 
 class _Expanded(io.RawIOBase):
@@ -77,12 +83,7 @@ class _Expanded(io.RawIOBase):
         size = int(self.stream.readinto(memoryview(buffer)[:PIECE]))
         self.n_expanded += size
         n_compressed = self.compressed.tell()
-        if is_implausible(n_compressed, self.n_expanded):
-            raise RequestError(
-                f"{self.file}: {self.n_expanded // 2**20} MiB come out of {n_compressed // 2**10} KiB, "
-                f"more than {RATIO_LIMIT} times as much, and more would follow: not what packed text looks like. "
-                "If it is, unpack it first"
-            )
+        require_plausible(self.file, n_compressed, self.n_expanded)
         return size
 
     def close(self) -> None:

@@ -17,7 +17,6 @@ class Parquet(Format):
     title = "Parquet"
     endings = ("parquet",)
     row_name = "row"
-    is_compressible = False
     is_streamable = False
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102

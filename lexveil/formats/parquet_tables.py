@@ -19,7 +19,7 @@ from lexveil.formats import chunks
 from lexveil.formats.bare_tables import bare_array, bare_field, only_used
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, Texts, gather, is_text, rewritten_type
-from lexveil.formats.compression import RATIO_LIMIT, is_implausible
+from lexveil.formats.compression import require_plausible
 from lexveil.formats.messages import name, no_documents, require_distinct
 
 GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS  # of a row group that is written, at most
@@ -146,11 +146,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
         raise RequestError(f"{where}: not a Parquet file, truncated or damaged; copy or write it again") from None
     expanded_size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
     size = stream.seek(0, io.SEEK_END)
-    if is_implausible(size, expanded_size):
-        raise RequestError(
-            f"{where}: {expanded_size // 2**20} MiB would come out of {size // 2**10} KiB, more than "
-            f"{RATIO_LIMIT} times as much: not what packed text looks like. If it is, write it again uncompressed"
-        )
+    require_plausible(where, size, expanded_size)
     require_distinct(columns, where)
     return file
 

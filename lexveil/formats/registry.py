@@ -27,7 +27,7 @@ def as_source(path: Path) -> Source | None:
         name = name[: -len(compression) - 1]
     stem, dot, ending = name.rpartition(".")
     for form in FORMATS:
-        if dot and ending.lower() in form.endings and (form.is_compressible or not compression):
+        if dot and ending.lower() in form.endings and (form.is_streamable or not compression):
             return Source(path, form, compression, stem)
     return None
 
@@ -43,6 +43,6 @@ def known_names(conjunction: str = "or") -> str:
 
 
 def _listed(endings: dict[str, Format], conjunction: str) -> str:
-    compressible = ", ".join(ending for ending, form in endings.items() if form.is_compressible)
-    others = ", ".join(ending for ending, form in endings.items() if not form.is_compressible)
+    compressible = ", ".join(ending for ending, form in endings.items() if form.is_streamable)
+    others = ", ".join(ending for ending, form in endings.items() if not form.is_streamable)
     return f"{compressible} (each also as {' or '.join(f'.{ending}' for ending in MAGIC)}) {conjunction} {others}"

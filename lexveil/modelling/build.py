@@ -54,11 +54,10 @@ def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Cal
     if taken.is_file() and json.loads(taken.read_text(encoding="utf-8")) == wanted:
         say("the texts are those of the last time")
         return
-    split = work / SPLIT
     try:
-        data_store.use(_by_source(corpus, sources, split), [], "text", work)
+        data_store.use(_by_source(corpus, sources, work / SPLIT), [], "text", work)
     finally:
-        shutil.rmtree(split, ignore_errors=True)
+        shutil.rmtree(work / SPLIT, ignore_errors=True)
     write_json(wanted, taken)
 
 

@@ -64,8 +64,7 @@ def build(
         RequestError: if the file cannot be read as either, has not two labels, or none of its words is known.
     """
     if output.suffix != SUFFIX or output.exists():
-        said = "it is there already" if output.exists() else f"the name of a scale ends in {SUFFIX}"
-        raise RequestError(f"{output}: {said}; name another file")
+        raise RequestError(f"{output}: there already, or no name of a scale, which ends in {SUFFIX}")
     opened = as_source(source)
     if opened is None:
         raise RequestError(f"{source}: there is no such file, or it is none of {known_endings('or')}")

@@ -65,12 +65,8 @@ def name_lists(machine: MachineParams) -> NameLists:
     with duckdb_session.session(machine) as con:
         con.register("texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text"))
         pairs = duckdb_session.run(con, "model/capitalised_pairs").fetchall()
-    return NameLists(
-        census(*FIRST_NAMES),
-        census(*SURNAMES),
-        own("public_names.txt"),
-        {(first, second): count for first, second, count in pairs},
-    )
+    capitals = {(first, second): count for first, second, count in pairs}
+    return NameLists(census(*FIRST_NAMES), census(*SURNAMES), own("public_names.txt"), capitals)
 
 
 def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams) -> Screened:
