@@ -1,10 +1,10 @@
-"""The reader by context who reads on from all the words before, by a language model such as a transformer.
+"""The contextual adversary by a language model such as a transformer, which reads on from all the words before.
 
 A candidate w has, after the words v₁ … vₘ of its chain as they are guessed,
 
     Pr[w | v₁ … vₘ] = λ·p(w | v₁ … vₘ) + (1 - λ)·π(w)
 
-p is of the language model, π the public frequency, and chains are those of ``ContextReader``. From left to right the
+p is of the language model, π the public frequency, and chains are those of ``NgramAdversary``. From left to right the
 candidate with the largest Pr[w | v₁ … vₘ]·Pr[M(w)=y] is guessed; at λ = 0 these are the guesses by the word.
 
 All words of a chain are guessed at once after those that were guessed before them, until nothing changes: then each
@@ -15,38 +15,20 @@ first i words are final after i sweeps, most after two or three; after ``SWEEPS`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from lexveil.evaluation.base import NextWord, together
 from lexveil.recovery.adversary import Adversary, Candidates
-from lexveil.recovery.context import FREQUENT, LOOKED_AT, POSITIONS, WEIGHT, Guesses
+from lexveil.recovery.context import FREQUENT, LOOKED_AT, POSITIONS, WEIGHT, Guesses, Tokens
 from lexveil.types import Flags, Floats, Ids
 
 SWEEPS = 8
 PLACES = 512  # words of chains at a time, of which none is cut; with FREQUENT candidates each, 16 MB a table
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SeenTokens:
-    """The n positions of some texts, as this reader sees them.
-
-    Attributes:
-        text_of: (n,) the text of each, ascending.
-        outputs: (n,) number of the word that came out where one was replaced, else -1.
-        epsilon: (n,) the budget of each.
-        certain: n words that are known for certain, None where nothing is known or a word was replaced.
-    """
-
-    text_of: Ids
-    outputs: Ids
-    epsilon: Floats
-    certain: Sequence[str | None]
-
-
-class LeftToRightReader:
+class LeftToRightAdversary:
     """Decodes texts of one mechanism over one vocabulary of W words."""
 
     def __init__(
@@ -55,7 +37,7 @@ class LeftToRightReader:
         """Take what the reader knows.
 
         Args:
-            adversary: of the mechanism, by the word.
+            adversary: the unigram one of the mechanism.
             prior: (W,) that the adversary was built with.
             model: of the W words.
             names: of the W words, those of a collocation with spaces between.
@@ -63,7 +45,7 @@ class LeftToRightReader:
         """
         self.adversary, self.prior, self.model, self.names, self.weight = adversary, prior, model, names, weight
 
-    def guess(self, tokens: SeenTokens) -> Guesses:
+    def guess(self, tokens: Tokens) -> Guesses:
         """Decode texts, some at a time."""
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         flat = np.log(self.prior[frequent])
@@ -131,11 +113,10 @@ class LeftToRightReader:
             least = log_prior + np.log1p(-self.weight) - np.log(self.weight) + np.log(np.expm1(lead))
         return np.where(log_joint == -np.inf, np.inf, np.where(lead == 0, -np.inf, least))
 
-    def _chains(self, tokens: SeenTokens) -> list[slice]:
+    def _chains(self, tokens: Tokens) -> list[slice]:
         """The parts of texts in which every word is certain or replaced, without those where none was."""
         drawn = tokens.outputs >= 0
-        known = drawn | np.fromiter((word is not None for word in tokens.certain), np.bool_, len(drawn))
-        here = np.flatnonzero(known)
+        here = np.flatnonzero(drawn | tokens.is_certain)
         cut: Flags = np.ones(len(here), dtype=np.bool_)
         cut[1:] = (np.diff(here) > 1) | (np.diff(tokens.text_of[here]) != 0)
         bounds = pairwise([*np.flatnonzero(cut).tolist(), len(here)])

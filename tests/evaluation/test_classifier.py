@@ -16,7 +16,7 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.base import SEPARATOR, joined
 from lexveil.evaluation.fasttext import FastText
 from lexveil.evaluation.registry import CLASSIFIERS, ENCODERS, LANGUAGE_MODELS, READERS, BackEnd
-from lexveil.recovery.context import ContextReader
+from lexveil.recovery.context import NgramAdversary
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]
@@ -89,7 +89,7 @@ def test_pairs_are_joined_by_a_token_of_its_own() -> None:
         ("classifier", CLASSIFIERS),
         ("encoder", ENCODERS),
         ("language_model", LANGUAGE_MODELS),
-        ("reader", {"ngrams": BackEnd(ContextReader)} | READERS),
+        ("reader", {"ngrams": BackEnd(NgramAdversary)} | READERS),
     ],
 )
 def test_params_and_tables_name_the_same(key: str, table: dict) -> None:

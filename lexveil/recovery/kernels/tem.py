@@ -1,4 +1,4 @@
-"""Sums of TEM's weights over all pairs of words, and the likeliest words behind outputs."""
+"""The likeliest words behind outputs of TEM."""
 
 from __future__ import annotations
 
@@ -11,73 +11,7 @@ from lexveil.embeddings.kernels.search import squared_distance_of_rows
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Floats, Ids, Rows, Vectors
 
-CLOSE = 1e-3  # of the squared lengths: nearer words are measured in float64, as float32 products cancel
-ROWS = 64  # whose weights are added in float32: more would lose small ones beside a large one
 CHUNK = 512  # scores whose largest is compared before each of them is
-# 2^f on (0, 1] by minimax of the relative error, which is below 8e-8.
-TWO_TO = (0.999999925064, 0.693153073195, 0.24015361709, 0.0558263179175, 0.00898934025223, 0.00187757660837)
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
-def add_weights(
-    vectors: Vectors,
-    products: Vectors,
-    squares: Vectors,
-    left: int,
-    right: int,
-    rates: Vectors,
-    floor: float,
-    sums: Floats,
-) -> None:  # pragma: no cover - compiled
-    """Add 2^-min(rate·d, floor) of a block of pairs to the sums of its rows and, off the diagonal, of its columns.
-
-    Args:
-        products: (n, m) inner products of words left, left + 1, … and right, right + 1, …
-        squares: (V,) squared lengths.
-        rates, floor: ε/2 (L,) and ε·γ/2, in units of ln 2; the floor below 100.
-        sums: (L, V) added to.
-    """
-    n, m = products.shape
-    distances, bits = np.empty(m, np.float32), np.empty(m, np.int32)
-    powers, fractions = bits.view(np.float32), np.empty(m, np.float32)
-    columns = np.zeros((len(rates), m), dtype=np.float32)
-    lowest, two = np.float32(-floor), np.float32(2)
-    c0, c1, c2 = np.float32(TWO_TO[0]), np.float32(TWO_TO[1]), np.float32(TWO_TO[2])
-    c3, c4, c5 = np.float32(TWO_TO[3]), np.float32(TWO_TO[4]), np.float32(TWO_TO[5])
-    for i in range(n):
-        own, closest = squares[left + i], np.float32(1)
-        for j in range(m):
-            size = own + squares[right + j]
-            square = size - two * products[i, j]
-            excess = square - np.float32(CLOSE) * size
-            closest = closest if closest < excess else excess
-            distances[j] = math.sqrt(square if square > 0 else np.float32(0))
-        if closest <= 0:
-            for j in range(m):
-                size = own + squares[right + j]
-                if size - two * products[i, j] <= np.float32(CLOSE) * size:
-                    distances[j] = math.sqrt(squared_distance_of_rows(vectors, left + i, right + j))
-        for level in range(len(rates)):
-            rate = -rates[level]
-            for j in range(m):
-                exponent = rate * distances[j]
-                exponent = exponent if exponent > lowest else lowest
-                whole = np.ceil(exponent) - np.float32(1)
-                # The bits of 2^whole: an exponent and no mantissa. In floats, which is done for many at once.
-                bits[j] = np.int32((whole + np.float32(127)) * np.float32(2**23))
-                fractions[j] = exponent - whole
-            total = np.float32(0)
-            for j in range(m):
-                f = fractions[j]
-                value = powers[j] * (c0 + f * (c1 + f * (c2 + f * (c3 + f * (c4 + f * c5)))))
-                total += value
-                columns[level, j] += value
-            sums[level, left + i] += total
-        if left != right and (i % ROWS == ROWS - 1 or i == n - 1):
-            for level in range(len(rates)):
-                for j in range(m):
-                    sums[level, right + j] += columns[level, j]
-                    columns[level, j] = 0
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
