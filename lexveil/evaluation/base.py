@@ -57,19 +57,13 @@ class PerplexityScores:
     n_tokens: Ids
     n_unknown: Ids
 
-    def perplexity(self) -> Floats:
-        """exp(-log_sum / n_tokens) of each text, (n,); NaN where there is no token."""
-        with np.errstate(invalid="ignore"):
-            surprise: Floats = np.exp(-self.log_sum / np.where(self.n_tokens > 0, self.n_tokens, np.nan))
-        return surprise
-
     def average_perplexity(self) -> float:
-        """Mean of the perplexities of texts, as in CLMLDP Table 2; NaN without any token.
+        """Mean of exp(-log_sum / n_tokens) of texts, as in CLMLDP Table 2; NaN without any token.
 
         One text of rare words can move it far.
         """
-        each = self.perplexity()
-        each = each[~np.isnan(each)]
+        has_tokens = self.n_tokens > 0
+        each = np.exp(-self.log_sum[has_tokens] / self.n_tokens[has_tokens])
         return float(each.mean()) if len(each) else float("nan")
 
     def corpus_perplexity(self) -> float:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +52,7 @@ class Order:
         return np.where(self.keys[at] == keys, at, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Bigrams:
+class Bigrams(NamedTuple):
     """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, + rest[v]·single[w].
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from lexveil.evaluation.base import SEPARATOR
-from lexveil.evaluation.local_model import load_transformers, read_model
-from lexveil.evaluation.optional_libraries import load, one_thread
+from lexveil.evaluation.local_model import load, load_transformers, one_thread, read_model
 
 LONGEST = 256  # tokens of a text, or of both of a pair
 BATCH = 8

@@ -41,6 +41,22 @@ class Candidates(NamedTuple):
         return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
 
 
+class Block(NamedTuple):
+    """Different outputs (m,), where the tokens of each begin (m + 1,), and the tokens of all outputs (n,)."""
+
+    outputs: Ids
+    starts: Rows
+    tokens: Rows
+
+
+class Interpolation(NamedTuple):
+    """Budgets of n tokens, (n,), from which rung on, (n,), and by which weights, (n, width), rungs are interpolated."""
+
+    epsilon: Floats
+    first: Rows
+    weights: Floats
+
+
 class Adversary(ABC):
     """Decodes outputs of one mechanism over one vocabulary."""
 
@@ -79,18 +95,14 @@ def build_adversary(
     return EstimatedAdversary(mechanism, prior, epsilon_range, near)
 
 
-def by_output(outputs: Ids) -> Iterator[tuple[Ids, Rows, Rows]]:
-    """Blocks of different outputs, each decoded for all of its tokens at once, since it has the same distances.
-
-    Yields:
-        At most ``OUTPUTS`` outputs (m,); where the tokens of each begin (m + 1,); the tokens of all outputs (n,).
-    """
+def by_output(outputs: Ids) -> Iterator[Block]:
+    """Blocks of ``OUTPUTS`` outputs, each decoded for all of its tokens at once, since it has the same distances."""
     tokens = np.argsort(outputs, kind="stable").astype(np.int64)
     distinct, starts = np.unique(outputs[tokens], return_index=True)
     starts = np.append(starts, len(outputs)).astype(np.int64)
     for start in range(0, len(distinct), OUTPUTS):
         block = distinct[start : start + OUTPUTS]
-        yield block, starts[start : start + len(block) + 1], tokens
+        yield Block(block, starts[start : start + len(block) + 1], tokens)
 
 
 class Ladder:
@@ -109,8 +121,8 @@ class Ladder:
         self.rungs: Floats = np.geomspace(low, high, steps + 1) if steps else np.array([low])
         self.width = min(width, len(self.rungs))
 
-    def weights(self, epsilon: Floats) -> tuple[Rows, Floats]:
-        """From which rung on, (n,), and with which weights, (n, width), values are interpolated; at a rung exactly.
+    def weights(self, epsilon: Floats) -> Interpolation:
+        """How values at the budgets of n tokens follow from those at the rungs; at a rung exactly.
 
         Lagrange's polynomial in ln ε through the nearest rungs on either side.
 
@@ -134,4 +146,32 @@ class Ladder:
         nearest = np.abs(nodes[first[:, None] + np.arange(self.width)] - log_epsilon[:, None])
         on_rung = nearest.min(axis=1, initial=np.inf) <= BETWEEN
         weights[on_rung] = nearest[on_rung] == nearest[on_rung].min(axis=1, keepdims=True)
-        return first.astype(np.int64), weights
+        return Interpolation(epsilon, first.astype(np.int64), weights)
+
+
+class LadderAdversary(Adversary):
+    """One that goes by the distances of all words to an output, and by what is known at the rungs of a ladder of ε.
+
+    Attributes:
+        vectors: (V, p) of the words.
+        ladder: the epsilons at which something is known.
+    """
+
+    vectors: Vectors
+    ladder: Ladder
+
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
+        """See ``Adversary``.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        found = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
+        interpolation = self.ladder.weights(epsilon)
+        for block in by_output(outputs):
+            self._decode(self.vectors[block.outputs] @ self.vectors.T, block, interpolation, found)
+        return found
+
+    @abstractmethod
+    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
+        """Write what is found for the tokens of a block, by the inner products (m, V) of its outputs with all words."""

@@ -216,7 +216,7 @@ class NgramAdversary:
 
     def _decode(self, tokens: _Symbols, ids: Ids, likelihood: Floats) -> Ids:
         """The candidates with the largest posterior probability, of (p, k) at the p positions of replaced words."""
-        from lexveil.recovery.kernels.chains import marginals
+        from lexveil.recovery.kernels.chains import ChainCandidates, marginals
 
         drawn, certain = tokens.outputs >= 0, tokens.first != NOT_CERTAIN
         here = np.flatnonzero(drawn | certain)
@@ -233,24 +233,15 @@ class NgramAdversary:
             values[of_drawn], values[~of_drawn] = candidates, others
             return cast(A, values)
 
-        model = self.bigrams
         chains, before = self._chains(tokens, here)
-        posterior = marginals(
-            chains,
-            before,
-            offsets,
+        candidates = ChainCandidates(
             spread(self.first[word], tokens.first[fixed]),
             spread(self.last[word], tokens.last[fixed]),
             spread(self.inner[word], np.ones(len(fixed))),
-            spread(self.prior[word], model.single[tokens.first[fixed]]),
+            spread(self.prior[word], self.bigrams.single[tokens.first[fixed]]),
             spread(likelihood[kept], np.ones(len(fixed))),
-            self.weight,
-            model.single,
-            model.starts,
-            model.keys,
-            model.seen,
-            model.rest,
         )
+        posterior = marginals(chains, before, offsets, candidates, self.weight, self.bigrams)
         scores = np.full(ids.shape, -1.0)
         scores[kept] = posterior[of_drawn]
         best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]

@@ -11,7 +11,7 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Adversary, Candidates, Ladder, by_output
+from lexveil.recovery.adversary import Block, Candidates, Interpolation, Ladder, LadderAdversary
 from lexveil.types import Flags, Floats, Ids, Vectors
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ DRAWS = 2048  # words replaced at each rung
 PAIRS = 8192  # of words at random, whose mean distance is the unit of distances
 LEAST = 1e-100  # words that are less likely are never meant, and not drawn
 PRODUCTS = 4  # pairs that do not belong together, for each that does
-STEPS = 1024  # distances at which what depends on them alone is tabled
 BY_DISTANCE = ("madlib", "mahalanobis")  # whose outputs do not depend on which words are nearest
 NEIGHBORS = 7  # near words by which the neighbourhood of a word is measured
 FEATURES = 11  # of a pair
@@ -51,7 +50,28 @@ class _Rung(NamedTuple):
 Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
 
 
-class EstimatedAdversary(Adversary):
+class Channel(NamedTuple):
+    """What is known at the rungs, for the kernel.
+
+    Attributes:
+        squares: (V,) squared lengths.
+        others: (L, V) score of each word w where it is not the output, without the part of its distance.
+        own: (L, V) score of each word where it is the output, less what all others have in common.
+        near: (2, V) distances of each word to its nearest other ones, see ``near_of``.
+        slopes: (L, F) of the features of a pair.
+        closest, farthest: distances beyond which nothing was seen.
+    """
+
+    squares: Vectors
+    others: Vectors
+    own: Floats
+    near: Vectors
+    slopes: Floats
+    closest: float
+    farthest: float
+
+
+class EstimatedAdversary(LadderAdversary):
     """Guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
 
     At each rung of a ladder of ε, ``DRAWS`` words are replaced by the mechanism itself, half of them drawn by the
@@ -69,9 +89,6 @@ class EstimatedAdversary(Adversary):
     * N(w) makes the chances of w add up to 1: the mean of r over words drawn by Q.
 
     Between rungs the logarithms are interpolated linearly in ln ε. Measured errors: docs/explanation/recovery.md.
-
-    Attributes:
-        ladder: the epsilons that were simulated.
     """
 
     def __init__(
@@ -99,40 +116,20 @@ class EstimatedAdversary(Adversary):
         self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
         rungs = [self._simulate(mechanism, level, epsilon) for level, epsilon in enumerate(self.ladder.rungs.tolist())]
         log_prior = np.log(prior)
-        self._others = np.array([log_prior + rung.leaving for rung in rungs], dtype=np.float32)
-        self._own = np.array([log_prior + rung.own - rung.spread for rung in rungs])
-        self._slopes = np.array([rung.slopes for rung in rungs])
+        self._channel = Channel(
+            self._squares,
+            np.array([log_prior + rung.leaving for rung in rungs], dtype=np.float32),
+            np.array([log_prior + rung.own - rung.spread for rung in rungs]),
+            self._near,
+            np.array([rung.slopes for rung in rungs]),
+            self._closest,
+            self._farthest,
+        )
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
-        """See ``Adversary``.
-
-        Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
-        """
+    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
         from lexveil.recovery.kernels.estimate import decode
 
-        k = min(k, len(self.vectors))
-        found = Candidates.unknown(len(outputs), k)
-        first, weights = self.ladder.weights(epsilon)
-        for some, starts, tokens in by_output(outputs):
-            decode(
-                self.vectors[some] @ self.vectors.T,
-                self._squares,
-                some,
-                starts,
-                tokens,
-                self._others,
-                self._own,
-                self._near,
-                self._slopes,
-                self._farthest / STEPS,
-                self._closest,
-                self._farthest,
-                first,
-                weights,
-                *found,
-            )
-        return found
+        decode(self._channel, products, block, interpolation, found)
 
     def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> _Rung:
         """Draw at one epsilon, and estimate.

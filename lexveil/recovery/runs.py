@@ -31,8 +31,8 @@ from lexveil.config import CLEAN, EvaluationParams, Params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.base import NextWord
 from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.evaluation.registry import READERS
-from lexveil.evaluation.text_quality import STREAM, drawn
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Adversary

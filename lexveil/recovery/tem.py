@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lexveil.mechanisms.tem import Tem
-from lexveil.recovery.adversary import Adversary, Candidates, Ladder, by_output
-from lexveil.types import Floats, Ids
+from lexveil.recovery.adversary import Block, Candidates, Interpolation, Ladder, LadderAdversary
+from lexveil.types import Floats, Vectors
 
 RATIO = 2**0.25  # of two rungs at most
 SMALL = 2048  # words up to which sums go over the whole vocabulary
@@ -15,7 +17,25 @@ SUMMED = 512  # words by which a sum over a larger vocabulary is estimated
 ROWS = 4096  # words whose distances to those are held at a time
 
 
-class TemAdversary(Adversary):
+class Channel(NamedTuple):
+    """What scores follow from: bias - min(ε·d/2, limit).
+
+    Attributes:
+        vectors: (V, p).
+        squares, slack: (V,) squared lengths, and how wrong a squared distance to a word can be.
+        limit: ε·γ/2.
+        bias, screen: (L, V) in float64, and in float32, ln π - ln Z at each rung.
+    """
+
+    vectors: Vectors
+    squares: Vectors
+    slack: Vectors
+    limit: float
+    bias: Floats
+    screen: Vectors
+
+
+class TemAdversary(LadderAdversary):
     """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
 
     Z(w, ε) = Σ_u exp(-ε·min(d(w,u), γ)/2) is computed at the rungs of a ladder of ε; between rungs ln Z is interpolated
@@ -23,52 +43,30 @@ class TemAdversary(Adversary):
     the first word.
 
     Attributes:
-        ladder: the epsilons at which ln Z is known.
-        bias: (L, V) ln π - ln Z at each of them.
+        bias: (L, V) ln π - ln Z at each rung.
     """
 
     def __init__(self, mechanism: Tem, prior: Floats, epsilon_range: tuple[float, float]) -> None:
         self.vectors = mechanism.vectors
-        self.limit = float(mechanism.gamma(np.array([2.0]))[0])  # ε·γ/2 is the same for all ε
         self.ladder = Ladder(epsilon_range, RATIO)
         self.bias: Floats = np.log(prior) - log_normalizers(mechanism, self.ladder.rungs)
-        self._screen = self.bias.astype(np.float32)
         squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
-        self._squares = squares.astype(np.float32)
         longest = float(np.sqrt(squares.max(initial=0.0)))
         # As in the exact search: (p + 8) rounding steps of each product and square.
         slack = 2.01 * (self.vectors.shape[1] + 8) * 2.0**-24 * (np.sqrt(squares) * longest + longest**2)
-        self._slack = (2 * slack).astype(np.float32)
+        self._channel = Channel(
+            self.vectors,
+            squares.astype(np.float32),
+            (2 * slack).astype(np.float32),
+            float(mechanism.gamma(np.array([2.0]))[0]),  # ε·γ/2 is the same for all ε
+            self.bias,
+            self.bias.astype(np.float32),
+        )
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
-        """See ``Adversary``.
-
-        Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
-        """
+    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
         from lexveil.recovery.kernels.tem import decode
 
-        k = min(k, len(self.vectors))
-        found = Candidates.unknown(len(outputs), k)
-        first, weights = self.ladder.weights(epsilon)
-        for some, starts, tokens in by_output(outputs):
-            decode(
-                self.vectors,
-                self.vectors[some] @ self.vectors.T,
-                self._squares,
-                self._slack[some],
-                some,
-                starts,
-                tokens,
-                epsilon,
-                self.limit,
-                self.bias,
-                self._screen,
-                first,
-                weights,
-                *found,
-            )
-        return found
+        decode(self._channel, products, block, interpolation, found)
 
 
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:

@@ -54,7 +54,7 @@ def test_the_table_and_the_json_say_the_same(root: Path, capsys: pytest.CaptureF
     assert (made["mechanism"], made["epsilon"], made["strategy"], made["mode"]) == ("madlib", 10.0, "S3", "release")
     methods = [row["method"] for row in made["audits"]]
     assert {method: methods.count(method) for method in methods} == {
-        "law": 12, "sampled": 5, "budget": 6, "noise": 2, "independence": 2, "charges": 1,
+        "distribution": 12, "sampled": 5, "budget": 6, "noise": 2, "independence": 2, "charges": 1,
     }  # fmt: skip
     assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
     places = {row["place"] for row in made["audits"]}

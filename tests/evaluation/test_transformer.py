@@ -14,7 +14,6 @@ from tiny_models import no_network, save_deberta
 from lexveil.errors import RequestError
 from lexveil.evaluation import transformer as module
 from lexveil.evaluation.base import joined
-from lexveil.evaluation.registry import CLASSIFIERS
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +79,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_threads(folder: str) 
         for seed, threads in ((3, 1), (3, 2), (4, 1)):
             torch.set_num_threads(threads)
             torch.manual_seed(threads)  # what others drew before decides nothing
-            model = CLASSIFIERS["transformer"](seed, folder).fit(GOOD + BAD, CLASSES)
+            model = module.Transformer(seed, folder).fit(GOOD + BAD, CLASSES)
             found.append(scores(model, GOOD + BAD))
             assert torch.get_num_threads() == threads
     finally:

@@ -1,6 +1,6 @@
 """Planted faults: each is caught, by the audit with few samples or by a named test; without any, neither complains.
 
-A fault that nothing catches is a hole in the tests. `python -m tests.mutations` makes the whole table.
+A fault that nothing catches is a hole in the tests.
 """
 
 from __future__ import annotations
@@ -36,6 +36,16 @@ def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest)
         )
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.audit], ids=lambda fault: fault.name)
+def test_the_audit_at_its_defaults_catches_a_planted_fault(fault: Fault) -> None:
+    """With the strategy, parameters and mode that the fault needs; for some faults a named test is there as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        fault.plant(patch)
+        found = complaints(**{**(fault.audit or {}), "samples": 20_000, "words": 300, "workers": 2})
+    assert found or fault.tests
+
+
 @pytest.mark.parametrize(("how", "hidden"), [(TEM, 2), (MADLIB, 0)], ids=["tem", "madlib"])
 def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hidden: int) -> None:
     """Rare words closer together, the last ``hidden`` of them in one point, and every word's ε the same: no finding.
@@ -56,7 +66,5 @@ def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hi
 
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 def test_without_a_fault_the_audit_finds_nothing(how: dict[str, Any]) -> None:
-    if how.get("own", {}).get("vickrey"):
-        return  # exclude_input, of which the audit shows what it costs
-    result = audited(**{**how, "samples": 400})
-    assert not why(result)
+    if not how.get("own", {}).get("vickrey"):  # exclude_input, of which the audit shows what it costs
+        assert not why(audited(**{**how, "samples": 400}))

@@ -125,7 +125,7 @@ def test_another_language_model_reads_from_left_to_right(made: Path, monkeypatch
             assert all(text[column] for text, column in zip([texts[row] for row in rows], columns, strict=True))
             return np.full(candidates.shape, self.log_p)
 
-    monkeypatch.setitem(READERS, "gpt2", BackEnd(Flat, None, "gpt2_model"))
+    monkeypatch.setitem(READERS, "gpt2", BackEnd(Flat, "gpt2_model"))
     params = load_params()
     settings = params.evaluation.model_copy(update={"reader": "gpt2", "gpt2_model": "somewhere"})
     found = measure_recovery(*RUN, params.model_copy(update={"evaluation": settings}))

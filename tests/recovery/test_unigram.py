@@ -88,7 +88,7 @@ def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch: pytest.Monke
 def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
     ladder = Ladder((0.5, 8.0), 2**0.5)
     assert len(ladder.rungs) == 9 and ladder.rungs[[0, -1]].tolist() == [0.5, 8.0]
-    first, weights = ladder.weights(np.array([2.0, 8.0, 5.0]))
+    _, first, weights = ladder.weights(np.array([2.0, 8.0, 5.0]))
     values = np.log(ladder.rungs) ** 3  # a polynomial that four rungs know
     np.testing.assert_allclose(
         (values[first[:, None] + np.arange(4)] * weights).sum(axis=1), np.log([2.0, 8.0, 5.0]) ** 3
@@ -98,7 +98,7 @@ def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
         ladder.weights(np.array([0.4]))
     with pytest.raises(ParameterError, match="lowest"):
         Ladder((2.0, 1.0), 2.0)
-    assert Ladder((2.0, 2.0), 2.0).weights(np.array([2.0]))[1].tolist() == [[1.0]]
+    assert Ladder((2.0, 2.0), 2.0).weights(np.array([2.0])).weights.tolist() == [[1.0]]
 
 
 def toy_vectors() -> np.ndarray:

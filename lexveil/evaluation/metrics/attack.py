@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure, Settings
-from lexveil.evaluation.metrics.prediction import PredictionMetric, classifier_score
-from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.evaluation.utility import SETTINGS, Scorer, attack
-
-STATIC = classifier_score(
-    "attack",
-    "static",
-    "macro_f1",
-    "static F1",
-    headline="attack_static",
+from lexveil.evaluation.metrics.prediction import (
+    SETTINGS,
+    Measured,
+    PredictionMetric,
+    TrainAndScore,
+    classifier_score,
 )
+from lexveil.evaluation.metrics.utility import UTILITY
+from lexveil.evaluation.ngrams import CountedTexts
+
+STATIC = classifier_score("attack", "static", "macro_f1", "static F1", headline="attack_static")
 ADAPTIVE = classifier_score(
     "attack",
     "adaptive",
@@ -23,13 +23,8 @@ ADAPTIVE = classifier_score(
     headline="attack_adaptive",
 )
 STATIC_ACCURACY = classifier_score("attack", "static", "accuracy", "static accuracy")
-GAIN = Score(
-    name="relative_gain",
-    metric="attack",
-    words="relative gain",
-    path=None,
-    glance=("relative_gain", "Relative gain"),
-)
+GAIN_GLANCE = ("relative_gain", "Relative gain")
+GAIN = Score(name="relative_gain", metric="attack", words="relative gain", path=None, glance=GAIN_GLANCE)
 
 
 class Attack(PredictionMetric):
@@ -44,10 +39,9 @@ class Attack(PredictionMetric):
     )
     figures = (ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),)
 
-    @property
-    def scorer(self) -> Scorer:
-        """``attack``."""
-        return attack
+    def measure(self, clean: CountedTexts, private: CountedTexts, train_and_score: TrainAndScore) -> Measured:
+        """Attack rewritten texts after training on clean ones (static) or on rewritten ones (adaptive)."""
+        return train_and_score(clean, {"static": private}) | train_and_score(private, {"adaptive": private})
 
     def max_classes(self, settings: Settings) -> int | None:
         """An attribute may have very many values."""

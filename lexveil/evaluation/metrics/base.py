@@ -6,16 +6,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from lexveil.evaluation.base import Encoder, LanguageModel, joined
-from lexveil.evaluation.membership import PaperAttacker
 from lexveil.evaluation.ngrams import CountedTexts
-from lexveil.evaluation.text_quality import STREAM, drawn, texts_of
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.types import Rows
+
+if TYPE_CHECKING:
+    from lexveil.evaluation.metrics.membership import PaperAttacker
+
+STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
 Entry = dict[str, Any]  # what is written of one data set, as JSON values; "left_out" is None, or says why it is all
 
@@ -42,6 +46,27 @@ class Settings(Protocol):
     @property
     def max_texts(self) -> int | None:
         """Texts of a data set that are compared; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A data set of which there is nothing to measure, and why."""
+
+    reason: str
+
+
+def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
+    """Documents drawn at random, as many as have at most ``max_texts`` texts together, at least one; ascending.
+
+    Args:
+        n_texts: of each of n documents, 1 or 2.
+        max_texts: None takes all documents.
+    """
+    if max_texts is None:
+        return np.arange(len(n_texts))
+    order = rng.permutation(len(n_texts))
+    n_drawn = np.searchsorted(np.cumsum(np.asarray(n_texts)[order]), max_texts, side="right")
+    return np.sort(order[: max(int(n_drawn), 1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +112,10 @@ class DatasetTexts:
     def compared(self) -> tuple[list[str], list[str]]:
         """Some texts drawn at random, and their rewritings; each text of a pair is one."""
         n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
-        rows = drawn(n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts"))
-        return texts_of(*self._texts(self.clean), rows), texts_of(*self._texts(self.private), rows)
+        rows = drawn(n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")).tolist()
+        pairs = (list(zip(*self._texts(table), strict=True)) for table in (self.clean, self.private))
+        clean, private = ([text for row in rows for text in each[row] if text is not None] for each in pairs)
+        return clean, private
 
     @staticmethod
     def _texts(documents: pa.Table) -> tuple[list[str], list[str | None]]:

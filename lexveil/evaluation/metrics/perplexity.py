@@ -8,7 +8,7 @@ from typing import Any
 
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, mean_of
-from lexveil.evaluation.text_quality import plain
+from lexveil.evaluation.scores import rounded
 
 PERPLEXITY = Score(
     name="perplexity",
@@ -30,8 +30,8 @@ def perplexity_entry(scores: PerplexityScores) -> Entry:
         "n_texts": len(scores.n_tokens),
         "n_tokens": int(scores.n_tokens.sum()),
         "n_unknown": int(scores.n_unknown.sum()),
-        "mean": plain(scores.average_perplexity()),
-        "corpus": plain(scores.corpus_perplexity()),
+        "mean": rounded(scores.average_perplexity()),
+        "corpus": rounded(scores.corpus_perplexity()),
     }
 
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure
-from lexveil.evaluation.metrics.prediction import PredictionMetric, classifier_score
-from lexveil.evaluation.utility import SETTINGS, Scorer, utility
+from lexveil.evaluation.metrics.prediction import (
+    SETTINGS,
+    Measured,
+    PredictionMetric,
+    TrainAndScore,
+    classifier_score,
+)
+from lexveil.evaluation.ngrams import CountedTexts
 
 UTILITY = classifier_score(
     "utility",
@@ -37,7 +43,6 @@ class Utility(PredictionMetric):
     )
     figures = (ScoreFigure("utility", UTILITY, "utility", "utility (macro F1, 0 to 1)"),)
 
-    @property
-    def scorer(self) -> Scorer:
-        """``utility``."""
-        return utility
+    def measure(self, clean: CountedTexts, private: CountedTexts, train_and_score: TrainAndScore) -> Measured:
+        """Train on rewritten texts; score rewritten ones (as CLMLDP and 1-Diffractor do) and clean ones (as TEM)."""
+        return train_and_score(private, {"private": private, "clean": clean})
