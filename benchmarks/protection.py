@@ -37,7 +37,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.context import NgramAdversary, Tokens
+from lexveil.recovery.context import ContextualAdversary, Tokens
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -102,7 +102,7 @@ class Measuring:
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
         adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
-        reader = NgramAdversary(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
+        reader = ContextualAdversary(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
         is_kept = (done.action == Action.KEPT.value).tolist()

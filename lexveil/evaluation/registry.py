@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from lexveil.evaluation.base import Classifier, Encoder, LanguageModel, NextWord
+from lexveil.evaluation.base import Classifier, Encoder, LanguageModel
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.encoder import TfidfMean
 from lexveil.evaluation.fasttext import FastText
-from lexveil.evaluation.gpt2 import Gpt2, Gpt2Words
+from lexveil.evaluation.gpt2 import Gpt2
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.minilm import MiniLm
 from lexveil.evaluation.transformer import Transformer
@@ -50,5 +50,3 @@ LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
     "kneser_ney": BackEnd(NgramModel),
     "gpt2": BackEnd(Gpt2, "gpt2_model"),
 }
-# Of contextual adversaries, beside the n-grams of the corpus. Each is made from the names of the words to guess.
-READERS: dict[str, BackEnd[NextWord]] = {"gpt2": BackEnd(Gpt2Words, "gpt2_model")}

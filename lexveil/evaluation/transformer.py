@@ -45,11 +45,7 @@ class Transformer:
         number = {name: i for i, name in enumerate(self._names)}
         transformers.set_seed(self.seed)  # the layer of the classes starts at random
         self._tokenizer, model = read_model(
-            "AutoModelForSequenceClassification",
-            self.folder,
-            "transformer_model",
-            what,
-            num_labels=len(self._names),
+            "AutoModelForSequenceClassification", self.folder, "transformer_model", what, num_labels=len(self._names)
         )
         examples = [
             example | {"labels": number[name]} for example, name in zip(self._encoded(texts), classes, strict=True)

@@ -1,4 +1,4 @@
-"""The contextual adversary by n-grams: the channel's candidates at each position, and which words follow.
+"""The contextual adversary: the channel's candidates at each position, and which words follow.
 
 At each position of a text stands a certain token (one that was kept), or one of k candidates, or nothing is known of it
 (dropped, or drawn without looking at the source), which cuts the text into chains. A candidate w after the symbol v has
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -77,14 +77,6 @@ class Guesses:
     without_output: Ids
 
 
-class ContextualAdversary(Protocol):
-    """Decodes texts of one mechanism over one vocabulary."""
-
-    def guess(self, tokens: Tokens) -> Guesses:
-        """What is guessed at each position where a word was replaced."""
-        ...
-
-
 class _Symbols(NamedTuple):
     """Tokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
 
@@ -103,7 +95,7 @@ class _Symbols(NamedTuple):
         return _Symbols(self.text_of[part], self.outputs[part], self.epsilon[part], self.first[part], self.last[part])
 
 
-class NgramAdversary:
+class ContextualAdversary:
     """Decodes texts of one mechanism over one vocabulary of W words, by forward-backward over an n-gram model."""
 
     def __init__(

@@ -9,7 +9,7 @@ The shares are functions of source texts: of evaluation data, for whoever may se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,24 +27,20 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.word_list import load_words
-from lexveil.config import CLEAN, EvaluationParams, Params
-from lexveil.errors import ParameterError, RequestError
-from lexveil.evaluation.base import NextWord
+from lexveil.config import CLEAN, Params
+from lexveil.errors import RequestError
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
-from lexveil.evaluation.registry import READERS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.context import CANDIDATES, LOOKED_AT, WEIGHT, ContextualAdversary, NgramAdversary, Tokens
-from lexveil.recovery.left_to_right import LeftToRightAdversary
+from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, Tokens
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import encode
 from lexveil.text.listed import is_listed
-from lexveil.types import Flags, Floats, Ids
+from lexveil.types import Flags, Ids
 
 LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
@@ -150,38 +146,23 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
     sensitive = params.evaluation.sensitive
     listed = listed_words(sensitive, tokens)
     aligned = dict(datasets(clean, log_file, model, strategy, words))
-    language_model = load_reader(params.evaluation, tokens)
-    left_out = None
-    try:
-        replaced = decode(aligned, words, tokens, language_model)
-    except ParameterError as error:  # of the mechanism, that nobody can decode so far: what is unchanged is known
-        left_out = str(error)
-        replaced = {name: texts.replaced(lambda *_: {}) for name, texts in aligned.items()}
+    is_trained = params.evaluation.language_model == NgramModel.name
+    language_model = load_language_model() if is_trained else None
+    replaced = decode(aligned, words, tokens, language_model)
     return {
         **named_in_record(mechanism, strategy, epsilon),
         "language_model": None if language_model is None else language_model.name,
         "weight": None if language_model is None else WEIGHT,
-        "candidates": LOOKED_AT if params.evaluation.reader in READERS else CANDIDATES,
-        "left_out": left_out,
+        "candidates": CANDIDATES,
+        "left_out": None,
         "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
         "datasets": {name: part.shares(words.bands, listed) for name, part in replaced.items()},
     }
 
 
-def load_reader(settings: EvaluationParams, tokens: Sequence[str]) -> NgramModel | NextWord | None:
-    """The language model of the contextual adversary; None without one.
-
-    Args:
-        tokens: the vocabulary.
-    """
-    if settings.reader in READERS:
-        return READERS[settings.reader].maker(settings)([token.replace("_", " ") for token in tokens])
-    return load_language_model() if settings.language_model == NgramModel.name else None
-
-
 def decode(
-    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | NextWord | None
+    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | None
 ) -> dict[str, Replaced]:
     """What is guessed, by data set; by the word alone without a language model."""
     spent = np.concatenate([np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())])
@@ -189,7 +170,8 @@ def decode(
         none = np.empty(0, dtype=np.int64)
         return {name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()}
     unigram = words.adversary((float(spent.min()), float(spent.max())))
-    contextual = contextual_adversary(unigram, np.maximum(words.prior, NEVER), tokens, language_model)
+    prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
+    contextual = ContextualAdversary(unigram, prior, language_model, pieces) if language_model else None
 
     def guesses(seen: Tokens, is_replaced: Flags) -> dict[str, Ids | None]:
         if contextual is None:
@@ -197,15 +179,3 @@ def decode(
         return asdict(contextual.guess(seen))
 
     return {name: texts.replaced(guesses) for name, texts in aligned.items()}
-
-
-def contextual_adversary(
-    unigram: Adversary, prior: Floats, tokens: Sequence[str], language_model: NgramModel | NextWord | None
-) -> ContextualAdversary | None:
-    """The contextual adversary; None without a language model."""
-    pieces = [token.split("_") for token in tokens]
-    if language_model is None:
-        return None
-    if isinstance(language_model, NgramModel):
-        return NgramAdversary(unigram, prior, language_model, pieces)
-    return LeftToRightAdversary(unigram, prior, language_model, [" ".join(words) for words in pieces])

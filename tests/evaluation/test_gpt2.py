@@ -10,26 +10,18 @@ import numpy as np
 import pytest
 from tiny_models import in_float64, offline_gpt2, save_gpt2
 
-from lexveil.config import EvaluationParams
 from lexveil.errors import RequestError
 from lexveil.evaluation import gpt2 as module
-from lexveil.evaluation.registry import READERS
 
 pytestmark = pytest.mark.slow
 
 WORDS = [f"w{i}" for i in range(12)]
-WINDOW, LONG = 8, 16
-NAMES = ["w0", "w1", "w2 w3", "w2 w4 w5", "w6", "w7 w8 w9 w10", ""]
+WINDOW = 8
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return offline_gpt2(tmp_path / "gpt2", WORDS, WINDOW, monkeypatch)
-
-
-@pytest.fixture
-def long_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    return offline_gpt2(tmp_path / "gpt2", WORDS, LONG, monkeypatch)
 
 
 def text_of(n_words: int, seed: int = 0) -> str:
@@ -143,56 +135,3 @@ def test_without_its_libraries_it_names_the_command(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(RequestError, match=rf"gpt2 needs the package of {absent}.*uv sync --extra neural"):
         module.Gpt2("anywhere")
-
-
-def word_by_hand(folder: str, text: list[str], column: int, name: str, context: int) -> float:
-    """Token by token, each in a pass of its own, from the mark or the window that the words before it end in."""
-    import torch
-
-    model, tokenizer = in_float64(folder)
-    cut = lambda words: tokenizer(words, add_special_tokens=False)["input_ids"]  # noqa: E731
-    before = [2, *cut(" ".join(text[:column]))]
-    while len(before) > context:
-        before = before[context // 2 :]
-    total = 0.0
-    for token in cut(name) or [2]:
-        with torch.no_grad():
-            logits = model(torch.tensor([before])).logits[0, -1]
-        total += float(torch.log_softmax(logits, 0)[token])
-        before = [*before, token]
-    return total
-
-
-def test_words_are_as_likely_as_their_tokens_one_after_the_other(
-    long_folder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(4)
-    texts = [rng.choice([*WORDS, "w1 w2"], n).tolist() for n in (1, 5, 30)]
-    rows, columns = np.array([0, 1, 1, 2, 2, 2, 2]), np.array([0, 0, 4, 3, 9, 20, 29])
-    ids = np.tile(np.arange(len(NAMES)), (len(rows), 1))
-    right = [
-        [word_by_hand(long_folder, texts[row], column, name, LONG // 2) for name in NAMES]
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-    for pack, room in ((1, 1), (30, 4), (1024, 256)):
-        monkeypatch.setattr(module, "PACK", pack)
-        monkeypatch.setattr(module, "ROOM", room)
-        model = READERS["gpt2"].maker(EvaluationParams(reader="gpt2", gpt2_model=long_folder))(NAMES)
-        found = model.log_probability(texts, rows, columns, ids, np.full(ids.shape, -np.inf))
-        assert found == pytest.approx(np.array(right), rel=1e-5)
-
-        least = found + np.where(rng.random(found.shape) < 0.5, -1, 1)
-        some = model.log_probability(texts, rows, columns, ids, least)
-        known = least <= found
-        assert some[known] == pytest.approx(found[known], rel=1e-5)
-        assert (some >= found - 1e-4).all() and ((some <= least) | (some <= found + 1e-4)).all()
-
-
-def test_places_and_candidates_that_are_none(long_folder: str) -> None:
-    model = module.Gpt2Words(NAMES, long_folder)
-    none = np.empty(0, dtype=np.int64)
-    for texts in ([], [["w1"]]):
-        found = model.log_probability(texts, none, none, np.empty((0, 3), dtype=np.int64), np.empty((0, 3)))
-        assert found.shape == (0, 3)
-    first, ids = np.array([0]), np.array([[2, -1]])
-    assert np.isfinite(model.log_probability([["w1"]], first, first, ids, np.array([[-np.inf, np.inf]]))[0, 0])

@@ -1,10 +1,9 @@
-"""Contextual adversaries: by n-grams against the sum over all texts, left to right against one word after the other."""
+"""The contextual adversary against the sum over all texts, and in known limits."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import astuple
 from functools import cache
 
@@ -14,17 +13,13 @@ import pytest
 from lexveil.evaluation.kneser_ney import KneserNey, train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.mechanisms.tem import Tem
-from lexveil.recovery import context, left_to_right
-from lexveil.recovery.adversary import Candidates
-from lexveil.recovery.context import Guesses, NgramAdversary
-from lexveil.recovery.left_to_right import LeftToRightAdversary
+from lexveil.recovery import context
+from lexveil.recovery.context import ContextualAdversary, Guesses
 from tests.recovery.oracles import Seen, TableAdversary, tokens
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "."]
 TOKENS = [["cat"], ["dog"], ["sat"], ["ran"], ["cat", "sat"], ["mouse"]]  # the last is unknown to the model
 PRIOR = np.array([0.3, 0.1, 0.2, 0.15, 0.05, 0.2])
-NAMES = ["cat", "dog", "barked", "purred", "new york"]
-NAMES_PRIOR = np.array([0.4, 0.25, 0.15, 0.1, 0.1])
 
 
 @cache
@@ -34,32 +29,9 @@ def model() -> NgramModel:
     return NgramModel(train(ids, np.cumsum([0, *map(len, sentences)]), len(WORDS)), WORDS)
 
 
-def by_ngrams(weight: float) -> NgramAdversary:
+def by_ngrams(weight: float) -> ContextualAdversary:
     vectors = np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)
-    return NgramAdversary(TableAdversary(Tem(vectors), PRIOR), PRIOR, model(), TOKENS, weight)
-
-
-class ToyModel:
-    """Words follow by a distribution of all words before; what need not be exact is as large as it may be."""
-
-    name = "toy"
-
-    def p(self, before: Sequence[str]) -> np.ndarray:
-        if before and before[-1] in ("cat", "dog"):
-            return np.where(np.arange(5) == (3 if before[-1] == "cat" else 2), 0.96, 0.01)
-        weights = np.random.default_rng([len(before), *" ".join(before).encode()]).random(5) ** 4
-        return weights / weights.sum()
-
-    def log_probability(self, texts, rows, columns, candidates, least):
-        p = [self.p(texts[row][:column]) for row, column in zip(rows, columns, strict=True)]
-        right = np.log(np.take_along_axis(np.array(p), np.maximum(candidates, 0), axis=1))
-        return np.where(right < least, np.minimum(least, 0), right)
-
-
-def from_left(weight: float, vectors: np.ndarray | None = None) -> LeftToRightAdversary:
-    vectors = np.random.default_rng(3).normal(size=(5, 3)) if vectors is None else vectors
-    unigram = TableAdversary(Tem(vectors.astype(np.float32)), NAMES_PRIOR)
-    return LeftToRightAdversary(unigram, NAMES_PRIOR, ToyModel(), NAMES, weight)
+    return ContextualAdversary(TableAdversary(Tem(vectors), PRIOR), PRIOR, model(), TOKENS, weight)
 
 
 def random_texts(n: int, n_outputs: int) -> list[list[Seen]]:
@@ -84,7 +56,7 @@ def test_bigrams_are_those_of_the_model() -> None:
     np.testing.assert_allclose(got, [plain_bigram(*pair) for pair in pairs], rtol=1e-12)
 
 
-def sum_over_texts(adversary: NgramAdversary, text: list[Seen], epsilon: float) -> list[int]:
+def sum_over_texts(adversary: ContextualAdversary, text: list[Seen], epsilon: float) -> list[int]:
     """The likeliest token at each position, by adding up the probabilities of all texts there could be."""
     kn, known = model().model, {word: number for number, word in enumerate(WORDS)}
     channel = np.exp(adversary.adversary.mechanism.log_pmf(np.arange(6), np.full(6, epsilon)))  # type: ignore[attr-defined]
@@ -135,62 +107,17 @@ def test_without_output_certain_neighbours_decide() -> None:
         assert found.without_output.tolist() == [guess] * 6
 
 
-def one_by_one(adversary: LeftToRightAdversary, texts, epsilon: float, *, with_output: bool = True) -> list[int]:
-    """Each word from the ones guessed before it."""
-    channel = np.exp(adversary.adversary.mechanism.log_pmf(np.arange(5), np.full(5, epsilon)))  # type: ignore[attr-defined]
-    guesses = []
-    for text in texts:
-        before: list[str] = []
-        for seen in text:
-            if isinstance(seen, int):
-                follows = adversary.weight * ToyModel().p(before) + (1 - adversary.weight) * NAMES_PRIOR
-                guesses.append(int((follows * (channel[:, seen] if with_output else 1)).argmax()))
-                before.append(NAMES[guesses[-1]])
-            else:
-                before = [] if seen is None else [*before, seen]
-    return guesses
-
-
-@pytest.mark.parametrize("weight", [0.3, 0.5, 1.0])
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_guesses_from_left_to_right_are_those_of_one_word_after_the_other(weight: float, epsilon: float) -> None:
-    adversary, texts = from_left(weight), random_texts(100, 5)
-    guesses = adversary.guess(tokens(texts, epsilon))
-    assert guesses.by_context.tolist() == one_by_one(adversary, texts, epsilon)
-    assert guesses.without_output.tolist() == one_by_one(adversary, texts, epsilon, with_output=False)
-    assert guesses.by_context.tolist() != guesses.by_word.tolist()
-
-
-def test_context_decides_between_words_that_the_channel_cannot_tell_apart() -> None:
-    """ "barked" and "purred" have one vector; which it was follows from the animal alone."""
-    vectors = np.array([[9, 0], [0, 9], [-9, -9], [-9, -9], [9, 9]], dtype=np.float64)
-    guesses = from_left(0.5, vectors).guess(tokens([["cat", 2], ["dog", 3], [0, 2], [1, 3]], 8.0))
-    assert guesses.by_word.tolist() == [2, 2, 0, 2, 1, 2]
-    assert guesses.by_context.tolist() == [3, 2, 0, 3, 1, 2]
-    assert guesses.without_output.tolist()[:2] == [3, 2]
-
-
-def test_candidates_that_are_none_are_never_guessed() -> None:
-    found = Candidates(np.array([[1, -1], [0, 4]]), np.array([[-40.0, -np.inf], [-3.0, -9.0]]))
-    assert from_left(1.0).decode([None, "the", None], [3], found).tolist()[0] == 1
-
-
 def lists(guesses: Guesses) -> list[list[int]]:
     return [answer.tolist() for answer in astuple(guesses)]
 
 
-@pytest.mark.parametrize(("build", "n_outputs"), [(by_ngrams, 6), (from_left, 5)])
-def test_without_the_model_the_guesses_are_unigram_and_cuts_do_not_show(
-    build, n_outputs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = tokens(random_texts(80, n_outputs))
-    by_word, by_context, without_output = lists(build(0.0).guess(seen))
+def test_without_the_model_the_guesses_are_unigram_and_cuts_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = tokens(random_texts(80, 6))
+    by_word, by_context, without_output = lists(by_ngrams(0.0).guess(seen))
     assert by_context == by_word and len(set(by_word)) > 2
     assert set(without_output) == {0}  # the most frequent
-    whole = lists(build(0.5).guess(seen))
-    for module in (context, left_to_right):
-        monkeypatch.setattr(module, "POSITIONS", 16)
-    monkeypatch.setattr(left_to_right, "PLACES", 6)
-    assert lists(build(0.5).guess(seen)) == whole
+    whole = lists(by_ngrams(0.5).guess(seen))
+    monkeypatch.setattr(context, "POSITIONS", 16)
+    assert lists(by_ngrams(0.5).guess(seen)) == whole
     for nothing in ([], [["the", None]]):
-        assert lists(build(0.5).guess(tokens(nothing))) == [[], [], []]
+        assert lists(by_ngrams(0.5).guess(tokens(nothing))) == [[], [], []]

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure, Settings
-from lexveil.evaluation.metrics.prediction import (
-    SETTINGS,
-    Measured,
-    PredictionMetric,
-    TrainAndScore,
-    classifier_score,
-)
+from lexveil.evaluation.metrics.prediction import SETTINGS, PredictionMetric, classifier_score
 from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.evaluation.ngrams import CountedTexts
 
 STATIC = classifier_score("attack", "static", "macro_f1", "static F1", headline="attack_static")
 ADAPTIVE = classifier_score(
@@ -31,17 +24,13 @@ class Attack(PredictionMetric):
     """Trained on clean texts (static) or on rewritten ones (adaptive), scored on rewritten ones."""
 
     name, title, target = "attack", "attack", "attribute"
-    settings = SETTINGS["attack"]
+    settings = tuple(SETTINGS["attack"])
     scores = (STATIC, ADAPTIVE, STATIC_ACCURACY, GAIN)
     tables = (
         PaperTable("attack", "task and attackers, macro F1", (UTILITY, STATIC, ADAPTIVE, GAIN), "CLMLDP Table 4"),
         PaperTable("static", "static attacker, accuracy", (STATIC_ACCURACY,), "1-Diffractor Table 4 and Figure 5"),
     )
     figures = (ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),)
-
-    def measure(self, clean: CountedTexts, private: CountedTexts, train_and_score: TrainAndScore) -> Measured:
-        """Attack rewritten texts after training on clean ones (static) or on rewritten ones (adaptive)."""
-        return train_and_score(clean, {"static": private}) | train_and_score(private, {"adaptive": private})
 
     def max_classes(self, settings: Settings) -> int | None:
         """An attribute may have very many values."""

@@ -193,6 +193,7 @@ class Metric(ABC):
         limits: smallest and largest value.
         settings: what it is measured in, each with values of its own; None for one that has no name.
         same: the parts of an entry that rewriting does not change, so that they are the same in all runs.
+        means: of its entry, where these have no values by training.
         trained: whether it trains models on the texts, and so may be computed in a process of its own.
         scores, tables, figures: what the report shows of it.
         explanation: what it is, as HTML that goes on after "Beside that:"; empty where the page says it itself.
@@ -205,6 +206,7 @@ class Metric(ABC):
     limits: ClassVar[tuple[float, float]]
     settings: ClassVar[tuple[str | None, ...]] = (None,)
     same: ClassVar[tuple[str, ...]]
+    means: ClassVar[tuple[str, ...]] = ("mean",)
     trained: ClassVar[bool] = False
     scores: ClassVar[tuple[Score, ...]] = ()
     tables: ClassVar[tuple[PaperTable, ...]] = ()
@@ -215,9 +217,9 @@ class Metric(ABC):
     def compute(self, texts: DatasetTexts) -> Entry:
         """What is written of one data set: numbers only, no class and no text."""
 
-    @abstractmethod
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:
+    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
         """Every mean in one setting, and its values by training where it has some; empty if they are not there."""
+        return [(entry.get(name), None) for name in self.means]
 
     @abstractmethod
     def summary(self, entry: Entry) -> str:
@@ -234,8 +236,3 @@ class Metric(ABC):
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
         """The majority-class baseline of a score; None where there is none."""
         return None
-
-
-def mean_of(entry: Mapping[str, Any], name: str) -> tuple[float | None, None]:
-    """A mean of an entry that has no values by training, as ``Metric.values`` gives it."""
-    return entry.get(name), None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 
 from lexveil.evaluation.base import Classifier
 from lexveil.evaluation.metrics.base import STREAM, DatasetTexts, Entry, LeftOut, Metric, Score, Settings
-from lexveil.evaluation.ngrams import CountedTexts, take
+from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, half_width, majority, score, spread
 from lexveil.types import Flags, Rows
@@ -21,8 +20,12 @@ from lexveil.types import Flags, Rows
 TRAIN = "train"
 HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
 
-# Which scores there are: on which texts, or by which attacker.
-SETTINGS = {"utility": ("private", "clean"), "attack": ("static", "adaptive")}
+# Which scores there are, by metric and setting: the texts that are trained on, and those that are scored. Utility is
+# scored on rewritten texts as CLMLDP and 1-Diffractor do, and on clean ones as TEM.
+SETTINGS = {
+    "utility": {"private": ("private", "private"), "clean": ("private", "clean")},
+    "attack": {"static": ("clean", "private"), "adaptive": ("private", "private")},
+}
 
 
 class Trained(NamedTuple):
@@ -178,9 +181,6 @@ def classifier_score(metric: str, setting: str, measure: str, words: str, **show
     return Score(name=name, metric=metric, words=words, path=path, **shown)
 
 
-TrainAndScore = Callable[[CountedTexts, Mapping[str, Sequence[str]]], Measured]
-
-
 class PredictionMetric(Metric):
     """How well classes of documents are predicted.
 
@@ -195,10 +195,6 @@ class PredictionMetric(Metric):
     same = ("left_out", "held_out", "n_train", "n_learnt", "n_test", "n_classes", "n_left_out", "majority")
     trained = True
 
-    @abstractmethod
-    def measure(self, clean: CountedTexts, private: CountedTexts, train_and_score: TrainAndScore) -> Measured:
-        """Train and score in every setting, on texts as they were given and rewritten."""
-
     def max_classes(self, settings: Settings) -> int | None:  # noqa: ARG002
         """How many of the most frequent classes are kept; None for all."""
         return None
@@ -212,9 +208,12 @@ class PredictionMetric(Metric):
         names = [(STREAM, texts.dataset, self.target, str(number)) for number in range(settings.shuffles)]
         shuffles = problem.shuffles([texts.stream(*name) for name in names], settings.train_share)
         make = CLASSIFIERS[settings.classifier].maker(settings)
-        measured = self.measure(
-            *texts.classified, lambda learnt, scored: problem.train_and_score(learnt, scored, shuffles, make)
-        )
+        by_name = dict(zip(("clean", "private"), texts.classified, strict=True))
+        measured: Measured = {}
+        pairs = SETTINGS[self.name]
+        for trained_on in dict.fromkeys(name for name, _ in pairs.values()):
+            scored = {setting: by_name[name] for setting, (own, name) in pairs.items() if own == trained_on}
+            measured |= problem.train_and_score(by_name[trained_on], scored, shuffles, make)
         return problem.entry(shuffles, measured)
 
     def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lexveil.evaluation.base import Encoder
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, ScoreFigure, mean_of
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, ScoreFigure
 from lexveil.evaluation.scores import rounded
 from lexveil.types import Floats
 
@@ -80,10 +80,6 @@ class CosineSimilarity(Metric):
         original, rewritten = texts.compared
         assert texts.models.encoder_of is not None
         return similarity_entry(*cosines(texts.models.encoder_of(original), original, rewritten))
-
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
-        """The mean."""
-        return [mean_of(entry, "mean")]
 
     def summary(self, entry: Entry) -> str:
         """The mean."""
