@@ -16,13 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.errors import ParameterError
 from lexveil.mechanisms.deniability import draw_replacements
 from lexveil.mechanisms.registry import ClosedForm, Kernel
 from lexveil.types import Floats, Ids
 
-DRAWS = 100  # of each word in a run
-RUNS = 100  # Figures 2 and 3
 BLOCK = 256  # words whose distributions are held at a time
 
 
@@ -34,45 +31,27 @@ class Tradeoff(NamedTuple):
 
 
 def measure(
-    mechanism: Kernel,
-    epsilon: float,
-    labels: Ids,
-    rng: np.random.Generator,
-    prior: Floats | None = None,
-    n_draws: int = DRAWS,
-    n_runs: int = RUNS,
-) -> list[Tradeoff]:
-    """E and L of a mechanism: computed once where its distribution has a closed form, else drawn in each run.
+    mechanism: Kernel, epsilon: float, labels: Ids, prior: Floats, rng: np.random.Generator, n_draws: int = 100
+) -> Tradeoff:
+    """E and L of a mechanism: computed where its distribution has a closed form, else drawn.
+
+    Figures 2 and 3 of the source are means of 100 runs.
 
     Args:
         mechanism: over the W words of the list and no others.
         epsilon: what every word gets, in 1 / units of the mechanism's metric.
-        labels: (W,) label of each word.
-        rng: what runs draw from.
-        prior: (W,) how likely each word is, adding up to 1; uniform if None.
-        n_draws: of each word in a run, at least 2.
-        n_runs: at least 1.
+        labels, prior: (W,) label of each word, and how likely it is, adding up to 1.
+        n_draws: of each word, at least 2.
 
     Raises:
-        ParameterError: if the list is not the mechanism's vocabulary, or epsilon is refused.
+        ParameterError: if the mechanism refuses epsilon.
     """
-    n_words = len(labels)
-    prior = np.full(n_words, 1 / n_words) if prior is None else prior
-    if mechanism.size != n_words:
-        raise ParameterError(
-            f"mechanism {mechanism.name} holds {mechanism.size:,} words, and there are {n_words:,} labels; build it "
-            "over the labelled words alone"
-        )
-    if isinstance(mechanism, ClosedForm):
-        return [_exact(mechanism, epsilon, labels, prior)]
-    words = np.arange(n_words)
-    return [of_draws(draw_replacements(mechanism, words, epsilon, n_draws, rng), labels, prior) for _ in range(n_runs)]
-
-
-def _exact(mechanism: ClosedForm, epsilon: float, labels: Ids, prior: Floats) -> Tradeoff:
+    words = np.arange(len(prior))
+    if not isinstance(mechanism, ClosedForm):
+        return of_draws(draw_replacements(mechanism, words, epsilon, n_draws, rng), labels, prior)
     seen, guessed, loss = np.zeros(len(prior)), np.zeros(len(prior)), 0.0
     for start in range(0, len(prior), BLOCK):
-        ids = np.arange(start, min(start + BLOCK, len(prior)))
+        ids = words[start : start + BLOCK]
         joint = prior[ids, None] * np.exp(mechanism.log_pmf(ids, np.full(len(ids), epsilon)))
         seen += joint.sum(axis=0)
         guessed += np.square(joint).sum(axis=0)

@@ -189,31 +189,10 @@ def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[st
     assert np.allclose(in_order(features), in_order(library(made[:half], made[half:])), atol=1e-12)
 
 
-def test_texts_of_the_other_collection_make_no_feature_and_no_weight() -> None:
-    one, other = random_texts(1), random_texts(2)
-    alone, beside = CountedTexts.each(one)[0], CountedTexts.each(one, other)[0]
-    features = [in_order(own(made.counts, made.counts)) for made in (alone, beside)]
-    assert beside.counts.shape[1] > alone.counts.shape[1]
-    assert features[0].shape == features[1].shape and np.allclose(*features, atol=1e-12)
-
-
 def test_texts_that_were_not_counted_are_counted_by_the_same_ngrams() -> None:
     ngrams, counts = Ngrams.counted(MARKS)
     assert (ngrams.count(MARKS) != counts).nnz == 0
     assert ngrams.count(["zebra a zebra", "", "a b zebra", "zebra"]).sum(axis=1).tolist() == [1, 0, 3, 0]
-
-
-def test_counts_by_hand() -> None:
-    """In two texts: x, y, and x y. Only in one: z, y x and y z."""
-    counts = Ngrams.counted(["x y x", "X Y z"])[1].toarray()
-    assert sorted(counts.T.tolist()) == [[1, 1], [1, 1], [2, 1]]
-
-
-def test_a_collection_given_twice_is_counted_once() -> None:
-    one, same = CountedTexts.each(MARKS, MARKS)
-    assert one is same and list(one) == MARKS and one.counts.shape[0] == len(MARKS)
-    one, other = CountedTexts.each(MARKS, [text.upper() for text in MARKS])
-    assert one is not other and (one.counts != other.counts).nnz == 0
 
 
 def test_a_part_keeps_its_counts_and_order() -> None:

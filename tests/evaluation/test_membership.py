@@ -136,12 +136,6 @@ def test_a_data_set_that_cannot_be_attacked_says_why(labels: list[str | None], r
     assert isinstance(found, LeftOut) and reason in found.reason
 
 
-def test_as_few_texts_as_can_be_attacked() -> None:
-    (texts,) = CountedTexts.each([f"a b {i}" for i in range(32)])
-    (found,) = both(texts, texts, ["a"] * 28 + ["b"] * 4, 1)
-    assert (found.n_in, found.n_out) == (8, 8)
-
-
 def test_entry_by_hand() -> None:
     made = membership_entry([Membership(0.5, 0.1, 9, 8), Membership(0.7, 0.2, 9, 8)], 3)
     assert made == {

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,8 +68,8 @@ def save_deberta(folder: Path, words: Sequence[str], longest: int = 32) -> str:
     return str(folder)
 
 
-def save_gpt2(folder: Path, words: Sequence[str], window: int, *, knows_nothing: bool = False) -> str:
-    """A GPT-2 whose mark of a new text is [CLS]; one that knows nothing gives all tokens the same probability."""
+def save_gpt2(folder: Path, words: Sequence[str], window: int) -> str:
+    """A GPT-2 whose mark of a new text is [CLS]."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -86,24 +84,5 @@ def save_gpt2(folder: Path, words: Sequence[str], window: int, *, knows_nothing:
         eos_token_id=2,
         initializer_range=0.5,
     )
-    model = GPT2LMHeadModel(config)
-    if knows_nothing:
-        torch.nn.init.zeros_(model.lm_head.weight)
-    model.save_pretrained(folder)
+    GPT2LMHeadModel(config).save_pretrained(folder)
     return str(folder)
-
-
-def offline_gpt2(folder: Path, words: Sequence[str], longest: int, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A GPT-2 in a folder, on a machine without a network from then on; skips where there is no transformers."""
-    pytest.importorskip("transformers")
-    made = save_gpt2(folder, words, longest)
-    no_network(monkeypatch)
-    return made
-
-
-@cache
-def in_float64(folder: str) -> tuple[Any, Any]:
-    """The language model of a folder, to read it in another way, and its tokenizer."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    return AutoModelForCausalLM.from_pretrained(folder).double().eval(), AutoTokenizer.from_pretrained(folder)
