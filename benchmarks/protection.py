@@ -37,7 +37,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.context import ContextualAdversary, Tokens
+from lexveil.recovery.context import ContextualAdversary, SeenTokens
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -109,7 +109,7 @@ class Measuring:
         certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept, strict=True)]
         outputs = np.full(n, -1, dtype=np.int64)
         outputs[is_drawn] = output
-        guesses = reader.guess(Tokens(done.encoded.text_of.astype(np.int64), outputs, done.epsilon, certain))
+        guesses = reader.guess(SeenTokens(done.encoded.text_of.astype(np.int64), outputs, done.epsilon, certain))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
 

@@ -27,7 +27,7 @@ from lexveil.recovery.adversary import Adversary, Ladder, build_adversary
 from lexveil.recovery.bands import BANDS, bands_of, prior_of
 from lexveil.recovery.calibration import Curve, epsilon_for, without_output
 from lexveil.recovery.estimate import EstimatedAdversary
-from lexveil.recovery.shares import Expected, Sample, expected
+from lexveil.recovery.shares import Expected, WordSample, expected
 from lexveil.recovery.tem import RATIO, TemAdversary
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.normal_forms import is_punctuation
@@ -129,7 +129,7 @@ class Words(NamedTuple):
 def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
     """What is expected to come back of each band where so much of the content words does; as `lexveil calibrate`."""
     mechanism = words.mechanism(name)
-    sample = Sample.draw(words.prior, words.bands, np.random.default_rng(5), OF_BAND // 2)
+    sample = WordSample.draw(words.prior, words.bands, np.random.default_rng(5), OF_BAND // 2)
 
     def compute(epsilon: float) -> Expected:
         reader = build_adversary(mechanism, words.prior, (epsilon, epsilon))
@@ -152,7 +152,7 @@ def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, A
     """Both readers of the same TEM outputs, by band, on the most frequent words of the model en."""
     words = Words.of(n_words)
     prior, mechanism = words.prior, words.mechanism("tem")
-    sample = Sample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
+    sample = WordSample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
     ends = min(epsilons), max(epsilons)
     readers: dict[str, Adversary] = {
         f"exact, rungs {RATIO:.2f} apart": TemAdversary(mechanism, prior, (ends[0] * 0.93, ends[1] * 1.07)),

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.accounting.record import PrivacyRecord
-from lexveil.auditing.toy_project import Document, Fate, ToyProject
+from lexveil.auditing.toy_project import Document, TokenFate, ToyProject
 from lexveil.errors import LexveilError
 from lexveil.ledger.statement import summary
 from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
@@ -53,11 +53,11 @@ class Release:
         """The rows of one document."""
         return [row for row, document in enumerate(self.names) if document == name]
 
-    def fates(self, name: str) -> list[Fate]:
+    def fates(self, name: str) -> list[TokenFate]:
         """What must become of the tokens of a document."""
         return self.toy.fates(self.documents[name], self.budget, self.consistent)
 
-    def staying(self, name: str) -> list[Fate]:
+    def staying(self, name: str) -> list[TokenFate]:
         """The fates of the tokens that are not dropped."""
         return [fate for fate in self.fates(name) if fate.action != "drop"]
 

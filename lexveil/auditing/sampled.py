@@ -17,7 +17,6 @@ import numpy.typing as npt
 from scipy.stats import beta, binom, norm
 
 from lexveil.auditing.exact import RELATIVE
-from lexveil.errors import ParameterError
 from lexveil.types import Flags, Floats, Ids
 
 COMPARISONS = 32
@@ -99,15 +98,8 @@ def sampled_audit(
         draws: codes >= 0 of independent outputs of each of the k inputs, equally many of each, at least 40.
         allowed: (k, k) the claim in nats for each ordered pair of inputs; infinite where nothing is claimed.
         epsilon: what the claim is called in the report.
-
-    Raises:
-        ParameterError: if there are too few samples or the confidence is not between 0 and 1.
     """
     samples = min(map(len, draws))
-    if samples < 40:
-        raise ParameterError(f"{samples} samples show nothing; the audit needs at least 40")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"the confidence is {confidence}; it must lie between 0 and 1")
     quarter = samples // 4
     half = samples - 2 * quarter
     counts = [[np.bincount(codes[start : start + quarter]) for codes in draws] for start in (0, quarter)]

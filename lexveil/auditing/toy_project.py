@@ -41,7 +41,7 @@ Document = tuple[Tokens, ...]  # by column
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class TokenFate:
     """What must become of one token.
 
     Attributes:
@@ -104,7 +104,7 @@ class ToyProject:
             at += size
         return tuple(found)
 
-    def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[Fate]:
+    def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
         """What must become of the tokens of a document, its columns one after the other."""
         number = {token: i for i, token in enumerate(self.tokens)}
         tokens = [token for column in document for token in self.cut(column)]
@@ -126,7 +126,7 @@ class ToyProject:
         most = max([1.0, *self.shares.values()])
         each = min(self.cap * budget / WORDS_PER_TEXT / most, budget / share) if share else 0.0
         return [
-            Fate(action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader)
+            TokenFate(action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader)
             for token, action, leader, paid in zip(tokens, actions, leaders, pays, strict=True)
         ]
 

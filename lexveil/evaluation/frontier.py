@@ -34,22 +34,9 @@ class Estimate:
     standard_error: float = 0.0
     degrees: float = float("inf")
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.mean) and np.isfinite(self.standard_error) and self.standard_error >= 0):
-            raise ParameterError(
-                f"an estimate has mean {self.mean} and standard error {self.standard_error}; leave out runs that were "
-                "not measured"
-            )
-
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """From independent repetitions, such as shuffles. One repetition alone says nothing of its error.
-
-        Raises:
-            ParameterError: if there is none.
-        """
-        if not len(values):
-            raise ParameterError("an estimate needs at least one value")
+        """From independent repetitions, such as shuffles. One repetition alone says nothing of its error."""
         if len(values) == 1:
             return cls(float(values[0]))
         return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values) - 1)
@@ -79,8 +66,6 @@ def share_error(share: float, n: int) -> float:
     Macro F1 is taken for a share of right answers, which it is nearly where classes are of one size. Unlike
     √(p(1-p)/n) it is no certainty where all answers were right.
     """
-    if n < 1 or not 0 <= share <= 1:
-        raise ParameterError(f"{share} of {n} documents is no share")
     moved = (share * n + 2) / (n + 4)
     return float(np.sqrt(moved * (1 - moved) / (n + 4)))
 
@@ -197,13 +182,11 @@ def recommend(
     Args:
         points: the runs.
         min_utility: smallest utility that will do.
-        max_attack: largest success of attacks that will do.
+        max_attack: largest success of attacks that will do; one of the two is given.
 
     Raises:
-        ParameterError: if no limit is given, or there is no run.
+        ParameterError: if there is no run.
     """
-    if min_utility is None and max_attack is None:
-        raise ParameterError("nothing to recommend by: give min_utility, max_attack or both")
     if not points:
         raise ParameterError("there is no run to recommend; measure utility and attacks first")
 

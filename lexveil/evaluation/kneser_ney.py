@@ -25,7 +25,6 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.types import Flags, Floats, Ids, Int32
 
-MAX_ORDER = 7
 DISCOUNT = 0.5  # of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1
 
 
@@ -155,16 +154,14 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         ids: (n,) word numbers from 0; others than those below ``n_words`` are counted as ``<unk>``.
         offsets: (s + 1,) where each sentence starts in ``ids``.
         n_words: V.
-        order: length of the longest n-gram, 1 to 7.
+        order: length of the longest n-gram.
 
     It holds some 90 bytes for each token while it counts, so the tokens of a large corpus are sampled by sentences or
     documents beforehand; there may be 2³¹ at most, two marks for each sentence included.
 
     Raises:
-        ParameterError: if the order is out of range, or there is no sentence.
+        ParameterError: if there is no sentence.
     """
-    if not 1 <= order <= MAX_ORDER:
-        raise ParameterError(f"the order of the language model is {order}; it must lie between 1 and {MAX_ORDER}")
     if len(offsets) < 2:
         raise ParameterError("the language model was given no sentence to learn from; give it a corpus with text")
     symbols, place = _symbols(ids, offsets, n_words)

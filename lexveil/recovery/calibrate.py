@@ -119,7 +119,7 @@ def as_text(result: Calibration) -> Iterator[str]:
     """The result as lines for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
-        f"epsilon at which a best-informed reader is expected to name {result.recovery:.1%} of the {of}, "
+        f"epsilon at which a Bayes-optimal adversary is expected to name {result.recovery:.1%} of the {of}, "
         f"by the public word frequencies of model {result.model}"
     )
     names = (ALL, *BANDS)

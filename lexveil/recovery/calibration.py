@@ -97,8 +97,6 @@ def epsilon_for(
         RequestError: if no ε gives the target: an adversary names more without any output, or less at every ε.
     """
     value, of = measure or recovered, "all words" if band == ALL else f"{band} words"
-    if not 0 < target < 1:
-        raise RequestError(f"recovery {target:g}: must lie between 0 and 1, both excluded")
     if target <= curve.blind[band]:
         raise RequestError(
             f"recovery {target:g} of {of}: a reader who sees no output already names {curve.blind[band]:.3f} of them, "

@@ -41,7 +41,7 @@ SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tokens:
+class SeenTokens:
     """The n positions of some texts, as an adversary sees them.
 
     Attributes:
@@ -78,7 +78,7 @@ class Guesses:
 
 
 class _Symbols(NamedTuple):
-    """Tokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
+    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
 
     First and last differ at the end of a sentence: what follows it follows the beginning of the next.
     """
@@ -131,7 +131,7 @@ class ContextualAdversary:
         numbers = self.model.numbers(words)
         return np.where(numbers < 0, self.bigrams.unknown, numbers)
 
-    def guess(self, tokens: Tokens) -> Guesses:
+    def guess(self, tokens: SeenTokens) -> Guesses:
         """Decode texts, some at a time."""
         n, is_certain = len(tokens.text_of), tokens.is_certain
         words = [word for word in tokens.certain if word is not None]

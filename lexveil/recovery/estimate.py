@@ -50,7 +50,7 @@ class _Rung(NamedTuple):
 Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
 
 
-class Channel(NamedTuple):
+class EstimatedChannel(NamedTuple):
     """What is known at the rungs, for the kernel.
 
     Attributes:
@@ -116,7 +116,7 @@ class EstimatedAdversary(LadderAdversary):
         self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
         rungs = [self._simulate(mechanism, level, epsilon) for level, epsilon in enumerate(self.ladder.rungs.tolist())]
         log_prior = np.log(prior)
-        self._channel = Channel(
+        self._channel = EstimatedChannel(
             self._squares,
             np.array([log_prior + rung.leaving for rung in rungs], dtype=np.float32),
             np.array([log_prior + rung.own - rung.spread for rung in rungs]),
@@ -224,11 +224,6 @@ def near_of(mechanism: Kernel, lists: Lists | None = None) -> Vectors:
     by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
     if by_distance and len(vectors) > 2 * AMONG:
         return _near_among(vectors, AMONG)
-    return near_distances(vectors, lists)
-
-
-def near_distances(vectors: Vectors, lists: Lists | None = None) -> Vectors:
-    """What ``near_of`` returns, of all words."""
     from lexveil.embeddings.neighborhoods import Neighborhoods
 
     neighborhoods = Neighborhoods(vectors, lists and lists())

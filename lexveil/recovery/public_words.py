@@ -19,7 +19,7 @@ from lexveil.recovery.adversary import Adversary, build_adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.calibration import Curve, bracket, unchanged
 from lexveil.recovery.estimate import near_of
-from lexveil.recovery.shares import Expected, Sample, by_band, expected
+from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats, Vectors
 
@@ -72,9 +72,9 @@ class PublicWords:
     def _near(self) -> Vectors:
         return near_of(self.prepared.mechanism, self.prepared.open_near_lists)
 
-    def sample(self, name: str, n_words: int) -> Sample:
+    def sample(self, name: str, n_words: int) -> WordSample:
         """``n_words`` of each band, drawn from a public seed; another ``name`` draws others."""
-        return Sample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words)
+        return WordSample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
         """The unigram adversary, for budgets of a token within a range."""
@@ -97,7 +97,7 @@ class PublicWords:
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""
-        mechanism, words = self.prepared.mechanism, Sample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
+        mechanism, words = self.prepared.mechanism, WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
 
         def holds(number: int) -> bool:
             budgets = np.full(len(words.ids), Curve.epsilon(number))

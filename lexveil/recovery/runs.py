@@ -33,7 +33,7 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, Tokens
+from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, SeenTokens
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
@@ -54,10 +54,10 @@ class Aligned:
         source: (n,) number of the word that stood there; -1 where none was replaced.
     """
 
-    tokens: Tokens
+    tokens: SeenTokens
     source: Ids
 
-    def replaced(self, guesses: Callable[[Tokens, Flags], dict[str, Ids | None]]) -> Replaced:
+    def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
         """The replaced words, with what is guessed of the tokens of which (n,) were replaced."""
         is_replaced = self.source >= 0
         answers = {"unchanged": self.tokens.outputs[is_replaced], **dict.fromkeys(GUESSES)}
@@ -97,7 +97,7 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
     first_words = zip(encoded.first_word.tolist(), kept.tolist(), strict=True)
     certain = [encoded.words[word] if is_kept else None for word, is_kept in first_words]
     text_of = encoded.text_of.astype(np.int64)
-    return Aligned(Tokens(text_of, output, log.column("epsilon").to_numpy(), certain), source)
+    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain), source)
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
@@ -173,7 +173,7 @@ def decode(
     prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
     contextual = ContextualAdversary(unigram, prior, language_model, pieces) if language_model else None
 
-    def guesses(seen: Tokens, is_replaced: Flags) -> dict[str, Ids | None]:
+    def guesses(seen: SeenTokens, is_replaced: Flags) -> dict[str, Ids | None]:
         if contextual is None:
             return {"by_word": unigram.guess(seen.outputs[is_replaced], seen.epsilon[is_replaced])}
         return asdict(contextual.guess(seen))

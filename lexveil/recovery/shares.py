@@ -121,7 +121,7 @@ def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class WordSample:
     """Words as public frequencies have them, the same number of each band.
 
     Attributes:
@@ -142,7 +142,7 @@ class Sample:
         return weights
 
     @classmethod
-    def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int) -> Sample:
+    def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int) -> WordSample:
         """Draw ``n_words`` of each band that has words which can be meant, by the prior."""
         ids = []
         for number in range(len(BANDS)):
@@ -157,7 +157,7 @@ class Sample:
 def expected(
     mechanism: Mechanism,
     adversary: Adversary,
-    sample: Sample,
+    sample: WordSample,
     epsilon: float,
     rng: np.random.Generator,
     scales: Mapping[str, Floats] | None = None,

@@ -17,7 +17,7 @@ SUMMED = 512  # words by which a sum over a larger vocabulary is estimated
 ROWS = 4096  # words whose distances to those are held at a time
 
 
-class Channel(NamedTuple):
+class TemChannel(NamedTuple):
     """What scores follow from: bias - min(ε·d/2, limit).
 
     Attributes:
@@ -54,7 +54,7 @@ class TemAdversary(LadderAdversary):
         longest = float(np.sqrt(squares.max(initial=0.0)))
         # As in the exact search: (p + 8) rounding steps of each product and square.
         slack = 2.01 * (self.vectors.shape[1] + 8) * 2.0**-24 * (np.sqrt(squares) * longest + longest**2)
-        self._channel = Channel(
+        self._channel = TemChannel(
             self.vectors,
             squares.astype(np.float32),
             (2 * slack).astype(np.float32),

@@ -44,10 +44,9 @@ def tem_gamma(n: int, epsilon: float, beta: float = 0.001) -> float:
     return 2 / epsilon * np.log((1 - beta) * (n - 1) / beta)
 
 
-def tem(distances: Floats, epsilon: float, beta: float = 0.001, rounding: Callable[[float], float] = float) -> Floats:
-    """Pr ∝ exp(-ε·min(d, γ)/2); ``rounding`` is applied to γ, to the ball and to the score alike."""
-    gamma = rounding(tem_gamma(len(distances), epsilon, beta))
-    return normalised(-epsilon / 2 * np.minimum(distances, gamma))
+def tem(distances: Floats, epsilon: float, beta: float = 0.001) -> Floats:
+    """Pr ∝ exp(-ε·min(d, γ)/2)."""
+    return normalised(-epsilon / 2 * np.minimum(distances, tem_gamma(len(distances), epsilon, beta)))
 
 
 def tem_ball_missing(distances: Floats, epsilon: float, beta: float = 0.001) -> Floats:
@@ -71,13 +70,6 @@ def tem_bottom(distances: Floats, epsilon: float, beta: float, mistaken: bool) -
     extra = np.log(n / near) if mistaken else np.log(np.maximum(far, 1))
     each = -epsilon / 2 * gamma + extra - np.log(np.maximum(far, 1))  # of no word where nothing is far
     return normalised(np.where(inside, -epsilon / 2 * distances, each[:, None]))
-
-
-def tem_ball_rounded(distances: Floats, epsilon: float, beta: float, to: float) -> Floats:
-    """γ is rounded (to multiples of ``to``) for the ball and not for the score of what is outside."""
-    gamma = tem_gamma(len(distances), epsilon, beta)
-    inside = distances <= np.floor(gamma / to) * to
-    return normalised(-epsilon / 2 * np.where(inside, distances, gamma))
 
 
 def tem_gamma_of_word(distances: Floats, epsilon: float, k: int, rounding: Callable[[Any], Any]) -> Floats:
@@ -117,16 +109,11 @@ def poisson_sizes(n: int) -> Floats:
     return np.asarray(log_p - np.logaddexp.reduce(log_p))
 
 
-def truncated_gumbel(
-    distances: Floats, epsilon: float, smallest: float | None = None, largest: float | None = None, grid: int = 601
-) -> Floats:
-    """The law by quadrature over the noise: exact enough (1e-4 relative) to compare losses that differ by far more.
-
-    ``smallest`` and ``largest`` stand for Δmin and Δmax where these are taken from anything but the whole vocabulary.
-    """
+def truncated_gumbel(distances: Floats, epsilon: float, grid: int = 601) -> Floats:
+    """The law by quadrature over the noise: exact enough (1e-4 relative) to compare losses that differ by far more."""
     n = len(distances)
     between = distances[~np.eye(n, dtype=bool)]
-    low, high = smallest or float(between.min()), largest or float(between.max())
+    low, high = float(between.min()), float(between.max())
     b = gumbel_scale(n, epsilon, low, high)
 
     def cdf(x: Floats) -> Floats:

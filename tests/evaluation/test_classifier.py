@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from lexveil.config import EvaluationParams
 from lexveil.errors import RequestError
-from lexveil.evaluation.base import SEPARATOR, joined
+from lexveil.evaluation.base import joined
 from lexveil.evaluation.classifier import Linear, TfidfLogistic
 from lexveil.evaluation.fasttext import FastText
 from lexveil.evaluation.ngrams import CountedTexts, Ngrams, take
@@ -28,27 +28,29 @@ TEXTS, CLASSES = GOOD + BAD, ["good"] * 8 + ["bad"] * 8
 
 @pytest.mark.parametrize("name", ["linear", "fasttext"])
 def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: str) -> None:
-    model = CLASSIFIERS[name].make(0).fit(TEXTS, CLASSES)
+    """Crossed classes have half of the good texts and half of the bad ones each."""
+    model, crossed = (CLASSIFIERS[name].make(0).fit(TEXTS, classes) for classes in (CLASSES, ["x", "y"] * 8))
     assert model.name == name
     assert model.predict(["Lovely!", "so dreadful"]) == ["good", "bad"]
-    crossed = (
-        CLASSIFIERS[name].make(0).fit(TEXTS, ["x", "y"] * 8)
-    )  # each class has half of the good and half of the bad
-    decided = set(model.predict(GOOD + BAD)), set(crossed.predict(["lovely"])) - set(crossed.predict(["dreadful"]))
-    assert decided == ({"good", "bad"}, set())
+    assert crossed.predict(["lovely"]) == crossed.predict(["dreadful"])
 
 
-def test_linear_sees_punctuation_single_letters_and_order() -> None:
-    for one, other in (
-        ("what . then", "what ! then"),
-        ("word a word", "word b word"),
-        ("not bad good", "bad not good"),
-    ):
-        model = Linear(0).fit([one] * 4 + [other] * 4, ["one"] * 4 + ["other"] * 4)
-        assert model.predict([one, other]) == ["one", "other"]
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("linear", "what . then", "what ! then"),
+        ("linear", "word a word", "word b word"),
+        ("linear", "not bad good", "bad not good"),
+        ("fasttext", "not bad good", "bad not good"),
+        ("linear", *joined(["left", "right"], ["right", "left"])),
+    ],
+)
+def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(name: str, one: str, other: str) -> None:
+    model = CLASSIFIERS[name].make(0).fit([one] * 40 + [other] * 40, ["one"] * 40 + ["other"] * 40)
+    assert model.predict([one, other]) == ["one", "other"]
 
 
-def test_linear_does_not_see_capitals_and_layout() -> None:
+def test_does_not_see_capitals_and_layout() -> None:
     model = Linear(0).fit(["A Film\n\nhere"] * 4 + ["a film here"] * 5, ["one"] * 4 + ["other"] * 5)
     assert model.predict(["A FILM here"]) == ["other"]  # the same text: the more frequent class
 
@@ -81,20 +83,8 @@ def test_linear_is_fitted_by_one_thread_however_many_there_are(monkeypatch: pyte
     assert threads and set(threads) == {1}
 
 
-def test_pairs_are_joined_by_a_token_of_its_own() -> None:
-    assert joined(["a", "b"], ["c", None]) == [f"a {SEPARATOR} c", "b"]
-    pairs = joined(["left"] * 4 + ["right"] * 4, ["right"] * 4 + ["left"] * 4)
-    model = Linear(0).fit(pairs, ["one"] * 4 + ["other"] * 4)
-    assert model.predict(joined(["left", "right"], ["right", "left"])) == ["one", "other"]
-
-
 @pytest.mark.parametrize(
-    ("key", "table"),
-    [
-        ("classifier", CLASSIFIERS),
-        ("encoder", ENCODERS),
-        ("language_model", LANGUAGE_MODELS),
-    ],
+    ("key", "table"), [("classifier", CLASSIFIERS), ("encoder", ENCODERS), ("language_model", LANGUAGE_MODELS)]
 )
 def test_params_and_tables_name_the_same(key: str, table: dict) -> None:
     hints = typing.get_type_hints(EvaluationParams)
@@ -109,21 +99,6 @@ def test_a_maker_hands_on_the_folder_that_the_parameters_name() -> None:
     model = CLASSIFIERS["transformer"].maker(settings)(7)
     assert (model.seed, model.folder) == (7, "models/one")  # type: ignore[attr-defined]
     assert CLASSIFIERS["linear"].maker(settings)(7).seed == 7  # type: ignore[attr-defined]
-
-
-def test_fasttext_sees_pairs_of_neighbours() -> None:
-    """Each word stands in both classes, so only order tells."""
-    texts, classes = ["not bad good", "bad not good"] * 40, ["one", "other"] * 40
-    model = FastText(0).fit(texts, classes)
-    assert model.predict(["not bad good", "bad not good"]) == ["one", "other"]
-
-
-def vectors(seed: int) -> np.ndarray:
-    return FastText(seed).fit(TEXTS, CLASSES)._model.get_input_matrix()[:40]
-
-
-def test_fasttext_repeats_by_its_seed() -> None:
-    assert np.array_equal(vectors(3), vectors(3)) and not np.array_equal(vectors(3), vectors(4))
 
 
 def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:

@@ -83,9 +83,6 @@ def test_shares_by_hand() -> None:
     """8 of 8: (8 + 2)/12 = 5/6, √(5/6·1/6/12) = 0.10758. Not one of 8 has the same error."""
     assert [share_error(1.0, 8), share_error(0.0, 8)] == pytest.approx([0.1075829] * 2)
     assert share_error(0.5, 10_000) == pytest.approx(0.005, rel=1e-3)
-    for share, n in ((1.1, 5), (float("nan"), 5), (0.5, 0)):
-        with pytest.raises(ParameterError, match="is no share"):
-            share_error(share, n)
 
 
 def test_documents_add_their_error() -> None:
@@ -111,18 +108,8 @@ def test_nothing_fits() -> None:
     got = recommend(RUNS, min_utility=0.8, max_attack=0.6)
     assert got.point is None and got.fitting == ()
     assert got.nearest is RUNS[1] and got.shortfall == pytest.approx(0.1)
-
-
-def test_what_cannot_be_recommended_is_refused() -> None:
-    with pytest.raises(ParameterError, match="give min_utility, max_attack or both"):
-        recommend(RUNS)
     with pytest.raises(ParameterError, match="no run"):
         recommend([], min_utility=0.5)
-    for mean, error in ((float("nan"), 0.0), (0.5, float("nan")), (0.5, -1.0)):
-        with pytest.raises(ParameterError, match="not measured"):
-            Estimate(mean, error)
-    with pytest.raises(ParameterError, match="at least one value"):
-        Estimate.of([])
 
 
 def test_paired_differences_by_hand() -> None:

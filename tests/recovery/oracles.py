@@ -6,7 +6,7 @@ import numpy as np
 
 from lexveil.mechanisms.base import ClosedForm
 from lexveil.recovery.adversary import Adversary, Candidates
-from lexveil.recovery.context import Tokens
+from lexveil.recovery.context import SeenTokens
 from lexveil.types import Floats, Ids
 
 Seen = int | str | None  # a number of an output, a word that was kept, or nothing
@@ -31,9 +31,9 @@ class TableAdversary(Adversary):
         return Candidates(ids, np.take_along_axis(joint, ids, axis=1))
 
 
-def tokens(texts: Sequence[Sequence[Seen]], epsilon: float = 1.0) -> Tokens:
+def tokens(texts: Sequence[Sequence[Seen]], epsilon: float = 1.0) -> SeenTokens:
     every = [seen for text in texts for seen in text]
-    return Tokens(
+    return SeenTokens(
         np.repeat(np.arange(len(texts)), [len(text) for text in texts]),
         np.array([seen if isinstance(seen, int) else -1 for seen in every], dtype=np.int64),
         np.full(len(every), epsilon),

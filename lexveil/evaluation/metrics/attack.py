@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure, Settings
+from lexveil.evaluation.metrics.base import EvaluationSettings, PaperTable, Score, ScoreFigure
 from lexveil.evaluation.metrics.prediction import SETTINGS, PredictionMetric, classifier_score
 from lexveil.evaluation.metrics.utility import UTILITY
 
@@ -32,6 +32,6 @@ class Attack(PredictionMetric):
     )
     figures = (ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),)
 
-    def max_classes(self, settings: Settings) -> int | None:
+    def max_classes(self, settings: EvaluationSettings) -> int | None:
         """An attribute may have very many values."""
         return settings.max_classes

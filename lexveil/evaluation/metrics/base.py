@@ -24,7 +24,7 @@ STREAM = "evaluate"  # the first name of the random streams of the evaluation
 Entry = dict[str, Any]  # what is written of one data set, as JSON values; "left_out" is None, or says why it is all
 
 
-class Settings(Protocol):
+class EvaluationSettings(Protocol):
     """Section ``evaluation`` of params.yaml, as far as metrics read it."""
 
     @property
@@ -89,7 +89,7 @@ class DatasetTexts:
     dataset: str
     clean: pa.Table
     private: pa.Table
-    settings: Settings
+    settings: EvaluationSettings
     seed: int
     models: Models
 

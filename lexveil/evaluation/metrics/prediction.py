@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from lexveil.evaluation.base import Classifier
-from lexveil.evaluation.metrics.base import STREAM, DatasetTexts, Entry, LeftOut, Metric, Score, Settings
+from lexveil.evaluation.metrics.base import STREAM, DatasetTexts, Entry, EvaluationSettings, LeftOut, Metric, Score
 from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, half_width, majority, score, spread
@@ -28,14 +28,14 @@ SETTINGS = {
 }
 
 
-class Trained(NamedTuple):
+class TrainingScores(NamedTuple):
     """What one training scores, and (b,) whether each of the scored documents is right."""
 
     scores: ClassificationScores
     right: Flags
 
 
-Measured = dict[str, list[Trained]]
+Measured = dict[str, list[TrainingScores]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Problem:
             for setting, texts in scored.items():
                 predicted = model.predict(take(texts, self.test))
                 right = np.array([guess == true for guess, true in zip(predicted, truth, strict=True)], dtype=np.bool_)
-                measured[setting].append(Trained(score(truth, predicted), right))
+                measured[setting].append(TrainingScores(score(truth, predicted), right))
         return measured
 
     def entry(self, shuffles: Sequence[Shuffle], measured: Measured) -> Entry:
@@ -195,7 +195,7 @@ class PredictionMetric(Metric):
     same = ("left_out", "held_out", "n_train", "n_learnt", "n_test", "n_classes", "n_left_out", "majority")
     trained = True
 
-    def max_classes(self, settings: Settings) -> int | None:  # noqa: ARG002
+    def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
         """How many of the most frequent classes are kept; None for all."""
         return None
 

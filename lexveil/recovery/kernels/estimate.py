@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from lexveil.recovery.adversary import Block, Candidates, Interpolation
-from lexveil.recovery.estimate import Channel
+from lexveil.recovery.estimate import EstimatedChannel
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Vectors
 
@@ -18,7 +18,7 @@ CHUNK = 512  # scores whose largest is compared before each of them is
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
-    channel: Channel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    channel: EstimatedChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
 ) -> None:  # pragma: no cover - compiled
     """The k likeliest words behind the outputs of a block; what rungs hold is interpolated for each token.
 

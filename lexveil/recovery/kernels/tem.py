@@ -10,7 +10,7 @@ import numpy as np
 from lexveil.embeddings.kernels.search import squared_distance_of_rows
 from lexveil.recovery.adversary import Block, Candidates, Interpolation
 from lexveil.recovery.kernels.insert import insert
-from lexveil.recovery.tem import Channel
+from lexveil.recovery.tem import TemChannel
 from lexveil.types import Floats, Ids, Vectors
 
 CHUNK = 512  # scores whose largest is compared before each of them is
@@ -18,7 +18,7 @@ CHUNK = 512  # scores whose largest is compared before each of them is
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
-    channel: Channel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    channel: TemChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
 ) -> None:  # pragma: no cover - compiled
     """The k likeliest words behind the outputs of a block, by their scores.
 
@@ -70,7 +70,7 @@ def decode(
 
 @numba.njit(cache=True, nogil=True)
 def _keep(
-    channel: Channel, output: int, word: int, epsilon: float, rung: int, weights: Floats, ids: Ids, scores: Floats
+    channel: TemChannel, output: int, word: int, epsilon: float, rung: int, weights: Floats, ids: Ids, scores: Floats
 ) -> None:  # pragma: no cover - compiled
     """Score a word in float64, and insert it where it belongs; of equal scores the lowest word comes first."""
     distance = math.sqrt(squared_distance_of_rows(channel.vectors, output, word))
