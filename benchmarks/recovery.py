@@ -23,12 +23,13 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
-from lexveil.recovery.adversary import Adversary, Ladder, build_adversary
+from lexveil.recovery.adversary import Adversary, Ladder
 from lexveil.recovery.bands import BANDS, bands_of, prior_of
 from lexveil.recovery.calibration import Curve, epsilon_for, without_output
 from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.shares import Expected, WordSample, expected
 from lexveil.recovery.tem import RATIO, TemAdversary
+from lexveil.recovery.unigram import build_adversary
 from lexveil.text.function_words import STOP_WORDS
 from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Bytes, Floats, Orders, Vectors

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import Kernel
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.word_lists import OnLists
 from lexveil.types import Floats, Ids, Rows, Vectors
 
 OUTPUTS = 128  # whose distances to all words are held at a time
@@ -57,6 +54,45 @@ class Interpolation(NamedTuple):
     weights: Floats
 
 
+class TemChannel(NamedTuple):
+    """What scores of TEM follow from: bias - min(ε·d/2, limit).
+
+    Attributes:
+        vectors: (V, p).
+        squares, slack: (V,) squared lengths, and how wrong a squared distance to a word can be.
+        limit: ε·γ/2.
+        bias, screen: (L, V) in float64, and in float32, ln π - ln Z at each rung.
+    """
+
+    vectors: Vectors
+    squares: Vectors
+    slack: Vectors
+    limit: float
+    bias: Floats
+    screen: Vectors
+
+
+class EstimatedChannel(NamedTuple):
+    """What ``estimate`` knows at the rungs.
+
+    Attributes:
+        squares: (V,) squared lengths.
+        others: (L, V) score of each word w where it is not the output, without the part of its distance.
+        own: (L, V) score of each word where it is the output, less what all others have in common.
+        near: (2, V) distances of each word to its nearest other ones, see ``estimate.near_of``.
+        slopes: (L, F) of the features of a pair.
+        closest, farthest: distances beyond which nothing was seen.
+    """
+
+    squares: Vectors
+    others: Vectors
+    own: Floats
+    near: Vectors
+    slopes: Floats
+    closest: float
+    farthest: float
+
+
 class Adversary(ABC):
     """Decodes outputs of one mechanism over one vocabulary."""
 
@@ -67,32 +103,6 @@ class Adversary(ABC):
     def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
         """The likeliest word behind each of n outputs, (n,)."""
         return self.candidates(outputs, epsilon, 1).ids[:, 0]
-
-
-def build_adversary(
-    mechanism: Kernel, prior: Floats, epsilon_range: tuple[float, float], near: Callable[[], Vectors] | None = None
-) -> Adversary:
-    """The unigram adversary of any registered mechanism, with rank remapping or without.
-
-    What is summed over all pairs of words is estimated from some of them (docs/explanation/recovery.md).
-
-    Args:
-        prior: (V,) how likely each word is, greater than 0, adding up to 1.
-        epsilon_range: the smallest and largest budget of a token that it is asked about.
-        near: returns ``estimate.near_of(mechanism)``, for callers that build several adversaries of a mechanism.
-
-    Raises:
-        ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no vectors.
-    """
-    from lexveil.recovery.estimate import EstimatedAdversary
-    from lexveil.recovery.lists import ListsAdversary
-    from lexveil.recovery.tem import TemAdversary
-
-    if isinstance(mechanism, Tem):
-        return TemAdversary(mechanism, prior, epsilon_range)
-    if isinstance(mechanism, OnLists):
-        return ListsAdversary(mechanism, prior)
-    return EstimatedAdversary(mechanism, prior, epsilon_range, near)
 
 
 def by_output(outputs: Ids) -> Iterator[Block]:

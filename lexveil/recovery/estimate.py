@@ -11,7 +11,7 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Block, Candidates, Interpolation, Ladder, LadderAdversary
+from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation, Ladder, LadderAdversary
 from lexveil.types import Flags, Floats, Ids, Vectors
 
 if TYPE_CHECKING:
@@ -48,27 +48,6 @@ class _Rung(NamedTuple):
 
 
 Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
-
-
-class EstimatedChannel(NamedTuple):
-    """What is known at the rungs, for the kernel.
-
-    Attributes:
-        squares: (V,) squared lengths.
-        others: (L, V) score of each word w where it is not the output, without the part of its distance.
-        own: (L, V) score of each word where it is the output, less what all others have in common.
-        near: (2, V) distances of each word to its nearest other ones, see ``near_of``.
-        slopes: (L, F) of the features of a pair.
-        closest, farthest: distances beyond which nothing was seen.
-    """
-
-    squares: Vectors
-    others: Vectors
-    own: Floats
-    near: Vectors
-    slopes: Floats
-    closest: float
-    farthest: float
 
 
 class EstimatedAdversary(LadderAdversary):

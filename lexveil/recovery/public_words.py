@@ -15,11 +15,12 @@ from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Adversary, build_adversary
+from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.calibration import Curve, bracket, unchanged
 from lexveil.recovery.estimate import near_of
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
+from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats, Vectors
 

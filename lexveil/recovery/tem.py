@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from lexveil.mechanisms.tem import Tem
-from lexveil.recovery.adversary import Block, Candidates, Interpolation, Ladder, LadderAdversary
+from lexveil.recovery.adversary import Block, Candidates, Interpolation, Ladder, LadderAdversary, TemChannel
 from lexveil.types import Floats, Vectors
 
 RATIO = 2**0.25  # of two rungs at most
@@ -15,24 +13,6 @@ SMALL = 2048  # words up to which sums go over the whole vocabulary
 SEED = 20261  # public, so that everybody builds the same adversary
 SUMMED = 512  # words by which a sum over a larger vocabulary is estimated
 ROWS = 4096  # words whose distances to those are held at a time
-
-
-class TemChannel(NamedTuple):
-    """What scores follow from: bias - min(ε·d/2, limit).
-
-    Attributes:
-        vectors: (V, p).
-        squares, slack: (V,) squared lengths, and how wrong a squared distance to a word can be.
-        limit: ε·γ/2.
-        bias, screen: (L, V) in float64, and in float32, ln π - ln Z at each rung.
-    """
-
-    vectors: Vectors
-    squares: Vectors
-    slack: Vectors
-    limit: float
-    bias: Floats
-    screen: Vectors
 
 
 class TemAdversary(LadderAdversary):

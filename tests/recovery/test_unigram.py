@@ -13,8 +13,9 @@ from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.recovery import estimate, tem
-from lexveil.recovery.adversary import Ladder, build_adversary
+from lexveil.recovery.adversary import Ladder
 from lexveil.recovery.estimate import EstimatedAdversary, discriminate
+from lexveil.recovery.unigram import build_adversary
 from tests.recovery.oracles import TableAdversary
 
 WORDS, DRAWS = 60, 1000

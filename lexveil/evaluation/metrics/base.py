@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,7 @@ import pyarrow as pa
 from lexveil.evaluation.base import Encoder, LanguageModel, joined
 from lexveil.evaluation.ngrams import CountedTexts
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.types import Rows
-
-if TYPE_CHECKING:
-    from lexveil.evaluation.metrics.membership import PaperAttacker
+from lexveil.types import Floats, Rows
 
 STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
@@ -69,13 +66,20 @@ def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generato
     return np.sort(order[: max(int(n_drawn), 1)])
 
 
+class AttackModel(Protocol):
+    """A trained model of membership inference."""
+
+    def score(self, features: Floats) -> Floats:
+        """(n,) from the outputs (n, c) of a classifier: the higher, the surer that a text was trained on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """Models that are made before: of metrics that are not ``trained``, and attackers of those that are."""
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
     language_model: LanguageModel | None = None
-    attackers: Sequence[PaperAttacker] | None = None
+    attackers: Sequence[AttackModel] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from lexveil.evaluation.classifier import TfidfLogistic
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Metric, PaperTable, Score
+from lexveil.evaluation.metrics.base import AttackModel, DatasetTexts, Entry, LeftOut, Metric, PaperTable, Score
 from lexveil.evaluation.scores import DIGITS, mean_sd
 from lexveil.types import Floats, Ids
 
@@ -195,7 +195,7 @@ def attacked(
     private: csr_array,
     parts: Parts,
     rngs: Sequence[np.random.Generator],
-    trained: Sequence[PaperAttacker],
+    trained: Sequence[AttackModel],
 ) -> list[Membership]:
     """Attack classifiers that were trained on rewritten texts, once for each generator.
 

@@ -7,8 +7,7 @@ import math
 import numba
 import numpy as np
 
-from lexveil.recovery.adversary import Block, Candidates, Interpolation
-from lexveil.recovery.estimate import EstimatedChannel
+from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Vectors
 

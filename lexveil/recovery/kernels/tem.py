@@ -8,9 +8,8 @@ import numba
 import numpy as np
 
 from lexveil.embeddings.kernels.search import squared_distance_of_rows
-from lexveil.recovery.adversary import Block, Candidates, Interpolation
+from lexveil.recovery.adversary import Block, Candidates, Interpolation, TemChannel
 from lexveil.recovery.kernels.insert import insert
-from lexveil.recovery.tem import TemChannel
 from lexveil.types import Floats, Ids, Vectors
 
 CHUNK = 512  # scores whose largest is compared before each of them is
