@@ -63,7 +63,7 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
     Raises:
         ValueError: if a row is no distribution: not a number, or not summing to 1 within 1e-6.
     """
-    audited, excess, pair, output, n_pairs = 0.0, -np.inf, None, None, 0
+    audited, is_violated, pair, output, n_pairs = 0.0, False, None, None, 0
     for start in range(0, len(ids), BLOCK):
         first = ids[start : start + BLOCK]
         left = _pmf_rows(log_pmf, first)
@@ -82,16 +82,14 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
                 loss[np.isnan(loss)] = 0.0  # impossible for both
                 at = loss.argmax(axis=1)
                 most = loss[np.arange(len(at)), at]
-                slack = RELATIVE * allowed + ROUNDING * (1 + size)
-                excess = max(excess, float((most - allowed - slack).max()))
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.where(allowed > 0, epsilon * most / allowed, np.where(most > slack, np.inf, 0.0))
+                ratio, over = _compared(most, allowed, size, epsilon)
+                is_violated |= over
                 worst = int(ratio.argmax())
                 n_pairs += len(allowed)
                 if ratio[worst] > audited:
                     audited, output = float(ratio[worst]), int(at[worst])
                     pair = (int(first[i]), int(second[others][worst]))
-    return ExactResult(epsilon, audited, pair, output, n_pairs, excess > 0)
+    return ExactResult(epsilon, audited, pair, output, n_pairs, is_violated)
 
 
 def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
@@ -106,14 +104,20 @@ def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances,
     allowed = epsilon * distances(ids, ids).T
     loss = np.maximum(stays[None, :] - reached, 0.0)
     np.fill_diagonal(loss, 0.0)
-    slack = RELATIVE * allowed + ROUNDING * (1 + _largest(reached))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
+    ratio, is_violated = _compared(loss, allowed, _largest(reached), epsilon)
     other, word = np.unravel_index(int(ratio.argmax()), ratio.shape)
     pair = (int(ids[word]), int(ids[other]))
     n_pairs = len(ids) * (len(ids) - 1) // 2
     audited = float(ratio[other, word])
-    return ExactResult(epsilon, audited, pair, pair[0], n_pairs, bool((loss > allowed + slack).any()), "bounds")
+    return ExactResult(epsilon, audited, pair, pair[0], n_pairs, is_violated, "bounds")
+
+
+def _compared(loss: Floats, allowed: Floats, size: float, epsilon: float) -> tuple[Floats, bool]:
+    """ε times losses in shares of what is allowed, and whether one exceeds that by more than rounding can."""
+    slack = RELATIVE * allowed + ROUNDING * (1 + size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
+    return ratio, bool((loss - allowed > slack).any())
 
 
 def _pmf_rows(log_pmf: LogPmf, ids: Ids) -> Floats:
