@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,15 +36,6 @@ BATCH = 4096  # words that are searched for at a time
 NORMALIZE = 256  # words over which the ratio of a word is averaged
 AMONG = 2048  # words among which near ones are looked for, of mechanisms that go by distance alone
 BLOCK = 16  # outputs whose ratios to all words are held at a time
-
-
-class _Rung(NamedTuple):
-    """What is estimated at one epsilon: ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r."""
-
-    leaving: Floats
-    own: Floats
-    spread: Floats
-    slopes: Floats
 
 
 Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
@@ -94,24 +85,19 @@ class EstimatedAdversary(LadderAdversary):
         self._units[:2] = 1 / self._scale, 1 / self._scale**2
         self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
         rungs = [self._simulate(mechanism, level, epsilon) for level, epsilon in enumerate(self.ladder.rungs.tolist())]
+        leaving, own, spread, slopes = map(np.array, zip(*rungs, strict=True))
         log_prior = np.log(prior)
-        self._channel = EstimatedChannel(
-            self._squares,
-            np.array([log_prior + rung.leaving for rung in rungs], dtype=np.float32),
-            np.array([log_prior + rung.own - rung.spread for rung in rungs]),
-            self._near,
-            np.array([rung.slopes for rung in rungs]),
-            self._closest,
-            self._farthest,
-        )
+        others = (log_prior + leaving).astype(np.float32)
+        known = self._squares, others, log_prior + own - spread, self._near, slopes
+        self._channel = EstimatedChannel(*known, self._closest, self._farthest)
 
     def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
         from lexveil.recovery.kernels.estimate import decode
 
         decode(self._channel, products, block, interpolation, found)
 
-    def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> _Rung:
-        """Draw at one epsilon, and estimate.
+    def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """Draw at one epsilon, and estimate ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -139,7 +125,7 @@ class EstimatedAdversary(LadderAdversary):
         slopes = discriminate(pairs, is_pair) * self._units
         weights = np.exp(spread)
         typical = rng.choice(len(weights), NORMALIZE, p=weights / weights.sum())
-        return _Rung(np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes)
+        return np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes
 
     def _features(self, words: Ids, outputs: Ids, d: Floats) -> Floats:
         """What ln r of n pairs of different words d apart is linear in, (n, FEATURES)."""
