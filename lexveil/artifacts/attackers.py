@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from lexveil import paths
-from lexveil.evaluation.membership import PaperAttacker
+from lexveil.evaluation.metrics.membership import PaperAttacker
 from lexveil.runtime.tables import atomic_directory, require
 
 STAGE = "train_attackers"
