@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
