@@ -7,12 +7,14 @@ message names it by ``option``, so that each face can call it as it calls it.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Collection, Mapping
 from copy import copy
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 
 from lexveil.errors import option
 from lexveil.mechanisms import mechanism_names
@@ -25,6 +27,9 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9  # the ledger counts in units of t
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]
 BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
+StopwordAction = Literal["paper", "perturb", "keep", "drop", "sample"]
+PunctuationAction = Literal["perturb", "keep", "drop", "sample"]
+UnknownAction = Literal["keep", "drop", "sample"]
 FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 OnExhausted = Literal["withhold", "refuse"]
 BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request has one of them, or the default level
@@ -121,13 +126,14 @@ class Request(Options):
     keep_layout: Annotated[bool, Shown("tokens")] = Field(
         False, description="copy the writer's spacing and capitals; recorded as unprotected"
     )
-    stopwords: Annotated[Literal["paper", "perturb", "keep", "drop", "sample"] | None, Shown("tokens")] = Field(
-        None, description="what happens to stop words (default: params.yaml)"
+    stopwords: Annotated[StopwordAction | None, Shown("tokens")] = Field(
+        None,
+        description="what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default: params.yaml)",
     )
-    punctuation: Annotated[Literal["perturb", "keep", "drop", "sample"] | None, Shown("tokens")] = Field(
-        None, description="what happens to punctuation (default: params.yaml)"
+    punctuation: Annotated[PunctuationAction | None, Shown("tokens")] = Field(
+        None, description="what happens to punctuation; sample: a uniform draw (default: params.yaml)"
     )
-    oov: Annotated[Literal["keep", "drop", "sample"] | None, Shown("tokens")] = Field(
+    oov: Annotated[UnknownAction | None, Shown("tokens")] = Field(
         None, description="what happens to words outside the vocabulary (default: params.yaml)"
     )
     shares: Annotated[
@@ -258,7 +264,7 @@ class FileRequest(Request):
         "ledger.cap of params.yaml (default: each text is a subject of its own, known again by its content)",
     )
     form: Annotated[str | None, Shown("input", "F")] = Field(
-        None, description="the format of standard input: {formats} (default: jsonl)"
+        None, description="the format of standard input, by its ending: csv, tsv, txt, parquet (default: jsonl)"
     )
     sql: Annotated[str | None, Shown("input", "SELECT")] = Field(
         None,
@@ -292,6 +298,7 @@ def as_requested(name: str, default: Any = None) -> Any:
     """The field of a request for another model: its meaning and its limits, with another default."""
     field = copy(Request.model_fields[name])
     field.default = default
+    field.description = (field.description or "").partition(" (default:")[0]
     return field
 
 
@@ -309,6 +316,16 @@ def partly(model: type[Request], leave_out: Collection[str] = (), **other_types:
     return create_model(f"Partly{model.__name__}", __base__=Section, **fields)
 
 
-def shown_of(name: str, model: type[Options] = FileRequest) -> Shown:
+def shown_of(field: FieldInfo) -> Shown:
     """How the help shows an option."""
-    return next((mark for mark in model.model_fields[name].metadata if isinstance(mark, Shown)), Shown())
+    return next((mark for mark in field.metadata if isinstance(mark, Shown)), Shown())
+
+
+def choices_of(field: FieldInfo) -> list[str]:
+    """The names that an option can have, if it can have no other value."""
+    kinds = [kind for kind in (typing.get_args(field.annotation) or ()) if kind is not type(None)]
+    if typing.get_origin(field.annotation) is Literal:
+        return [str(name) for name in kinds]
+    if not kinds or any(typing.get_origin(kind) is not Literal for kind in kinds):
+        return []
+    return [str(name) for kind in kinds for name in typing.get_args(kind)]

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
 from lexveil.auditing.request import AuditRequest
-from lexveil.cli.options import ChosenModel, Json, option
+from lexveil.cli.options import CHOSEN, ChosenModel, Json
 from lexveil.cli.output import anywhere, show
 from lexveil.cli.rewriting import options_of, requested
 
@@ -22,9 +24,9 @@ else:
 def audit(
     *,
     how: Auditing,
-    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
+    words: ChosenModel = CHOSEN,
     json: Json = False,
-    out: Annotated[Path | None, option("write the result to FILE as JSON", "FILE")] = None,
+    out: Annotated[Path | None, Parameter(metavar="FILE")] = None,
 ) -> int:
     """Test the privacy that a mechanism claims.
 
@@ -32,8 +34,11 @@ def audit(
     releases of a toy project with a ledger of its own. The verdict is violated (exit code 1), no violation found with
     power to see a factor, or inconclusive. Works anywhere, as `lexveil privatize`.
 
-      lexveil audit --mechanism madlib --epsilon 10
-      lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
+        lexveil audit --mechanism madlib --epsilon 10
+        lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
+
+    Args:
+        out: write the result to FILE as JSON
     """
     out, request = out and out.absolute(), requested(how, AuditRequest)
     anywhere()

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from lexveil.cli.options import ChosenModel, Json, Strategy, Stream, option, reads, several, share, strategy
+from cyclopts import Parameter
+
+from lexveil.cli.options import CHOSEN, STRATEGIES, ChosenModel, Json, Share
 from lexveil.cli.output import anywhere, show
-from lexveil.errors import RequestError
+from lexveil.request import BandName
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is sought.
+
+    Attributes:
+        recovery: the share of words that a best-informed reader is to name
+        band: of which words, by their public frequency; content: all but function words
+        mechanism: one or several, with commas between them; or all
+        strategy: S1 to S4, one or several, with commas between them
+    """
+
+    recovery: Annotated[Share, Parameter(metavar="R")]
+    band: BandName = "all"
+    mechanism: Annotated[str, Parameter(metavar="M,M")] = "tem,madlib"
+    strategy: Annotated[str, Parameter(metavar="S,S")] = "S3"
 
 
 def calibrate(
-    source: Annotated[
-        Stream | None, option("say also what would become of this file or folder; it changes no epsilon", name="FILE")
-    ] = None,
+    file: Annotated[str | None, Parameter(name="FILE")] = None,
     /,
     *,
-    recovery: Annotated[
-        float, option("the share of words that a best-informed reader is to name", "R", converter=reads(share))
-    ],
-    band: Annotated[
-        Literal["all", "content", "function", "frequent", "middle", "rare"],
-        option("of which words, by their public frequency; content: all but function words"),
-    ] = "all",
-    mechanism: Annotated[
-        tuple[str, ...], option("all, or of {mechanisms}", "M,M", converter=several(str), n_tokens=1)
-    ] = ("tem", "madlib"),
-    strategies: Annotated[
-        tuple[Strategy, ...],
-        option("S1 to S4", "S,S", name="--strategy", converter=several(strategy), n_tokens=1),
-    ] = ("S3",),
-    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
-    text_column: Annotated[tuple[str, ...], option("of FILE; can be given several times", "NAME")] = ("text",),
+    target: Target,
+    words: ChosenModel = CHOSEN,
+    text_column: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = ("text",),
     json: Json = False,
 ) -> int:
     """Find the epsilon at which a reader gets back so many words.
@@ -42,24 +48,31 @@ def calibrate(
     from public things alone, so it may be published, and `lexveil privatize --recovery R` uses it. Spends nothing, and
     keeps what it computed for the next call. Exit code 1 if no epsilon gives R for any of them.
 
-      lexveil calibrate --recovery 0.1
-      lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
-      lexveil calibrate letters.jsonl --recovery 0.1 --mechanism tem --json
+        lexveil calibrate --recovery 0.1
+        lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
+        lexveil calibrate letters.jsonl --recovery 0.1 --mechanism tem --json
+
+    Args:
+        file: say also what would become of this file or folder; it changes no epsilon
+        text_column: of FILE; can be given several times
     """
-    if "none" in strategies:
-        raise RequestError("--strategy none leaves texts as they are; name S1, S2, S3 or S4")
-    file = source if source in (None, "-") else Path(str(source)).absolute()
+    strategies = tuple(STRATEGIES.get(name, name) for name in _names(target.strategy))
+    source = file if file in (None, "-") else Path(file).absolute()
     anywhere()
     from lexveil.artifacts.model import Model
     from lexveil.mechanisms.registry import MECHANISMS
     from lexveil.recovery import calibrate as calibration
 
-    using = Model.load(None, words.name)
-    mechanisms = tuple(MECHANISMS) if "all" in mechanism else mechanism
-    result = calibration.calibrate(using, recovery, mechanisms, strategies, band)
-    if file is not None:
+    model = Model.load(None, words.name)
+    mechanisms = tuple(MECHANISMS) if target.mechanism == "all" else _names(target.mechanism)
+    result = calibration.calibrate(model, target.recovery, mechanisms, strategies, target.band)
+    if source is not None:
         from lexveil.privatization.looking.inspect import with_texts
 
-        result = with_texts(result, file, tuple(dict.fromkeys(text_column)), using)
+        result = with_texts(result, source, tuple(dict.fromkeys(text_column)), model)
     show(result.to_dict() if json else result, json, calibration.as_text)
     return 0 if any(run.epsilon is not None for run in result.runs) else 1
+
+
+def _names(written: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in written.split(","))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from lexveil.cli.options import Json, Wait, actions, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import Count, Json, Wait, actions
 from lexveil.cli.output import in_project, show
 from lexveil.runtime.project import build_lock
 
@@ -17,23 +19,29 @@ embeddings = actions(
     data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH; that goes into params.yaml:
     word_orders.models (for 1-Diffractor), embeddings.word_model (for S1).
 
-      lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
-      lexveil embeddings list
+        lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
+        lexveil embeddings list
     """,
 )
 
 
 @embeddings.command
 def add(
-    name: Annotated[str, option("how params.yaml calls it; one that is there is replaced", name="NAME")],
-    file: Annotated[Path, option("the file of vectors", name="FILE")],
+    name: Annotated[str, Parameter(name="NAME")],
+    file: Annotated[Path, Parameter(name="FILE")],
     /,
     *,
-    max_words: Annotated[int | None, option("keep the first N usable words (frequent ones first)", "N")] = None,
+    max_words: Count | None = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """GloVe text, word2vec text or binary, fastText .vec; gzipped or not."""
+    """GloVe text, word2vec text or binary, fastText .vec; gzipped or not.
+
+    Args:
+        name: how params.yaml calls it; one that is there is replaced
+        file: the file of vectors
+        max_words: keep the first N usable words (frequent ones first)
+    """
     file = file.absolute()
     root = in_project()
     from lexveil.data import external_embeddings

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lexveil.cli.options import ChosenModel, Port, Stream, option, reads, whole
+from cyclopts import Parameter
+
+from lexveil.cli.options import CHOSEN, ChosenModel, Port, Rows
 from lexveil.cli.output import anywhere, located
 from lexveil.cli.rewriting import command_of
 from lexveil.cli.service import require_libraries
 
 
 def explore(
-    source: Annotated[
-        Stream | None, option("file or folder whose first rows can be opened in the page", name="IN")
-    ] = None,
+    source: Annotated[str | None, Parameter(name="IN")] = None,
     /,
     *,
-    text_column: Annotated[
-        str | None, option("the column of IN to look at (default: as of `lexveil privatize`)", "NAME")
-    ] = None,
-    rows: Annotated[int, option("of IN", "N", converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")))] = 20,
-    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
-    port: Annotated[Port | None, option("to listen at (default: a free one)")] = None,
+    text_column: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    rows: Rows = 20,
+    words: ChosenModel = CHOSEN,
+    port: Port | None = None,
 ) -> int:
     """A page on this machine that shows what texts become: tokens, draws, neighbours, what a reader would guess.
 
@@ -30,8 +28,14 @@ def explore(
     opens with public texts. Whoever chooses parameters by looking at private ones, as those of IN may be, has selected
     by them, and no budget accounts for that. docs/how-to/explore.md says what is to be seen.
 
-      lexveil explore
-      lexveil explore tickets.csv --text-column body
+        lexveil explore
+        lexveil explore tickets.csv --text-column body
+
+    Args:
+        source: file or folder whose first rows can be opened in the page
+        text_column: the column of IN to look at (default: as of `lexveil privatize`)
+        rows: of IN
+        port: to listen at (default: a free one)
     """
     require_libraries()
     file = None if source is None else located(source)
@@ -45,10 +49,5 @@ def explore(
     if file is not None:
         using = session.model("")
         spool = using.path(using.params.machine.temp_directory)
-        shown_rows, column = read_rows(file, text_column, None, rows, spool)
-    shown = Shown(shown_rows, name, column, command_of)
-    return serve(session, port or 0, shown, _tell)
-
-
-def _tell(address: str) -> None:
-    print(f"{address}\nCtrl-C ends it.", flush=True)
+        shown_rows, column = read_rows(file, text_column, rows, spool)
+    return serve(session, port or 0, Shown(shown_rows, name, column, command_of))

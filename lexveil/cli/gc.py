@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lexveil.cli.options import Json, Wait, exclusive, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, Wait, exclusive
 from lexveil.cli.output import in_project, show
 from lexveil.runtime.project import build_lock
 
-ACTION = exclusive("action")
+ACTION = exclusive()
 
 
 def gc(
     *,
-    dry_run: Annotated[bool, option("only show what would go (the default)", group=ACTION)] = False,  # noqa: ARG001
-    remove: Annotated[bool, option("remove it", group=ACTION)] = False,
+    dry_run: Annotated[bool, Parameter(group=ACTION)] = False,  # noqa: ARG001
+    remove: Annotated[bool, Parameter(group=ACTION)] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -24,8 +26,12 @@ def gc(
     how much they take; removes them only if told to. A release is a record that `lexveil privatize` wrote in
     release mode inside the project. Remotes are not touched.
 
-      lexveil gc
-      lexveil gc --remove
+        lexveil gc
+        lexveil gc --remove
+
+    Args:
+        dry_run: only show what would go (the default)
+        remove: remove it
     """
     root = in_project()
     from lexveil.lineage.gc import as_text, collect

@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from lexveil.cli.options import option
+from cyclopts import Parameter
 
 
-def init(folder: Annotated[Path, option("a folder that is new or empty", name="DIR")], /) -> int:
+def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> int:
     """Make a project: the graph, its stages and queries, its flows and its parameters.
 
     Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes it a git repository, in which DVC
     keeps versions. All of these are the project's own, to change at will; the library stays where it is installed,
     and a newer one makes stale only those stages whose code has changed.
 
-      lexveil init demo && cd demo && lexveil run
+        lexveil init demo && cd demo && lexveil run
+
+    Args:
+        folder: one that is new or empty
     """
     from lexveil.runtime.new_project import create
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lexveil.cli.options import ChosenModel, Json, Stream, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import CHOSEN, ChosenModel, Json
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Looking, requested
 from lexveil.errors import RequestError
@@ -12,16 +14,12 @@ from lexveil.request import FileRequest
 
 
 def inspect(
-    source: Annotated[
-        Stream, option("file or folder to look at; the address of a database; - is standard input", name="IN")
-    ],
+    source: Annotated[str, Parameter(name="IN")],
     /,
     *,
     how: Looking = Looking(),  # noqa: B008  # frozen
-    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
-    show_examples: Annotated[
-        bool, option("name the most frequent words that would be unprotected, and unknown ones: they are source text")
-    ] = False,
+    words: ChosenModel = CHOSEN,
+    show_examples: bool = False,
     json: Json = False,
 ) -> int:
     """What `lexveil privatize` would do with a file, without doing it.
@@ -30,9 +28,13 @@ def inspect(
     the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
     Works anywhere, and has the defaults of `lexveil privatize`.
 
-      lexveil inspect tickets.csv
-      lexveil inspect tickets.csv --protection strong --text-column body --show-examples
-      lexveil inspect letters.jsonl --mechanism madlib --strategy S3 --epsilon 10
+        lexveil inspect tickets.csv
+        lexveil inspect tickets.csv --protection strong --text-column body --show-examples
+        lexveil inspect letters.jsonl --mechanism madlib --strategy S3 --epsilon 10
+
+    Args:
+        source: file or folder to look at; the address of a database; - is standard input
+        show_examples: name the most frequent words that would be unprotected, and unknown ones: they are source text
     """
     file = located(source)
     anywhere()

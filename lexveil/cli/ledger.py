@@ -7,7 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lexveil.cli.options import Count, Json, Stream, actions, exclusive, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import Count, Files, Json, actions, exclusive
 from lexveil.cli.output import anywhere, show
 
 if TYPE_CHECKING:
@@ -23,30 +25,33 @@ ledger = actions(
     projects it is `ledger` in your data folder, which standard error names. Subjects are salted hashes, found by
     their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
 
-      lexveil ledger show --top 10
-      lexveil ledger show --subject user-1234
-      lexveil ledger verify --record out.jsonl.record.json
-      lexveil ledger export balances.parquet
-      lexveil ledger cap 200 --because "decided in May"
-      lexveil ledger accept --because "disk lost; Monday's copy"
+        lexveil ledger show --top 10
+        lexveil ledger show --subject user-1234
+        lexveil ledger verify --record out.jsonl.record.json
+        lexveil ledger export balances.parquet
+        lexveil ledger cap 200 --because "decided in May"
+        lexveil ledger accept --because "disk lost; Monday's copy"
     """,
 )
-WHICH = exclusive("which")
+WHICH = exclusive()
+Reason = Annotated[str, Parameter(metavar="TEXT", help="why; recorded in the ledger")]
 
 
 @ledger.command(name="show")
 def show_balances(
     *,
-    subject: Annotated[
-        str | None, option("one subject, by its name as the documents have it", "KEY", group=WHICH)
-    ] = None,
-    top: Annotated[Count | None, option("also the N largest balances", group=WHICH)] = None,
+    subject: Annotated[str | None, Parameter(metavar="KEY", group=WHICH)] = None,
+    top: Annotated[Count | None, Parameter(group=WHICH)] = None,
     json: Json = False,
 ) -> int:
     """Balances and releases; completes or undoes releases whose process was killed.
 
     Balances, the cap, and the newest releases with their state. First, releases whose process was killed are
     completed if all was written, else undone; those of living processes are left alone.
+
+    Args:
+        subject: one subject, by its name as the documents have it
+        top: also the N largest balances
     """
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
@@ -68,20 +73,16 @@ def show_balances(
 @ledger.command
 def verify(
     *,
-    record: Annotated[
-        tuple[Path, ...],
-        option(
-            "privacy records whose releases must be in it: finds a ledger that was truncated or replaced since",
-            "FILE …",
-            consume_multiple=(1, None),
-        ),
-    ] = (),
+    record: Annotated[tuple[Path, ...], Files] = (),
     json: Json = False,
 ) -> int:
     """Compute everything again; exit code 1 if anything does not hold.
 
     Computes the chain of entries, digests, balances, states and caps again and says which entry is wrong.
     Changes nothing, and works on a copy of the database without the salt.
+
+    Args:
+        record: privacy records whose releases must be in it: finds a ledger that was truncated or replaced since
     """
     records = [path.absolute() for path in record]
     from lexveil.ledger import verification
@@ -92,10 +93,12 @@ def verify(
 
 
 @ledger.command
-def export(
-    output: Annotated[Stream, option("a file.csv or file.parquet; - is CSV on standard output", name="OUT")], /
-) -> int:
-    """What each subject has spent, as CSV or Parquet, with hashed keys."""
+def export(output: Annotated[str, Parameter(name="OUT")], /) -> int:
+    """What each subject has spent, as CSV or Parquet, with hashed keys.
+
+    Args:
+        output: a file.csv or file.parquet; - is CSV on standard output
+    """
     target = output if output == "-" else Path(output).absolute()
     from lexveil.ledger import statement
     from lexveil.ledger.ledger import Ledger
@@ -109,7 +112,7 @@ def export(
 
 
 @ledger.command
-def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEXT")]) -> int:
+def accept(*, because: Reason) -> int:
     """Go on with a ledger that is not the one of its anchor, or that was edited.
 
     For a ledger that was lost, brought back from an older copy, replaced or edited, and an anchor that was lost: what
@@ -132,15 +135,13 @@ def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEX
 
 
 @ledger.command
-def cap(
-    value: Annotated[str, option("epsilon of one subject over all releases, or unlimited", name="N")],
-    /,
-    *,
-    because: Annotated[str, option("why; recorded in the ledger", "TEXT")],
-) -> int:
+def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> int:
     """Change the cap that the ledger has by itself; params.yaml: ledger.cap takes precedence.
 
     The ledger fixes it at its first release that has no cap, at ten times the document budget.
+
+    Args:
+        value: epsilon of one subject over all releases, or unlimited
     """
     from lexveil.errors import RequestError
     from lexveil.ledger.ledger import Ledger

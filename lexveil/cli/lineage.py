@@ -6,31 +6,24 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lexveil.cli.options import exclusive, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import exclusive
 from lexveil.cli.output import anywhere
 from lexveil.errors import RequestError
 from lexveil.runtime.project import find_root
 
-FORM = exclusive("form")
+FORM = exclusive()
 
 
 def lineage(
-    artifact: Annotated[
-        str,
-        option(
-            "a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote",
-            name="ARTIFACT",
-        ),
-    ],
+    artifact: Annotated[str, Parameter(name="ARTIFACT")],
     /,
     *,
-    verify: Annotated[
-        bool,
-        option("read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded"),
-    ] = False,
-    at: Annotated[str | None, option("as of a git commit, tag or branch; the work tree stays as it is", "REV")] = None,
-    format: Annotated[Literal["text", "json", "mermaid"], option("how it is written", group=FORM)] = "text",
-    json: Annotated[bool, option("the same as --format json", group=FORM)] = False,
+    verify: bool = False,
+    at: Annotated[str | None, Parameter(metavar="REV")] = None,
+    format: Annotated[Literal["text", "json", "mermaid"], Parameter(group=FORM)] = "text",
+    json: Annotated[bool, Parameter(group=FORM)] = False,
 ) -> int:
     """What an artifact was made from: commands, parameters, hashes, commit.
 
@@ -38,9 +31,16 @@ def lineage(
     hashes, and the runs, commits and libraries that made each. Of a file that `lexveil privatize` wrote, by the
     record beside it. docs/how-to/lineage.md says more.
 
-      lexveil lineage artifacts/private/madlib/S3/10.0
-      lexveil lineage letters.out.jsonl --verify
-      lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid
+        lexveil lineage artifacts/private/madlib/S3/10.0
+        lexveil lineage letters.out.jsonl --verify
+        lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid
+
+    Args:
+        artifact: a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote
+        verify: read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded
+        at: as of a git commit, tag or branch; the work tree stays as it is
+        format: how it is written
+        json: the same as --format json
     """
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
-from lexveil.cli.options import ChosenModel, Json, Stream, option, reads, whole
+from cyclopts import Parameter
+
+from lexveil.cli.options import CHOSEN, ChosenModel, Json, Rows
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.rewriting import Rewriting, requested, written
 from lexveil.errors import RequestError
@@ -14,35 +16,18 @@ from lexveil.request import FileRequest
 
 if TYPE_CHECKING:
     from lexveil.accounting.operator_report import OperatorReport
+    from lexveil.privatization.adapters.files import PrivatizedFiles
 
 
 def privatize(
-    source: Annotated[
-        Stream, option("file or folder to rewrite; the address of a database; - is standard input", name="IN")
-    ],
+    source: Annotated[str, Parameter(name="IN")],
     /,
     *,
-    output: Annotated[
-        Stream | None,
-        option(
-            "file or folder to write, in the form of IN (of a database: NAME.parquet); the address of a database; - is "
-            "standard output, without record and token log",
-            "OUT",
-            alias="-o",
-        ),
-    ] = None,
-    preview: Annotated[
-        int | None,
-        option(
-            "in place of -o: show the first N rows on the terminal, source beside what comes out, as an experiment; "
-            "nothing is written or charged",
-            "N",
-            converter=reads(whole(1, 1000, "a number of rows (1 to 1000)")),
-        ),
-    ] = None,
+    output: Annotated[str | None, Parameter(metavar="OUT", alias="-o")] = None,
+    preview: Rows | None = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
-    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
-    json: Annotated[Json, option("machine-readable summary")] = False,
+    words: ChosenModel = CHOSEN,
+    json: Annotated[Json, Parameter(help="machine-readable summary")] = False,
 ) -> int:
     r"""Rewrite a file or a folder of texts.
 
@@ -52,16 +37,23 @@ def privatize(
     anywhere: outside of projects with a model that is installed, and a ledger in your data folder. `lexveil inspect
     IN` says beforehand what would happen.
 
-      lexveil privatize tickets.csv -o out.csv
-      lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
-      lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
-      lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
-          --subject-column customer --mechanism tem --strategy S3 --document-budget 200
-      lexveil privatize archive/ -o private/ --workers 8
-      lexveil privatize letters.jsonl --preview 5
-      lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
-          -o postgresql://localhost/crm --table tickets_private
-      cat a.jsonl | lexveil privatize - -o - > b.jsonl
+        lexveil privatize tickets.csv -o out.csv
+        lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
+        lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
+        lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
+            --subject-column customer --mechanism tem --strategy S3 --document-budget 200
+        lexveil privatize archive/ -o private/ --workers 8
+        lexveil privatize letters.jsonl --preview 5
+        lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
+            -o postgresql://localhost/crm --table tickets_private
+        cat a.jsonl | lexveil privatize - -o - > b.jsonl
+
+    Args:
+        source: file or folder to rewrite; the address of a database; - is standard input
+        output: file or folder to write, in the form of IN (of a database: NAME.parquet); the address of a database; or
+            -, standard output, without record and token log
+        preview: in place of -o: show the first N rows on the terminal, source beside what comes out, as an experiment;
+            nothing is written or charged
     """
     if preview is not None:
         return _preview(source, preview, output, json, how, words.name)
@@ -79,19 +71,25 @@ def privatize(
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
         show(done.record.to_dict(), True, stream=stream)
-        return _exit_code(done.operator)
-    print("\n".join(statement(done.record, done.operator)), file=stream)
+    else:
+        print("\n".join(statement(done.record, done.operator)), file=stream)
+        _print_outputs(done, output, stream)
+    return _exit_code(done.operator)
+
+
+def _print_outputs(done: PrivatizedFiles, output: str, stream: TextIO) -> None:
+    """Say which files, or which table, were written."""
     if done.table is not None and done.target is not None:
         print(f"table: {done.table}, with a copy of the record in the table lexveil_records")
         output = done.target.name
-    if output != "-":
-        if done.target is not None and done.target.name != Path(output).name:
-            output = str(Path(output).with_name(done.target.name))
-            print(f"the output has no guarantee, so it is named {output}", file=stream)
-        print(f"record: {output}.record.json", file=stream)
-        if done.operator is not None:
-            print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
-    return _exit_code(done.operator)
+    if output == "-":
+        return
+    if done.target is not None and done.target.name != Path(output).name:
+        output = str(Path(output).with_name(done.target.name))
+        print(f"the output has no guarantee, so it is named {output}", file=stream)
+    print(f"record: {output}.record.json", file=stream)
+    if done.operator is not None:
+        print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
 
 
 def _exit_code(operator: OperatorReport | None) -> int:

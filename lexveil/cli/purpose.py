@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from lexveil.cli.options import Json, ModelName, actions, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, ModelName, actions
 from lexveil.cli.output import show
 
 purpose = actions(
@@ -15,11 +17,11 @@ purpose = actions(
     A purpose is a public scale, as of sentiment: words of one side are more often replaced by words of that side. What
     a text says on the scale is hidden less; the record says by how much. One ships with Lexveil: sentiment.
 
-      lexveil purpose list
-      lexveil purpose show sentiment
-      lexveil privatize reviews.csv -o out.csv --purpose sentiment
-      lexveil purpose build labelled.csv -o urgency.tsv --public
-      lexveil privatize tickets.csv -o out.csv --purpose urgency.tsv=1
+        lexveil purpose list
+        lexveil purpose show sentiment
+        lexveil privatize reviews.csv -o out.csv --purpose sentiment
+        lexveil purpose build labelled.csv -o urgency.tsv --public
+        lexveil privatize tickets.csv -o out.csv --purpose urgency.tsv=1
     """,
 )
 
@@ -35,13 +37,13 @@ def list_purposes(*, json: Json = False) -> int:
 
 @purpose.command(name="show")
 def show_scale(
-    name: Annotated[str, option("of a purpose, as `lexveil purpose list` shows it, or a file", name="NAME|FILE")],
-    /,
-    *,
-    model: ModelName = None,
-    json: Json = False,
+    name: Annotated[str, Parameter(name="NAME|FILE")], /, *, model: ModelName = None, json: Json = False
 ) -> int:
-    """The ends of a scale, and how much of it a model's words know: of which words, and what share of all tokens."""
+    """The ends of a scale, and how much of it a model's words know: of which words, and what share of all tokens.
+
+    Args:
+        name: of a purpose, as `lexveil purpose list` shows it, or a file
+    """
     from lexveil.modelling import scales
 
     scale = scales.shown(name, model)
@@ -51,30 +53,31 @@ def show_scale(
 
 @purpose.command
 def build(
-    source: Annotated[
-        Path,
-        option("a file with columns word and score (-1 to 1), or text and label, of which there are two", name="IN"),
-    ],
+    source: Annotated[Path, Parameter(name="IN")],
     /,
     *,
-    output: Annotated[Path, option("the scale, a .tsv file whose name names the purpose", "FILE", alias="-o")],
+    output: Annotated[Path, Parameter(metavar="FILE", alias="-o")],
     model: ModelName = None,
-    text_column: Annotated[str, option("the column of texts", "NAME")] = "text",
-    label_column: Annotated[
-        str, option("their label: 0 and 1, or two words, the second in the alphabet is +1", "NAME")
-    ] = "label",
-    as_given: Annotated[bool, option("only the words of IN, and no others that stand near them in the space")] = False,
-    public: Annotated[
-        bool, option("no private text has a part in IN: without it, the scale is refused in a release")
-    ] = False,
+    text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
+    label_column: Annotated[str, Parameter(metavar="NAME")] = "label",
+    as_given: bool = False,
+    public: bool = False,
 ) -> int:
     """Make a scale of words with scores, or learn it from texts with labels.
 
     Of texts, naive Bayes finds what each word says of the label. Words that IN does not know get a score by
     where they stand in the space of the model.
 
-      lexveil purpose build seeds.tsv -o sentiment.tsv --public
-      lexveil purpose build labelled.jsonl -o urgency.tsv --label-column urgent --public
+        lexveil purpose build seeds.tsv -o sentiment.tsv --public
+        lexveil purpose build labelled.jsonl -o urgency.tsv --label-column urgent --public
+
+    Args:
+        source: a file with columns word and score (-1 to 1), or text and label, of which there are two
+        output: the scale, a .tsv file whose name names the purpose
+        text_column: the column of texts
+        label_column: their label: 0 and 1, or two words, the second in the alphabet is +1
+        as_given: only the words of IN, and no others that stand near them in the space
+        public: no private text has a part in IN: without it, the scale is refused in a release
     """
     from lexveil.modelling import scales
 

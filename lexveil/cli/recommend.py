@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from lexveil.cli.options import Json, Share, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import Json, Share
 from lexveil.cli.output import in_project, show
+from lexveil.request import BandName
 
 
 def recommend(
     *,
-    min_utility: Annotated[Share | None, option("the smallest utility, macro F1", "U")] = None,
-    max_attack: Annotated[Share | None, option("the largest success of the adaptive attacker, macro F1", "A")] = None,
-    max_recovery: Annotated[
-        Share | None, option("the largest share of replaced words that a reader gets back, with its interval", "R")
-    ] = None,
-    band: Annotated[
-        Literal["all", "content", "function", "frequent", "middle", "rare", "listed"],
-        option("of which words --max-recovery is"),
-    ] = "all",
-    dataset: Annotated[str | None, option("only this data set (default: all that have both scores)", "NAME")] = None,
-    setting: Annotated[Literal["private", "clean"], option("utility on rewritten texts or on clean ones")] = "private",
+    min_utility: Annotated[Share | None, Parameter(metavar="U")] = None,
+    max_attack: Annotated[Share | None, Parameter(metavar="A")] = None,
+    max_recovery: Annotated[Share | None, Parameter(metavar="R")] = None,
+    band: BandName | Literal["listed"] = "all",
+    dataset: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    setting: Literal["private", "clean"] = "private",
     json: Json = False,
 ) -> int:
     """Which runs of the grid keep a limit of utility or attack.
@@ -30,9 +28,17 @@ def recommend(
     that on clean texts is never recommended. Ends with exit code 1 if none keeps the limits.
     Needs the artifacts of `lexveil run` with documents that have a label and an attribute.
 
-      lexveil recommend --min-utility 0.8
-      lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
-      lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
+        lexveil recommend --min-utility 0.8
+        lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
+        lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
+
+    Args:
+        min_utility: the smallest utility, macro F1
+        max_attack: the largest success of the adaptive attacker, macro F1
+        max_recovery: the largest share of replaced words that a reader gets back, with its interval
+        band: of which words --max-recovery is
+        dataset: only this data set (default: all that have both scores)
+        setting: utility on rewritten texts or on clean ones
     """
     in_project()
     from lexveil.report import recommend as recommendation

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated
 
-from lexveil.cli.options import Json, Wait, option
+from lexveil.cli.options import Json, Wait
 from lexveil.cli.output import in_project, show
 from lexveil.runtime.project import build_lock
 
 
 def release(
     *,
-    dry_run: Annotated[bool, option("only say what would be done and what it would cost")] = False,
+    dry_run: bool = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -22,8 +21,11 @@ def release(
     it knows, takes out those that are withdrawn, and archives nothing that its checks do not pass. Documents
     are known again by salted hashes of their ids. docs/how-to/release.md says more.
 
-      lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs
-      lexveil release
+        lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs
+        lexveil release
+
+    Args:
+        dry_run: only say what would be done and what it would cost
     """
     in_project()
     with build_lock(wait):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
 from lexveil import paths
-from lexveil.cli.options import option
 from lexveil.cli.output import in_project
 from lexveil.errors import LexveilError, RequestError
 
 
-def report(
-    *,
-    json: Annotated[bool, option("print the report's figures")] = False,
-    open: Annotated[bool, option("open it in the browser")] = False,
-) -> int:
+def report(*, json: bool = False, open: bool = False) -> int:
     """Where the report of the last run is.
 
     Prints the path of the report, one self-contained page.
 
-      lexveil report --open
-      lexveil report --json      its figures, as JSON
+        lexveil report --open
+        lexveil report --json      its figures, as JSON
+
+    Args:
+        json: print the report's figures
+        open: open it in the browser
     """
     root = in_project()
     file = paths.REPORT / ("metrics.json" if json else "index.html")

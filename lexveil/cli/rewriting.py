@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import shlex
-import typing
-from collections.abc import Iterator
 from dataclasses import field, make_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 from pydantic.fields import FieldInfo
 
-from lexveil.cli.options import option
-from lexveil.errors import RequestError
-from lexveil.errors import option as named
+from lexveil.cli.options import STRATEGIES
+from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf
-from lexveil.request import FileRequest, Options, Request, Shown, shown_of
+from lexveil.request import FileRequest, Options, Request, choices_of, shown_of
 
 R = TypeVar("R", bound=Options)
 
 NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}  # that are no field's
-STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
 
 
 def option_name(name: str) -> str:
@@ -35,37 +31,32 @@ def options_of(model: type[Options], leave_out: tuple[str, ...] = (), optional: 
         leave_out: fields that the command does not take.
         optional: what is left out is None, and not the default of the request.
     """
-    taken = {name: about for name, about in model.model_fields.items() if name not in leave_out}
-    fields = [_option(name, about, shown_of(name, model), optional) for name, about in taken.items()]
+    fields = [_option(name, about, optional) for name, about in model.model_fields.items() if name not in leave_out]
     return Parameter(name="*")(
         make_dataclass("Options", fields, frozen=True, kw_only=True, namespace={"__module__": __name__})
     )
 
 
-def _option(name: str, about: FieldInfo, shown: Shown, optional: bool) -> tuple[str, Any, Any]:
-    choices = _choices(about.annotation)
-    names = next((mark.names() for mark in about.metadata if isinstance(mark, OneOf)), [])
-    meaning = f"{about.description or ''}{': ' if names else ''}{', '.join(names)}"
-    metavar = "{" + ",".join(choices) + "}" if choices else shown.metavar
-    more = {} if shown.group == "options" else {"group": shown.group}
-    help_text = option(meaning, metavar, name=option_name(name), allow_leading_hyphen=True, **more)
+def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]:
+    shown = shown_of(about)
+    group = {} if shown.group == "options" else {"group": shown.group}
     if about.annotation is bool:
-        return name, Annotated[bool, option(meaning, name=option_name(name), **more)], field(default=False)
+        flag = Parameter(name=option_name(name), help=about.description, **group)
+        return name, Annotated[bool, flag], field(default=False)
+    choices = choices_of(about)
+    names = next((f": {', '.join(mark.names())}" for mark in about.metadata if isinstance(mark, OneOf)), "")
+    written = Parameter(
+        name=option_name(name),
+        help=f"{about.description}{names}",
+        metavar="{" + ",".join(choices) + "}" if choices else shown.metavar,
+        allow_leading_hyphen=True,
+        **group,
+    )
     kind: Any = tuple[str, ...] if isinstance(about.default, tuple) else str
-    if about.is_required() and not optional:
-        return name, Annotated[kind, help_text], field()
-    default = None if optional or about.is_required() else about.get_default() or None
-    default = str(default) if isinstance(default, int | float) else default
-    return name, Annotated[kind | None, help_text], field(default=default)
-
-
-def _choices(annotation: Any) -> list[str]:
-    """The names that a field can have, if it can have no other value."""
-    parts = typing.get_args(annotation) if typing.get_origin(annotation) is not Literal else (annotation,)
-    literals = [part for part in parts if typing.get_origin(part) is Literal]
-    if len(literals) != len([part for part in parts if part is not type(None)]):
-        return []
-    return [str(name) for literal in literals for name in typing.get_args(literal)]
+    if about.is_required():
+        return name, Annotated[kind, written], field()
+    default = None if optional else about.default or None
+    return name, Annotated[kind | None, written], field(default=str(default) if isinstance(default, float) else default)
 
 
 def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
@@ -99,23 +90,17 @@ def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
 
 def written(options: Any) -> dict[str, object]:
     """The options that were written, or have a default of the request, by field."""
-    return dict(_written(options))
-
-
-def _written(options: Any) -> Iterator[tuple[str, Any]]:
-    for name in type(options).__dataclass_fields__:
-        value = getattr(options, name)
-        if value is None or value is False:
-            continue
-        if name == "strategy":
-            value = STRATEGIES.get(value, value)
-        yield name, _pairs(name, value) if name in ("types", "shares") else value
+    values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
+    values = {name: value for name, value in values.items() if value is not None and value is not False}
+    if "strategy" in values:
+        values["strategy"] = STRATEGIES.get(values["strategy"], values["strategy"])
+    return values | {name: _pairs(name, values[name]) for name in ("types", "shares") if name in values}
 
 
 def _pairs(name: str, text: str) -> dict[str, str]:
     pairs = [part.strip().partition("=") for part in text.split(",")]
     if not all(key and value for key, _, value in pairs):
-        raise RequestError(f"{named(name)} {text!r}: write it as {shown_of(name).metavar}")
+        raise RequestError(f"{option(name)} {text!r}: write it as NAME=VALUE,NAME=VALUE")
     return {key: value for key, _, value in pairs}
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from lexveil import paths
 from lexveil.cli.main import fail
-from lexveil.cli.options import Wait, option
+from lexveil.cli.options import Wait
 from lexveil.cli.output import in_project
 from lexveil.runtime.graph_libraries import require
 from lexveil.runtime.project import build_lock
@@ -19,10 +20,10 @@ from lexveil.runtime.project import build_lock
 
 def run(
     *,
-    params: Annotated[Path | None, option("replace params.yaml by FILE (after checking it) and run", "FILE")] = None,
-    wait: Annotated[Wait, option("if another run is at work here, wait for its end")] = False,
-    keep_going: Annotated[bool, option("after a failure go on with what does not depend on it", alias="-k")] = False,
-    verbose: Annotated[bool, option("show what the stages print", alias="-v")] = False,
+    params: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    wait: Wait = False,
+    keep_going: Annotated[bool, Parameter(alias="-k")] = False,
+    verbose: Annotated[bool, Parameter(alias="-v")] = False,
 ) -> int:
     """Bring everything up to date: sample, count, train, privatize, check, report.
 
@@ -30,9 +31,14 @@ def run(
     again; a run that was stopped or killed continues where it was. Makes the embedded default data if data/ is
     absent.
 
-      lexveil run                          with params.yaml as it is
-      lexveil run --params bigger.yaml     checks bigger.yaml, puts it in the place of params.yaml, and runs
-      PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
+        lexveil run                          with params.yaml as it is
+        lexveil run --params bigger.yaml     checks bigger.yaml, puts it in the place of params.yaml, and runs
+        PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
+
+    Args:
+        params: replace params.yaml by FILE (after checking it) and run
+        keep_going: after a failure go on with what does not depend on it
+        verbose: show what the stages print
     """
     started = time.monotonic()
     params = params and params.resolve()
@@ -40,8 +46,6 @@ def run(
     require("prefect", "dvc")
     from lexveil.config import load_params
 
-    if params is None:
-        _write_points(paths.PARAMS)
     load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run
     from flows.prefect_server import ServerLost
 
@@ -93,27 +97,6 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
             return run_flow(api_url, view, keep_going, started, until, graph)
     finally:
         view.close()
-
-
-def _write_points(path: Path) -> None:
-    """Write whole numbers among the grid's epsilons as 5.0 for 5: dvc.yaml makes a folder name of what stands there."""
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return  # whoever loads it says what is wrong
-    for key in ("grid", "epsilons"):
-        pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        node = next((value for name, value in pairs if name.value == key), None)
-    found = node.value if isinstance(node, yaml.SequenceNode) else []
-    ends = [one.end_mark.index for one in found if one.tag.endswith(":int")]
-    for end in reversed(ends):
-        text = f"{text[:end]}.0{text[end:]}"
-    if ends:
-        _replace(path, text.encode("utf-8"))
-        print(f"{path}: grid.epsilons: whole numbers are written with a decimal point from now on", file=sys.stderr)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ def ui(*, port: Port = 4200) -> int:
     Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. Runs made
     without it show there too. Ctrl-C ends it.
 
-      lexveil ui --port 4201
+        lexveil ui --port 4201
     """
     in_project()
     require("prefect")

@@ -5,16 +5,33 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, create_model, model_validator
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
-from lexveil.config.detectors import DetectionParams
 from lexveil.levels import Level, parse_epsilon
 from lexveil.parameters import ListFile, Section, Several, refused
-from lexveil.request import BandName, MechanismName, StrategyName
+from lexveil.request import (
+    BandName,
+    FoundAction,
+    MechanismName,
+    PunctuationAction,
+    StopwordAction,
+    StrategyName,
+    UnknownAction,
+    as_requested,
+)
 
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
@@ -44,14 +61,44 @@ GridEpsilon = Annotated[
 ]
 
 
-class PolicyParams(DetectionParams):
-    """What happens to each class of token; a kept token leaves as it is and is counted as unprotected."""
+class PresidioParams(Section):
+    """Presidio as a detector: its pattern recognizers, which need no model, and NER by a model of spaCy of yours."""
 
-    stopwords: Literal["paper", "perturb", "keep", "drop", "sample"] = Field(
-        "paper", description="paper: kept in S1, perturbed in S2 to S4"
+    language: str = Field("en", description="of the texts, by its code")
+    entities: list[str] = Field([], description="what is looked for, by Presidio's names; []: all that there is")
+    countries: list[str] = Field(
+        [], description="codes of the countries whose numbers are looked for, such as us; []: of all"
     )
-    punctuation: Literal["perturb", "keep", "drop", "sample"] = Field("keep", description="sample: a uniform draw")
-    oov: Literal["keep", "drop", "sample"] = Field("sample", description="words outside the vocabulary")
+    threshold: float = Field(
+        0.3, ge=0, le=1, description="least score of a finding; below 0.3 many a number is taken for something"
+    )
+    spacy_model: str | None = Field(
+        None, description="installed model of spaCy, or its folder, that finds names; null: patterns alone"
+    )
+
+
+class PolicyParams(Section):
+    """What happens to each class of token; a kept token leaves as it is and is counted as unprotected.
+
+    And what detectors look for in releases and previews; runs of the graph look for nothing.
+    """
+
+    stopwords: StopwordAction = as_requested("stopwords", "paper")
+    punctuation: PunctuationAction = as_requested("punctuation", "keep")
+    oov: UnknownAction = as_requested("oov", "sample")
+    detector: Literal["presidio"] | None = as_requested("detector")
+    types: dict[str, FoundAction] = as_requested("types", {})
+    protect: str | None = as_requested("protect")
+    allow: str | None = as_requested("allow")
+    pseudonyms: str | None = as_requested("pseudonyms")
+    presidio: PresidioParams = Field(default_factory=PresidioParams)
+
+    @field_validator("types")
+    @classmethod
+    def _are_names(cls, types: dict[str, FoundAction]) -> dict[str, FoundAction]:
+        if not all(re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", name) for name in types):
+            raise refused("types are names in capitals, such as PHONE_NUMBER")
+        return types
 
 
 class MechanismParams(Section):

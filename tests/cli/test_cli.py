@@ -69,8 +69,8 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         ((*PRIVATIZE, "--epsilon", "1", "--workers", "0"), "--workers"),
         (("report",), "lexveil run"),
         (("report", "--json"), "lexveil run"),
-        (("collocations",), "--top"),
-        (("collocations", "a text", "--top", "3"), "not allowed with"),
+        (("collocations",), "Only [1, 1] choices"),
+        (("collocations", "a text", "--top", "3"), "TEXT, --top"),
         (("collocations", "--top", "0"), "--top"),
         (("collocations", "--top", "3", "--length", "4"), "--length"),
         (("collocations", "--top", "3", "--limit", "3"), "--limit"),
@@ -86,9 +86,12 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
         (("lineage", "artifacts/first.txt", "--format", "dot"), "--format"),
-        (("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"), "not allowed with"),
+        (
+            ("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"),
+            "exclusive arguments: {--format, --json}",
+        ),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
-        (("gc", "--dry-run", "--remove"), "not allowed with"),
+        (("gc", "--dry-run", "--remove"), "exclusive arguments: {--dry-run, --remove}"),
         (("release",), "inbox.source and inbox.sql are null"),
         (("release", "--dry"), "--dry"),
     ],
@@ -129,29 +132,16 @@ def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[st
     assert "--port" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        [],
-        *(
-            [name]
-            for name in "run data privatize inspect release ledger report ui lineage gc collocations recommend".split()
-        ),
-    ],
-)
+@pytest.mark.parametrize("command", [[], ["privatize"], ["ledger"], ["service"]])
 def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None:
     code = (
-        "import sys\nfrom lexveil.cli.main import main\n"
-        f"try:\n    main({[*command, '--help']})\nexcept SystemExit as end:\n    assert not end.code\n"
-        # Those with --mechanism name what is registered, and a mechanism computes with NumPy.
-        f"registry = {command in (['privatize'], ['inspect'])}\n"
-        "heavy = {'prefect', 'dvc', 'duckdb', 'scipy', 'numba', 'pandas', 'pyarrow', 'yaml', 'rich'}\n"
-        "heavy = (heavy if registry else heavy | {'numpy'}) & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
+        f"import sys\nfrom lexveil.cli.main import main\nassert main({[*command, '--help']}) == 0\n"
+        "heavy = {'prefect', 'dvc', 'duckdb', 'scipy', 'numba', 'numpy', 'pandas', 'pyarrow', 'fastapi'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "  lexveil " in done.stdout
+    assert " lexveil " in done.stdout
 
 
 def test_the_help_names_every_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,14 +156,6 @@ def test_the_help_names_every_mechanism(capsys: pytest.CaptureFixture[str]) -> N
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--version") == 0
     assert capsys.readouterr().out.startswith("lexveil ")
-
-
-def test_version_and_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("--version", "-v") == 0
-    first, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("lexveil ")
-    assert rest[0].startswith("search of noisy vectors: ")
-    assert "products" in rest[0]
 
 
 @pytest.mark.parametrize(
