@@ -43,7 +43,20 @@ class Section(BaseModel):
     ``defer_build``: the choices of some fields are names in a registry, which is loaded when a value is checked.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        defer_build=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Put what is said of each field on one line."""
+        for field in cls.model_fields.values():
+            field.description = field.description and " ".join(field.description.split())
 
     @classmethod
     def resolved(cls) -> type[Section]:

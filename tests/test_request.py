@@ -63,7 +63,7 @@ def test_the_command_line_names_options(outside: Path, capsys: pytest.CaptureFix
 
 def test_each_face_has_the_options_of_the_request() -> None:
     """What a face leaves out it says; the rest follows from the one model."""
-    from lexveil.cli.rewriting import NAMES, Fixed, Looking, Rewriting, option_name
+    from lexveil.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
     from lexveil.service.bodies import LEFT_OUT, SettingsBody
 
     fields = set(Request.model_fields)

@@ -1,4 +1,4 @@
-"""`lexveil data`: choose the data."""
+"""The verbs of data: the corpus, the documents, and word models made by others."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ AMOUNT = exclusive()
 
 
 @data.command
-def default(*, json: Json = False, wait: Wait = False) -> int:
+def default(*, json: Json = False, wait: Wait = False) -> None:
     """The embedded default data."""
     root = in_project()
     from lexveil.data import data_store
 
     with build_lock(wait):
         show(data_store.use_default(root), json)
-    return 0
 
 
 def _range(_: Any, tokens: Sequence[Token]) -> tuple[int, int]:
@@ -80,7 +79,7 @@ def use(
     text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
     json: Json = False,
     wait: Wait = False,
-) -> int:
+) -> None:
     """Your own files or folders: JSONL, CSV, TSV or text (each also .gz or .zst), Parquet.
 
     Args:
@@ -99,17 +98,15 @@ def use(
     with build_lock(wait):
         request = SampleRequest(**asdict(part))
         show(asdict(data_store.use(sources, document_files, text_column, root, request, model=model)), json)
-    return 0
 
 
 @data.command
-def status(*, json: Json = False) -> int:
+def status(*, json: Json = False) -> None:
     """What is in data/ and whether DVC has it."""
     root = in_project()
     from lexveil.data import data_store
 
     show(asdict(data_store.status(root)), json)
-    return 0
 
 
 def _source(text: str) -> Path | str:
@@ -138,3 +135,51 @@ def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | No
             raise RequestError(f"--corpus {written}: the name {name} is there twice; give one source as a folder")
         sources[name] = _source(path)
     return sources
+
+
+embeddings = actions(
+    "embeddings",
+    """Bring in word models made by others: GloVe, word2vec, fastText.
+
+    Checks a file of word vectors, brings its words to the tokenizer's form, and keeps it in
+    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH; that goes into params.yaml:
+    word_orders.models (for 1-Diffractor), embeddings.word_model (for S1).
+
+        lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
+        lexveil embeddings list
+    """,
+)
+
+
+@embeddings.command
+def add(
+    name: Annotated[str, Parameter(name="NAME")],
+    file: Annotated[Path, Parameter(name="FILE")],
+    /,
+    *,
+    max_words: Count | None = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """GloVe text, word2vec text or binary, fastText .vec; gzipped or not.
+
+    Args:
+        name: how params.yaml calls it; one that is there is replaced
+        file: the file of vectors
+        max_words: keep the first N usable words (frequent ones first)
+    """
+    file = file.absolute()
+    root = in_project()
+    from lexveil.data import external_embeddings
+
+    with build_lock(wait):
+        show(external_embeddings.add(name, file, root, max_words), json)
+
+
+@embeddings.command(name="list")
+def list_models(*, json: Json = False) -> None:
+    """The models that are there."""
+    root = in_project()
+    from lexveil.data import external_embeddings
+
+    show(external_embeddings.listed(root), json)

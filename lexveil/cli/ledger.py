@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +45,7 @@ def show_balances(
     subject: Annotated[str | None, Parameter(metavar="KEY", group=WHICH)] = None,
     top: Annotated[Count | None, Parameter(group=WHICH)] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Balances and releases; completes or undoes releases whose process was killed.
 
     Balances, the cap, and the newest releases with their state. First, releases whose process was killed are
@@ -54,11 +56,8 @@ def show_balances(
         top: also the N largest balances
     """
     from lexveil.ledger import statement
-    from lexveil.ledger.ledger import Ledger
 
-    params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
-        _say_recovered(balances)
+    with _opened() as (balances, params):
         if subject is not None:
             from lexveil.accounting.subject_keys import subject_key
 
@@ -67,7 +66,6 @@ def show_balances(
         else:
             summary = statement.summary(balances, _cap(balances, params.cap), top or 0)
             show(asdict(summary) if json else summary, json, lambda summary: statement.as_text(summary, top or 0))
-    return 0
 
 
 @ledger.command
@@ -93,7 +91,7 @@ def verify(
 
 
 @ledger.command
-def export(output: Annotated[str, Parameter(name="OUT")], /) -> int:
+def export(output: Annotated[str, Parameter(name="OUT")], /) -> None:
     """What each subject has spent, as CSV or Parquet, with hashed keys.
 
     Args:
@@ -101,18 +99,14 @@ def export(output: Annotated[str, Parameter(name="OUT")], /) -> int:
     """
     target = output if output == "-" else Path(output).absolute()
     from lexveil.ledger import statement
-    from lexveil.ledger.ledger import Ledger
 
-    params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
-        _say_recovered(balances)
+    with _opened() as (balances, _):
         n_subjects = statement.export(balances, target)
     print(f"{n_subjects:,} subjects written", file=sys.stderr)
-    return 0
 
 
 @ledger.command
-def accept(*, because: Reason) -> int:
+def accept(*, because: Reason) -> None:
     """Go on with a ledger that is not the one of its anchor, or that was edited.
 
     For a ledger that was lost, brought back from an older copy, replaced or edited, and an anchor that was lost: what
@@ -131,11 +125,10 @@ def accept(*, because: Reason) -> int:
         n_wrong = balances.accept(because)
         _say_recovered(balances)
     print(f"accepted and recorded; {n_wrong:,} balances corrected", file=sys.stderr)
-    return 0
 
 
 @ledger.command
-def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> int:
+def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
     """Change the cap that the ledger has by itself; params.yaml: ledger.cap takes precedence.
 
     The ledger fixes it at its first release that has no cap, at ten times the document budget.
@@ -144,19 +137,15 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> in
         value: epsilon of one subject over all releases, or unlimited
     """
     from lexveil.errors import RequestError
-    from lexveil.ledger.ledger import Ledger
 
     try:
         number = None if value == "unlimited" else float(value)
     except ValueError:
         raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
-    params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
-        _say_recovered(balances)
+    with _opened() as (balances, params):
         balances.set_cap(number, because)
     if params.cap is not None:
         print(f"params.yaml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
-    return 0
 
 
 def _ledger() -> LedgerParams:
@@ -170,6 +159,17 @@ def _ledger() -> LedgerParams:
     if not place.is_project:
         print(f"in no project: your own ledger, {params.folder}", file=sys.stderr)
     return params
+
+
+@contextmanager
+def _opened() -> Iterator[tuple[Ledger, LedgerParams]]:
+    """The ledger, once it has completed or undone what was killed, and its parameters."""
+    from lexveil.ledger.ledger import Ledger
+
+    params = _ledger()
+    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
+        _say_recovered(balances)
+        yield balances, params
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:

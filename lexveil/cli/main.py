@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
-from lexveil.cli.rewriting import option_name
+from lexveil.cli.options import option_name
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.events import send_error
@@ -38,11 +38,15 @@ With a corpus of yours:
 
 Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong, 130 interrupted."""
 
-# Each is a module beside this one, with a function or an App of its name; in the order of the help.
-VERBS = (
-    *("init", "run", "data", "privatize", "inspect", "explore", "report", "ui", "schedule", "service", "lineage"),
-    *("gc", "release", "ledger", "embeddings", "audit", "calibrate", "recommend", "collocations", "model", "purpose"),
-)
+# Verbs by the module beside this one that has a function or an App of their name; in the order of the help.
+VERBS = {
+    "texts": "privatize inspect explore calibrate audit",
+    "ledger": "ledger",
+    "service": "service",
+    "model": "model purpose",
+    "project": "init run report collocations recommend lineage release schedule ui gc",
+    "data": "data embeddings",
+}
 
 APP = App(
     name="lexveil",
@@ -52,8 +56,9 @@ APP = App(
     # Of what is given twice, the last counts; only defaults that say something are shown.
     default_parameter=Parameter(negative="", allow_repeating=True, show_default=lambda value: value or None),
 )
-for _place, _name in enumerate(VERBS):
-    APP.command(f"lexveil.cli.{_name}:{_name}", name=_name, sort_key=_place)
+for _module, _names in VERBS.items():
+    for _name in _names.split():
+        APP.command(f"lexveil.cli.{_module}:{_name}", name=_name, sort_key=len(list(APP)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,7 +115,7 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArgumen
         SystemExit: with code 2, if the request is wrong; one line on stderr says why.
     """
     if argv and argv[0] in ("--help", "-h"):
-        for name in VERBS:
+        for name in " ".join(VERBS.values()).split():
             APP[name]  # is imported now, so that the help can say what it does
     chain, apps, rest = APP.parse_commands(argv)
     if apps[-1].default_command is None and not rest:

@@ -1,4 +1,4 @@
-"""`lexveil model`: the models that texts are rewritten with."""
+"""The verbs of models: the words that texts are rewritten with, and the purposes that their metric keeps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import Count, Json, actions
+from lexveil.cli.options import Count, Json, ModelName, actions
 from lexveil.cli.output import show
 
 model = actions(
@@ -35,25 +35,23 @@ Force = Annotated[bool, Parameter(help="replace what is there")]
 
 
 @model.command(name="list")
-def list_models(*, json: Json = False) -> int:
+def list_models(*, json: Json = False) -> None:
     """The models that are there, as NAME@HASH: those that ship, and those in your data folder."""
     from lexveil.data import model_collection
 
     show(model_collection.listed(), json)
-    return 0
 
 
 @model.command(name="show")
-def show_card(name: Name, /, *, json: Json = False) -> int:
+def show_card(name: Name, /, *, json: Json = False) -> None:
     """The card of a model: what it is, its licence, sources, quality and known faults."""
     from lexveil.data import model_collection
 
     show(model_collection.card_of(name), json)
-    return 0
 
 
 @model.command
-def verify(what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json: Json = False) -> int:
+def verify(what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json: Json = False) -> None:
     """Check a model: its files against their hashes, every number, every token. Exit code 1 if one is wrong.
 
     Nothing in it is executed, and nothing is unpacked that is larger than its card says.
@@ -69,7 +67,6 @@ def verify(what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json:
         show(model_collection.verify(what), json)
     except UnsoundModel as error:
         raise CheckFailed(str(error)) from None
-    return 0
 
 
 @Parameter(name="*")
@@ -102,7 +99,7 @@ def add(
     vectors: Vectors = Vectors(),  # frozen
     force: Force = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Take a model in: one that `lexveil model export` wrote, or one made of plain word vectors.
 
     Plain vectors are GloVe text, word2vec text or binary, fastText .vec, or Parquet with columns word and vector
@@ -117,7 +114,6 @@ def add(
     from lexveil.data.model_collection import add as add_model
 
     show(add_model(source, ImportOptions(**asdict(vectors)), force), json)
-    return 0
 
 
 @model.command
@@ -128,7 +124,7 @@ def export(
     output: Annotated[Path | None, Parameter(metavar="FILE", alias="-o")] = None,
     force: Force = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Write a model as one file that `lexveil model add` takes on any machine: a plain zip, always the same bytes.
 
     Args:
@@ -137,16 +133,14 @@ def export(
     from lexveil.data.model_collection import export as export_model
 
     show(export_model(name, output, force), json)
-    return 0
 
 
 @model.command
-def remove(name: Name, /, *, json: Json = False) -> int:
+def remove(name: Name, /, *, json: Json = False) -> None:
     """Remove a model that you added."""
     from lexveil.data.model_collection import remove as remove_model
 
     show(remove_model(name), json)
-    return 0
 
 
 @Parameter(name="*")
@@ -193,7 +187,7 @@ def build(
     import time
 
     from lexveil import paths
-    from lexveil.cli.run import bring_up_to_date
+    from lexveil.cli import project
     from lexveil.modelling.build import STAGE, check_target, deliver, load_recipe, prepare_project
     from lexveil.runtime.graph_libraries import require
     from lexveil.runtime.project import build_lock, prepare
@@ -208,8 +202,81 @@ def build(
     prepare_project(place, loaded, texts, print)
     prepare(place)
     with build_lock():
-        code = bring_up_to_date(verbose, keep_going=False, started=started, until=STAGE)
+        code = project.bring_up_to_date(verbose, keep_going=False, started=started, until=STAGE)
         if code == 0:
             card = deliver(place, target)
             print(f"{card.name} {card.version}: {card.n_tokens:,} tokens, in {os.fspath(target)}")
     return code
+
+
+purpose = actions(
+    "purpose",
+    """Scales of words that rewriting keeps: more use of a text for one purpose, at the same recovery of its words.
+
+    A purpose is a public scale, as of sentiment: words of one side are more often replaced by words of that side. What
+    a text says on the scale is hidden less; the record says by how much. One ships with Lexveil: sentiment.
+
+        lexveil purpose list
+        lexveil purpose show sentiment
+        lexveil privatize reviews.csv -o out.csv --purpose sentiment
+        lexveil purpose build labelled.csv -o urgency.tsv --public
+        lexveil privatize tickets.csv -o out.csv --purpose urgency.tsv=1
+    """,
+)
+
+
+@purpose.command(name="list")
+def list_purposes(*, json: Json = False) -> None:
+    """The scales that are there: those that ship, and those in your data folder."""
+    from lexveil.artifacts.purpose_files import installed
+
+    show({name: str(file) for name, file in installed().items()}, json)
+
+
+@purpose.command(name="show")
+def show_scale(
+    name: Annotated[str, Parameter(name="NAME|FILE")], /, *, model: ModelName = None, json: Json = False
+) -> None:
+    """The ends of a scale, and how much of it a model's words know: of which words, and what share of all tokens.
+
+    Args:
+        name: of a purpose, as `lexveil purpose list` shows it, or a file
+    """
+    from lexveil.modelling import scales
+
+    scale = scales.shown(name, model)
+    show(scale.to_dict() if json else scale, json, scales.as_text)
+
+
+@purpose.command(name="build")
+def build_scale(
+    source: Annotated[Path, Parameter(name="IN")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(metavar="FILE", alias="-o")],
+    model: ModelName = None,
+    text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
+    label_column: Annotated[str, Parameter(metavar="NAME")] = "label",
+    as_given: bool = False,
+    public: bool = False,
+) -> None:
+    """Make a scale of words with scores, or learn it from texts with labels.
+
+    Of texts, naive Bayes finds what each word says of the label. Words that IN does not know get a score by
+    where they stand in the space of the model.
+
+        lexveil purpose build seeds.tsv -o sentiment.tsv --public
+        lexveil purpose build labelled.jsonl -o urgency.tsv --label-column urgent --public
+
+    Args:
+        source: a file with columns word and score (-1 to 1), or text and label, of which there are two
+        output: the scale, a .tsv file whose name names the purpose
+        text_column: the column of texts
+        label_column: their label: 0 and 1, or two words, the second in the alphabet is +1
+        as_given: only the words of IN, and no others that stand near them in the space
+        public: no private text has a part in IN: without it, the scale is refused in a release
+    """
+    from lexveil.modelling import scales
+
+    scales.build(source, output, model, text_column, label_column, as_given=as_given, is_public=public)
+    show(scales.shown(str(output), model), False, scales.as_text)

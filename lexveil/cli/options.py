@@ -1,12 +1,18 @@
-"""Types of options that several verbs share. What each means stands in the docstrings of the verbs."""
+"""Options that several verbs share, and those of a request, derived from its fields."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+import shlex
+from dataclasses import dataclass, field, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import LimitedChoice, Number
+from pydantic.fields import FieldInfo
+
+from lexveil.errors import RequestError, option
+from lexveil.parameters import OneOf
+from lexveil.request import FileRequest, Options, Request, choices_of, shown_of
 
 STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
 
@@ -60,3 +66,109 @@ class ChosenModel:
 
 
 CHOSEN = ChosenModel()
+
+
+R = TypeVar("R", bound=Options)
+
+NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}  # that are no field's
+
+
+def option_name(name: str) -> str:
+    """What the command line calls a field of a request."""
+    return f"--{NAMES.get(name, name).replace('_', '-')}"
+
+
+def options_of(model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False) -> Any:
+    """A group of options, each a text as it was written or a flag, for the signature of a command.
+
+    Args:
+        leave_out: fields that the command does not take.
+        optional: what is left out is None, and not the default of the request.
+    """
+    fields = [_option(name, about, optional) for name, about in model.model_fields.items() if name not in leave_out]
+    return Parameter(name="*")(
+        make_dataclass("Options", fields, frozen=True, kw_only=True, namespace={"__module__": __name__})
+    )
+
+
+def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]:
+    shown = shown_of(about)
+    if about.annotation is bool:
+        flag = Parameter(name=option_name(name), help=about.description, group=shown.group)
+        return name, Annotated[bool, flag], field(default=False)
+    choices = choices_of(about)
+    names = next((f": {', '.join(mark.names())}" for mark in about.metadata if isinstance(mark, OneOf)), "")
+    written = Parameter(
+        name=option_name(name),
+        help=f"{about.description}{names}",
+        metavar="{" + ",".join(choices) + "}" if choices else shown.metavar,
+        allow_leading_hyphen=True,
+        group=shown.group,
+    )
+    kind: Any = tuple[str, ...] if isinstance(about.default, tuple) else str
+    if about.is_required():
+        return name, Annotated[kind, written], field()
+    default = None if optional else about.default or None
+    if isinstance(default, int | float):
+        default = str(default)
+    return name, Annotated[kind | None, written], field(default=default)
+
+
+def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
+    """The command that releases a file by a request; it names also what is a default of today."""
+    parts, always = ["lexveil", "privatize", file, "-o", "OUT"], ("protection", "mechanism", "strategy")
+    for name, value in request.model_copy(update={"protection": request.level}):
+        if value is True:
+            parts.append(option_name(name))
+        elif value is not None and (name in always or value != type(request).model_fields[name].default):
+            parts += [option_name(name), _shortest(value) if isinstance(value, float) else str(value)]
+    parts += ["--text-column", column] if column not in (None, "text") else []
+    return shlex.join([*parts, *(["--model", model] if model else [])])
+
+
+def _shortest(number: float) -> str:
+    """The shortest decimal that is this number and no other, so that the command does the same."""
+    return repr(number).removesuffix(".0")
+
+
+def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
+    """The request that options make.
+
+    Args:
+        fixed: fields that the command itself says.
+
+    Raises:
+        RequestError: as ``Request.of``.
+    """
+    return model.of(written(options) | fixed, written=True)
+
+
+def written(options: Any) -> dict[str, object]:
+    """The options that were written, or have a default of the request, by field."""
+    values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
+    values = {name: value for name, value in values.items() if value is not None and value is not False}
+    if "strategy" in values:
+        values["strategy"] = STRATEGIES.get(values["strategy"], values["strategy"])
+    return values | {name: _pairs(name, values[name]) for name in ("types", "shares") if name in values}
+
+
+def _pairs(name: str, text: str) -> dict[str, str]:
+    pairs = [part.strip().partition("=") for part in text.split(",")]
+    if not all(key and value for key, _, value in pairs):
+        raise RequestError(f"{option(name)} {text!r}: write it as NAME=VALUE,NAME=VALUE")
+    return {key: value for key, _, value in pairs}
+
+
+if TYPE_CHECKING:
+
+    class Rewriting: ...  # noqa: D101
+
+    class Looking: ...  # noqa: D101
+
+    class Fixed: ...  # noqa: D101
+else:
+    OF_OUTPUT = ("table", "if_exists", "formulas", "on_exhausted")
+    OF_REQUESTS = ("mode", "seed", "without_guarantee", "spans_column", "on_exhausted", "workers")
+    Rewriting = options_of(FileRequest)
+    Looking = options_of(FileRequest, OF_OUTPUT)
+    Fixed = options_of(Request, OF_REQUESTS, optional=True)

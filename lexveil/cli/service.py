@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import CHOSEN, ChosenModel, Json, actions
+from lexveil.cli.options import CHOSEN, ChosenModel, Fixed, Json, actions, options_of, requested, written
 from lexveil.cli.output import anywhere, show
-from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import BUDGETS, Request
@@ -123,7 +122,7 @@ def add(
     *,
     keys: KeysFile,
     role: Literal["privatize", "metrics"] = "privatize",
-) -> int:
+) -> None:
     """Make a key and print it, once: the file keeps its hash alone. A running service takes it at once.
 
     Args:
@@ -134,25 +133,22 @@ def add(
     secret = add_key(keys, name, role)
     print("keep it now: it is not shown again", file=sys.stderr)
     print(secret)
-    return 0
 
 
 @key.command
-def remove(name: KeyName, /, *, keys: KeysFile) -> int:
+def remove(name: KeyName, /, *, keys: KeysFile) -> None:
     """Forget a key; a running service refuses it from the next request on."""
     from lexveil.service.keys import remove_key
 
     remove_key(keys, name)
-    return 0
 
 
 @key.command(name="list")
-def list_keys(*, keys: KeysFile, json: Json = False) -> int:
+def list_keys(*, keys: KeysFile, json: Json = False) -> None:
     """The names, roles and ages of keys."""
     from lexveil.service.keys import read_keys
 
     show([key.model_dump(exclude={"sha256"}) for key in read_keys(keys)], json)
-    return 0
 
 
 def require_libraries() -> None:

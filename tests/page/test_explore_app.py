@@ -3,7 +3,6 @@
 import re
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,15 +11,14 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from lexveil.cli.rewriting import command_of
+from lexveil.cli.options import command_of
 from lexveil.service.gate import TOKEN_HEADER
-from lexveil.service.logs import Quiet
-from lexveil.service.page import server
-from lexveil.service.page.background import Background, Failed, Question, answer
+from lexveil.service.page import background, pages
+from lexveil.service.page.background import Background, Failed, answered
 from lexveil.service.page.drawing import ExploreSession
-from lexveil.service.page.form import MOST, Form
+from lexveil.service.page.form import MOST, SAMPLES, Form
 from lexveil.service.page.pages import Row, Shown, create_page, figure
-from lexveil.service.page.samples import SAMPLES
+from lexveil.service.server import Quiet
 
 TOKEN = "a-token-of-this-test"
 ROW = "The zanzibarsecret burned down."
@@ -31,7 +29,7 @@ STATIC = Path(__file__).parents[2] / "lexveil/service/page/static"
 def client(outside: Path) -> TestClient:
     """The page's client, who knows the token."""
     app = create_page(
-        ExploreSession("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body", command_of), Background(answer)
+        ExploreSession("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body", command_of), Background(answered)
     )
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
@@ -167,7 +165,7 @@ def test_a_recovery_is_drawn_at_its_epsilon(client: TestClient) -> None:
 
 
 def test_the_page_waits_for_what_takes_long(outside: Path) -> None:
-    app = create_page(ExploreSession("toy"), TOKEN, background=Background(lambda _: None))
+    app = create_page(ExploreSession("toy"), TOKEN, background=Background(lambda *_: None))
     client = TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
     fields = {"text": "The house burned.", "strategy": "S1", "epsilon": "20", "token": "1"}
     for path in ("expected", "guesses"):
@@ -189,23 +187,34 @@ def test_no_ledger_and_no_text_is_left_behind(
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
 
 
-def test_of_each_kind_only_the_last_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Question, Callable[[Any], None]]] = []
+def test_of_each_function_only_the_last_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Result:
+        answer: object = None
+
+        def ready(self) -> bool:
+            return self.answer is not None
+
+        def get(self) -> object:
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            return self.answer
+
+    asked: list[tuple[tuple[Any, ...], Result]] = []
 
     class Pool:
-        def apply_async(self, _: Any, given: tuple[Question], callback: Any, error_callback: Any) -> None:
-            asked.append((given[0], callback))
+        def apply_async(self, _: Any, arguments: tuple[Any, ...]) -> Result:
+            asked.append((arguments[1:], Result()))
+            return asked[-1][1]
 
-    background = Background()
-    monkeypatch.setattr(background, "_pool", Pool())
-    questions = [Question("expected", None, None, float(epsilon)) for epsilon in range(1, 5)]
-    for question in questions:
-        assert background.ask(question) is None
-    asked[0][1]("first")
-    asked[1][1](Failed("no"))
-    assert [question for question, _ in asked] == [questions[0], questions[3]]
-    assert background.ask(questions[0]) == "first" and background.ask(questions[3]) == "no"
-    assert background.ask(questions[1]) is None  # it was dropped, and is asked again
+    beside, function = Background(), background.expected_shares
+    monkeypatch.setattr(beside, "_pool", Pool())
+    assert [beside.ask(function, number) for number in range(4)] == [None] * 4
+    asked[0][1].answer = "first"
+    assert beside.ask(function, 0) == "first" and [number for (number,), _ in asked] == [0, 3]
+    asked[1][1].answer = ValueError("The zanzibarsecret")
+    failed = beside.ask(function, 3)
+    assert isinstance(failed, Failed) and "zanzibar" not in failed
+    assert beside.ask(function, 1) is None and asked[-1][0] == (1,)  # it was dropped, and is asked again
 
 
 def test_a_form_is_the_command_that_does_the_same() -> None:
@@ -264,12 +273,13 @@ def test_the_address_that_is_told_can_be_asked_at_once(monkeypatch: pytest.Monke
     desk: Any = SimpleNamespace(draw=lambda _: None, default="toy")
     reached = []
 
-    def tell(address: str) -> None:
-        port = urlsplit(address).port
+    def tell(address: str, **_: object) -> None:
+        port = urlsplit(address.split(maxsplit=1)[0]).port
         assert port is not None
         with socket.create_connection(("127.0.0.1", port), timeout=5):
             reached.append(port)
 
-    monkeypatch.setattr(server, "_load_kernels", lambda *_: None)
-    monkeypatch.setattr(server.Server, "run", lambda *_: None)
-    assert server.serve(desk, 0, Shown(), tell) == 0 and len(reached) == 1
+    monkeypatch.setattr(pages, "_load_kernels", lambda *_: None)
+    monkeypatch.setattr(pages.Server, "run", lambda *_: None)
+    monkeypatch.setattr(pages, "print", tell, raising=False)
+    assert pages.serve(desk, 0, Shown()) == 0 and len(reached) == 1

@@ -15,17 +15,16 @@ import yaml
 from starlette.testclient import TestClient
 
 from lexveil import paths
-from lexveil.cli import rewriting
+from lexveil.cli import options
 from lexveil.cli.main import main
 from lexveil.privatization.engine import engine
 from lexveil.request import FileRequest
 from lexveil.service.gate import TOKEN_HEADER
 from lexveil.service.page import background
-from lexveil.service.page.background import Background, answer
+from lexveil.service.page.background import Background, answered
 from lexveil.service.page.drawing import ExploreSession
-from lexveil.service.page.form import Form
+from lexveil.service.page.form import SAMPLES, Form
 from lexveil.service.page.pages import Row, Shown, create_page
-from lexveil.service.page.samples import SAMPLES
 from tests.german_texts import german_texts
 
 TOKEN = "a-token-of-this-test"
@@ -43,7 +42,7 @@ def _forget() -> None:
 
 def page(model: str | None = None, shown: Shown | None = None, beside: Background | None = None) -> TestClient:
     app = create_page(
-        ExploreSession(model), TOKEN, shown or Shown(command=rewriting.command_of), beside or Background(answer)
+        ExploreSession(model), TOKEN, shown or Shown(command=options.command_of), beside or Background(answered)
     )
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
@@ -212,7 +211,7 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     capsys.readouterr()
     assert run(command_of(shown), TEXT) == 2
     words = capsys.readouterr().err.splitlines()[-1].partition(": ")[2]
-    fields_of = {rewriting.option_name(field): field for field in FileRequest.model_fields}  # as the page calls them
+    fields_of = {options.option_name(field): field for field in FileRequest.model_fields}  # as the page calls them
     names = re.sub("--[a-z-]+", lambda option: fields_of[option[0]], words)
     assert said in words and names in shown
     assert run(command_of(shown), TEXT, "--seed", "1") == 0  # so the draws are there
@@ -228,7 +227,7 @@ def test_what_a_release_does_not_refuse_the_page_does_not_either(project: Path) 
 
 def test_what_takes_long_to_say_is_said_to_be_open_until_then(project: Path) -> None:
     of_project(release={"max_recovery": 0.2})
-    shown = draw(page(beside=Background(lambda _: None)), TEM)
+    shown = draw(page(beside=Background(lambda *_: None)), TEM)
     assert "is being worked out" in shown and 'hx-post="api/release"' in shown and "would be refused:" not in shown
     late = page().post("/api/release", data={"text": TEXT} | TEM).text
     assert "As a release this would be refused:" in late and 'hx-swap-oob="innerHTML:#status"' in late
@@ -253,7 +252,7 @@ def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:
 def test_a_text_without_spaces_is_not_drawn(outside: Path, capsys: pytest.CaptureFixture[str], row: int) -> None:
     texts = [CHINESE, TEXT] if row == 1 else [TEXT, CHINESE]
     rows = [Row("", number, text) for number, text in enumerate(texts, 1)]
-    client = page("toy", Shown(rows, "some.csv", "body", rewriting.command_of))
+    client = page("toy", Shown(rows, "some.csv", "body", options.command_of))
     refused = client.post("/api/draws", data={"text": CHINESE} | ONE)
     Path("some.jsonl").write_text("".join(json.dumps({"body": text}) + "\n" for text in texts), encoding="utf-8")
     parts = command_of(draw(client, ONE))

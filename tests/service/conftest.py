@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from lexveil.service.app import create_app
-from lexveil.service.logs import Quiet
 from lexveil.service.rewriting import Rewriter
+from lexveil.service.server import Quiet
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
 

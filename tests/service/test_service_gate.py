@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from lexveil.errors import RequestError
-from lexveil.service.app import RequestQueue
-from lexveil.service.gate import BodyLimitMiddleware
+from lexveil.service.gate import BUCKET, Limits, Rates, RequestQueue, read_body
 from lexveil.service.keys import add_key, read_keys, remove_key
-from lexveil.service.rates import BUCKET, Rates
 from lexveil.service.refusals import Refusal
 from tests.german_texts import german_texts
 from tests.service.conftest import Make, charges
@@ -206,12 +204,9 @@ def test_what_is_too_large_is_not_read_to_its_end() -> None:
         n_read += 1
         return {"type": "http.request", "body": b"x" * 100, "more_body": True}
 
-    async def never(*_: Any) -> None:
-        pytest.fail("the application was called")
-
     with pytest.raises(Refusal) as refused:
-        asyncio.run(BodyLimitMiddleware(never, 1000, 60)({"type": "http", "headers": []}, endless, never))
-    assert refused.value.status == 413 and n_read == 11
+        asyncio.run(read_body(endless, Limits((), 1000, 60)))
+    assert refused.value.code == "too_large" and n_read == 11
 
 
 def test_a_body_that_does_not_come_is_not_waited_for() -> None:
@@ -220,8 +215,8 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
         return {}
 
     with pytest.raises(Refusal) as refused:
-        asyncio.run(BodyLimitMiddleware(None, 1000, 0.01)({"type": "http", "headers": []}, silent, None))  # type: ignore[arg-type]
-    assert refused.value.status == 408
+        asyncio.run(read_body(silent, Limits((), 1000, 0.01)))
+    assert refused.value.code == "slow"
 
 
 def test_who_asks_too_often_waits(service: Make) -> None:

@@ -12,16 +12,16 @@ import os
 import signal
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
-from multiprocessing.pool import Pool
+from multiprocessing.pool import AsyncResult, Pool
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lexveil.artifacts.mechanisms import Prepared
 from lexveil.errors import LexveilError
-from lexveil.privatization.settings import require_uniform_shares, resolve_settings, settings_of
+from lexveil.privatization.settings import Settings, require_uniform_shares, resolve_settings, settings_of
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.meaning import purpose_sentences
@@ -29,8 +29,7 @@ from lexveil.recovery.public_words import FEW, PublicWords
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 from lexveil.runtime.crash import hide_messages
-from lexveil.service.page.drawing import load_kernels
-from lexveil.service.page.release import refusal
+from lexveil.service.page.drawing import load_kernels, refusal
 from lexveil.service.warm_model import WarmModel
 
 IDLE = 10  # of nice: the page goes first
@@ -38,7 +37,11 @@ REMEMBERED = 256  # answers
 GUESSES = 3  # of a reader, for each output
 
 
-class Expected(NamedTuple):
+class Failed(str):
+    """Why there is no answer."""
+
+
+class ExpectedShares(NamedTuple):
     """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named.
 
     Behind these stands what is hidden less by a purpose.
@@ -50,64 +53,45 @@ class Expected(NamedTuple):
     purposes: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of one model's mechanism.
-
-    Attributes:
-        kind: ``expected``: at ``epsilon`` of a token. ``epsilon``: the base epsilon of a recovery. ``guesses``: the
-            words, by their numbers, that a reader holds for likeliest behind ``outputs``. ``release``: why nothing
-            would be released by these settings, or "". ``kernels``: that compiled code is there to be loaded.
-        request: with one budget; None of ``kernels``.
-    """
-
-    kind: str
-    model: str | None
-    request: Request | None = None
-    epsilon: float | None = None
-    outputs: tuple[int, ...] = ()
+def expected_shares(name: str | None, request: Request, epsilon: float) -> ExpectedShares:
+    """What a reader is expected to name of tokens of one epsilon."""
+    model, settings, prepared = _prepared(name, request)
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
+    at = curve.at(epsilon)
+    return ExpectedShares(recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare"), purpose_sentences(at))
 
 
-class Failed(str):
-    """Why there is no answer."""
+def base_epsilon(name: str | None, request: Request) -> float | None:
+    """The base epsilon of a level of protection or of a recovery."""
+    return resolve_settings(request, _model(name)).epsilon
 
 
-def answer(question: Question) -> Any:
-    """Answer a question; in the process beside the page."""
+def release_refusal(name: str | None, request: Request) -> str:
+    """Why nothing would be released by these settings; empty if something would."""
+    model = _model(name)
+    return refusal(settings_of(request, model.params), model) or ""
+
+
+def guesses(name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]) -> list[list[int]]:
+    """The words, by their numbers, that a reader holds for likeliest behind each output."""
+    ids = np.array(outputs, dtype=np.int64)
+    reader = _reader(name, request, epsilon)
+    return list(reader.candidates(ids, np.full(len(ids), epsilon), GUESSES).ids.tolist())
+
+
+def kernels(name: str | None) -> bool:
+    """See that compiled code is there to be loaded."""
+    load_kernels(name)
+    return True
+
+
+def answered(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The answer of one of these functions, or ``Failed``; in the process beside the page."""
     with contextlib.redirect_stderr(io.StringIO()):  # progress, which nobody waits for on a terminal
         try:
-            return _answer(question)
+            return function(*arguments)
         except LexveilError as error:
             return Failed(error)
-
-
-def _answer(question: Question) -> Any:
-    if question.kind == "kernels":
-        load_kernels(question.model)
-        return True
-    model, request = _model(question.model), question.request
-    assert request is not None
-    if question.kind == "epsilon":
-        return resolve_settings(request, model).epsilon
-    settings = settings_of(request, model.params)
-    if question.kind == "release":
-        return refusal(settings, model) or ""
-    require_uniform_shares(settings, "what a reader names")
-    prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
-    epsilon = question.epsilon
-    assert epsilon is not None
-    if question.kind == "expected":
-        curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
-        expected = curve.at(epsilon)
-        return Expected(
-            recovered(expected, "all"),
-            unchanged(expected, "all"),
-            recovered(expected, "rare"),
-            purpose_sentences(expected),
-        )
-    reader = _reader(question.model, request, epsilon)
-    outputs = np.array(question.outputs, dtype=np.int64)
-    return reader.candidates(outputs, np.full(len(outputs), epsilon), GUESSES).ids.tolist()
 
 
 @lru_cache(2)
@@ -115,11 +99,16 @@ def _model(name: str | None) -> WarmModel:
     return WarmModel.find(name)
 
 
-@lru_cache(2)
-def _reader(name: str | None, request: Request, epsilon: float) -> Adversary:
+def _prepared(name: str | None, request: Request) -> tuple[WarmModel, Settings, Prepared]:
     model = _model(name)
     settings = settings_of(request, model.params)
-    prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+    require_uniform_shares(settings, "what a reader names")
+    return model, settings, model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+
+
+@lru_cache(2)
+def _reader(name: str | None, request: Request, epsilon: float) -> Adversary:
+    model, settings, prepared = _prepared(name, request)
     words = PublicWords.of(model, settings.mechanism, settings.strategy, settings.policy, prepared)
     return words.adversary((epsilon, epsilon))
 
@@ -130,62 +119,53 @@ def _begin() -> None:
     os.nice(IDLE)
 
 
+Question = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
 class Background:
-    """Asks one question after the other in another process; of each kind only the last one waits.
+    """Asks one question after the other in another process; of each function only the last one waits.
+
+    Whoever asks asks again until there is an answer, which is when the next question begins.
 
     Args:
-        compute: answers; by default in a process that is started with the first question.
+        compute: answers at once, in place of that process, which is started with the first question.
     """
 
-    def __init__(self, compute: Callable[[Question], Any] | None = None) -> None:
+    def __init__(self, compute: Callable[..., Any] | None = None) -> None:
         self._compute = compute
         self._pool: Pool | None = None
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, Any] = OrderedDict()
-        self._waiting: dict[str, Question] = {}
-        self._asked: Question | None = None
+        self._answers: OrderedDict[Question, Any] = OrderedDict()
+        self._waiting: dict[Callable[..., Any], Question] = {}
+        self._running: tuple[Question, AsyncResult[Any]] | None = None
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """The answer, ``Failed``, or None as long as there is none; then it is worked out."""
+        question: Question = (function, arguments)
+        if self._compute is not None:
+            return self._compute(function, *arguments)
         with self._lock:
-            if question in self._known:
-                self._known.move_to_end(question)
-                return self._known[question]
-            if question != self._asked:
-                self._waiting[question.kind] = question
-            self._next()
-            return self._known.get(question)
+            if self._running is not None and self._running[1].ready():
+                self._keep(*self._running)
+            if question not in self._answers and (self._running is None or self._running[0] != question):
+                self._waiting[function] = question
+            if self._running is None and self._waiting:
+                asked = self._waiting.pop(next(iter(self._waiting)))
+                if self._pool is None:
+                    self._pool = multiprocessing.get_context("spawn").Pool(1, _begin)
+                self._running = asked, self._pool.apply_async(answered, (asked[0], *asked[1]))
+            return self._answers.get(question)
 
     def close(self) -> None:
         """End the process."""
         if self._pool is not None:
             self._pool.terminate()
 
-    def _next(self) -> None:
-        """Ask the next question, with the lock held."""
-        if self._asked is not None or not self._waiting:
-            return
-        question = self._waiting.pop(next(iter(self._waiting)))
-        if self._compute is not None:
-            self._keep(question, self._compute(question))
-            return
-        self._asked = question
-        if self._pool is None:
-            self._pool = multiprocessing.get_context("spawn").Pool(1, _begin)
-        self._pool.apply_async(
-            answer,
-            (question,),
-            callback=lambda found: self._done(question, found),
-            error_callback=lambda _: self._done(question, Failed("this could not be worked out")),
-        )
-
-    def _done(self, question: Question, found: Any) -> None:
-        with self._lock:
-            self._keep(question, found)
-            self._asked = None
-            self._next()
-
-    def _keep(self, question: Question, found: Any) -> None:
-        self._known[question] = found
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+    def _keep(self, question: Question, result: AsyncResult[Any]) -> None:
+        try:
+            self._answers[question] = result.get()
+        except Exception:  # a bug, whose message may be anything
+            self._answers[question] = Failed("this could not be worked out")
+        self._running = None
+        while len(self._answers) > REMEMBERED:
+            self._answers.popitem(last=False)

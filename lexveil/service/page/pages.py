@@ -1,8 +1,11 @@
-"""The page as an application: its routes and what stands before them. It knows nothing of processes and sockets."""
+"""The page of `lexveil explore`, served on this machine: its routes and what stands before them."""
 
 from __future__ import annotations
 
 import math
+import secrets
+import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,56 +18,41 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from uvicorn import Config, Server
 
 from lexveil.accounting.changes import Fate
 from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms import mechanism_names
+from lexveil.privatization.adapters.inputs import STDIN, find_readers, name_in
 from lexveil.privatization.settings import measured_level, settings_of
 from lexveil.protection import LEVELS
-from lexveil.request import BUDGETS
+from lexveil.request import BUDGETS, FileRequest
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version
-from lexveil.service.app import RequestQueue
-from lexveil.service.gate import PAGE, TOKEN_HEADER, TokenAccess, add_gates
-from lexveil.service.metrics import Metrics
-from lexveil.service.page.background import Background, Expected, Failed, Question
-from lexveil.service.page.drawing import Drawing, ExploreSession, Place
-from lexveil.service.page.form import DEFAULTS, Form
-from lexveil.service.page.samples import PUBLIC, SAMPLES
-from lexveil.service.refusals import Refusal
+from lexveil.service.gate import PAGE, PAGE_HEADERS, TOKEN_HEADER, Gate, Limits, Metrics, RequestQueue, token_access
+from lexveil.service.page import background as readers
+from lexveil.service.page.background import Background, Failed, kernels
+from lexveil.service.page.drawing import Drawing, ExploreSession, Place, load_kernels
+from lexveil.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form
+from lexveil.service.server import bound, log_config
 from lexveil.service.terms import LOCAL
-from lexveil.text.pieces import plain
 
 FOLDER = Path(__file__).parent
-BODY, BODY_SECONDS = 2**18, 10.0  # bytes of a form, and seconds to wait for it
+LIMITS = Limits(LOCAL, max_bytes=2**18, body_seconds=10.0)
 QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
 TABLE = 150  # tokens in the table of what changed
 
 
-class Said(NamedTuple):
-    """What the page says of what is done to a token.
-
-    Attributes:
-        name: in a word.
-        meaning: of it, in the legend.
-        long: where the token is looked at.
-    """
-
-    name: str
-    meaning: str
-    long: str
-
-
-ACTIONS = {  # by what token logs say
-    "perturbed": Said("perturbed", "noise by ε", "perturbed"),
-    "sampled": Said("random", "a random word, whatever it was", "replaced by a random word"),
-    "kept": Said("kept", "unprotected: it comes out as it is", "kept as it is, unprotected"),
-    "dropped": Said("dropped", "nothing comes out", "dropped"),
-    "placeholder": Said("placeholder", "found: its type stands in its place", "found, and replaced by its type"),
-    "pseudonym": Said("pseudonym", "found: a public name", "found, and replaced by a name of a public list"),
-    "digits": Said("digits", "found: others in the same form", "found, and replaced by others in the same form"),
+ACTIONS = {  # by what token logs say: in a word, in the legend, and where the token is looked at
+    "perturbed": ("perturbed", "noise by ε", "perturbed"),
+    "sampled": ("random", "a random word, whatever it was", "replaced by a random word"),
+    "kept": ("kept", "unprotected: it comes out as it is", "kept as it is, unprotected"),
+    "dropped": ("dropped", "nothing comes out", "dropped"),
+    "placeholder": ("placeholder", "found: its type stands in its place", "found, and replaced by its type"),
+    "pseudonym": ("pseudonym", "found: a public name", "found, and replaced by a name of a public list"),
+    "digits": ("digits", "found: others in the same form", "found, and replaced by others in the same form"),
 }
 STRATEGIES = {
     "S1": "S1: words",
@@ -170,10 +158,9 @@ class Pages:
         answer.headers["HX-Trigger-After-Settle"] = "redraw"
         return answer
 
-    async def draws(self, request: Request) -> Response:
+    async def draws(self, request: Request, form: Form) -> Response:
         """The text as it is cut, and what came of it."""
-        form = Form.read(await request.body())
-        if self._found(form) is None and form.looks_up_epsilon:
+        if self._epsilon(form) is None and form.looks_up_epsilon:
             return self._html("waiting", form=form)
         drawing = await self._drawn(request, form)
         return self._html(
@@ -187,56 +174,45 @@ class Pages:
             table=min(TABLE, len(drawing.tokens)),
         )
 
-    async def token_(self, request: Request) -> Response:
+    async def token_(self, request: Request, form: Form) -> Response:
         """What may become of one token."""
-        form = Form.read(await request.body())
-        found, place = self._settled(form), self.shown.place(form.text)
-        detail = await self.queue.take(request, lambda: self.session.detail(form, found, place))
+        drawing = await self._drawn(request, form)
+        detail = await self.queue.take(request, lambda: drawing.detail(form.token))
         return self._html("token", form=form, detail=detail)
 
-    async def expected(self, request: Request) -> Response:
+    async def expected(self, request: Request, form: Form) -> Response:
         """What a best-informed reader is expected to name at the largest epsilon of a token; it may take seconds."""
-        form = Form.read(await request.body())
-        drawing = await self._drawn(request, form)
-        epsilons = drawing.epsilons
-        answer = None if epsilons is None else self._ask("expected", form, epsilons[1])
-        expected = answer if isinstance(answer, Expected) else None
-        failed = answer if isinstance(answer, Failed) else None
-        return self._html(
-            "expected", expected=expected, failed=failed, epsilon=epsilons and epsilons[1], paid=epsilons is not None
-        )
+        epsilons = (await self._drawn(request, form)).epsilons
+        answer = None if epsilons is None else self._ask(readers.expected_shares, form, epsilons[1])
+        failed, epsilon = answer if isinstance(answer, Failed) else None, epsilons and epsilons[1]
+        return self._html("expected", expected=answer, failed=failed, epsilon=epsilon)
 
-    async def release(self, request: Request) -> Response:
+    async def release(self, request: Request, form: Form) -> Response:
         """Whether the text would be refused as a release, where that takes long to say."""
-        drawing = await self._drawn(request, Form.read(await request.body()))
+        drawing = await self._drawn(request, form)
         return self._html("release", drawing=drawing, refused=self._refused(drawing), is_late=True)
 
-    async def guesses(self, request: Request) -> Response:
+    async def guesses(self, request: Request, form: Form) -> Response:
         """What a reader would guess of what came out at one token; it may take seconds."""
-        form = Form.read(await request.body())
-        number = form.token
         drawing = await self._drawn(request, form)
-        if number is None or number >= len(drawing.tokens):
-            raise RequestError("the text has no such token any more; choose another one")
-        token = drawing.tokens[number]
-        outputs = [row[number] for row in drawing.outputs]
-        answer = self._ask("guesses", form, token.epsilon, tuple(dict.fromkeys(outputs)))
-        if not isinstance(answer, list):
-            return self._html("guesses", guesses=None, failed=answer, number=number)
-        engine = drawing.engine
-        words = [plain(engine.lexicon.tokens[row]) for row in engine.vocabulary.rows.tolist()]
-        by_output = dict(zip(dict.fromkeys(outputs), answer, strict=True))
+        token = drawing.token(form.token)
+        outputs = [row[form.token or 0] for row in drawing.outputs]
+        distinct = tuple(dict.fromkeys(outputs))
+        answer = self._ask(readers.guesses, form, token.epsilon, distinct)
+        if answer is None or isinstance(answer, Failed):
+            return self._html("guesses", guesses=None, failed=answer, number=form.token)
+        words = drawing.words
         guesses = [
             (
                 words[output],
-                [str(draw) for draw, one in enumerate(outputs, 1) if one == output],
+                [str(draw) for draw, other in enumerate(outputs, 1) if other == output],
                 [(words[word], word == token.word) for word in likeliest if word >= 0],
             )
-            for output, likeliest in by_output.items()
+            for output, likeliest in zip(distinct, answer, strict=True)
         ]
-        return self._html("guesses", guesses=guesses, failed=None, number=number)
+        return self._html("guesses", guesses=guesses, failed=None, number=form.token)
 
-    def _found(self, form: Form) -> float | None:
+    def _epsilon(self, form: Form) -> float | None:
         """The epsilon of the level or recovery that a form asks for; None as long as it is not known, or of neither.
 
         Raises:
@@ -249,42 +225,36 @@ class Pages:
             known = measured_level(settings_of(form.request, model.params), model, level)
             if known is not None:
                 return known.epsilon
-        found = self.background.ask(Question("epsilon", self._model(form), self._asked(form)))
-        if isinstance(found, Failed):
-            raise RequestError(found)
-        return None if found is None else float(found)
-
-    def _settled(self, form: Form) -> float | None:
-        """The same, for what is asked about draws that are there.
-
-        Raises:
-            RequestError: if there is none, or it is not known yet.
-        """
-        found = self._found(form)
-        if found is None and form.looks_up_epsilon:
-            raise RequestError("the draws are not there yet; wait for them")
-        return found
+        epsilon = self.background.ask(readers.base_epsilon, self._model(form), self._asked(form))
+        if isinstance(epsilon, Failed):
+            raise RequestError(epsilon)
+        return None if epsilon is None else float(epsilon)
 
     async def _drawn(self, request: Request, form: Form) -> Drawing:
-        """The draws of a form, which are made but once."""
-        found, place = self._settled(form), self.shown.place(form.text)
-        drawing: Drawing = await self.queue.take(request, lambda: self.session.draw(form, found, place))
-        return drawing
+        """The draws of a form, which are made but once.
+
+        Raises:
+            RequestError: if its epsilon is not known yet.
+        """
+        epsilon, place = self._epsilon(form), self.shown.place(form.text)
+        if epsilon is None and form.looks_up_epsilon:
+            raise RequestError("the draws are not there yet; wait for them")
+        return await self.queue.take(request, lambda: self.session.draw(form, epsilon, place))
 
     def _refused(self, drawing: Drawing) -> str | None:
         """Why a release of the text would be refused, or "" if it would not be; None as long as it is not known."""
         form, settings = drawing.form, drawing.in_release
         if drawing.refused is not None or drawing.engine.model.params.release.max_recovery is None:
             return drawing.refused or ""
-        found = {"epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
-        request = form.request.model_copy(update={**NO_BUDGET, **found, "mode": "release", "seed": None})
-        said = self.background.ask(Question("release", self._model(form), request))
+        budget = {**NO_BUDGET, "epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
+        request = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
+        said = self.background.ask(readers.release_refusal, self._model(form), request)
         return None if said is None else str(said)
 
-    def _ask(self, kind: str, form: Form, epsilon: float, outputs: tuple[int, ...] = ()) -> Any:
+    def _ask(self, function: Callable[..., Any], form: Form, *arguments: Any) -> Any:
         # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
         request = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
-        return self.background.ask(Question(kind, self._model(form), request, epsilon, outputs))
+        return self.background.ask(function, self._model(form), request, *arguments)
 
     def _model(self, form: Form) -> str | None:
         return self.session.name_of(form.model)
@@ -298,11 +268,18 @@ class Pages:
     def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(f"{template}.html.j2").render(values), status)
 
+    def posted(
+        self, answer: Callable[[Request, Form], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A route that answers a form that was sent."""
+
+        async def route(request: Request) -> Response:
+            return await answer(request, Form.read(await request.body()))
+
+        return route
+
     async def failed(self, _: Request, error: Exception) -> Response:
         """An error that the page shows, in words that hold no text."""
-        if isinstance(error, Refusal):
-            return error.response()
-        assert isinstance(error, LexveilError)
         return self._html("error", 422, message=str(error))
 
 
@@ -317,21 +294,97 @@ def create_page(
         background: what answers questions that take long.
     """
     pages = Pages(session, background or Background(), token, shown or Shown())
-    routes: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
-        (PAGE, "GET", pages.page),
-        ("/api/sample", "GET", pages.sample),
-        ("/api/draws", "POST", pages.draws),
-        ("/api/token", "POST", pages.token_),
-        ("/api/release", "POST", pages.release),
-        ("/api/expected", "POST", pages.expected),
-        ("/api/guesses", "POST", pages.guesses),
-    ]
+    posts = {
+        "draws": pages.draws,
+        "token": pages.token_,
+        "release": pages.release,
+        "expected": pages.expected,
+        "guesses": pages.guesses,
+    }
     app = Starlette(
         routes=[
-            *(Route(path, function, methods=[method]) for path, method, function in routes),
+            Route(PAGE, pages.page),
+            Route("/api/sample", pages.sample),
+            *(Route(f"/api/{name}", pages.posted(answer), methods=["POST"]) for name, answer in posts.items()),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
         ],
-        exception_handlers={LexveilError: pages.failed, Refusal: pages.failed},
+        exception_handlers={LexveilError: pages.failed},
     )
-    add_gates(app, TokenAccess(token), LOCAL, (BODY, BODY_SECONDS), Metrics())
+    app.add_middleware(Gate, admit=token_access(token), limits=LIMITS, metrics=Metrics(), headers=PAGE_HEADERS)
     return app
+
+
+HOST = "127.0.0.1"
+
+
+def serve(session: ExploreSession, port: int, shown: Shown) -> int:
+    """Serve until SIGTERM or Ctrl-C; print the page's address when it can be opened.
+
+    Args:
+        port: 0 lets the system choose one.
+    """
+    token, background = secrets.token_urlsafe(24), Background()
+    config = Config(
+        create_page(session, token, shown, background),
+        host=HOST,
+        port=port,
+        log_config=log_config(level="WARNING"),  # none for each request: there is one for each key that is pressed
+        access_log=False,  # its lines have the token
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    socket = bound(config, f"--port {port}")
+    try:
+        # The first answer is then as quick as others.
+        session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
+        socket.listen()  # who asks at once waits for the answer, and is not turned away
+        print(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True)
+        threading.Thread(target=_load_kernels, args=(session, background), daemon=True).start()
+        Server(config).run([socket])
+    finally:
+        socket.close()
+        background.close()
+    return 0
+
+
+def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) -> tuple[list[Row], str]:
+    """The first rows of a file or a folder that have a text.
+
+    Args:
+        column: of the texts; None looks for it.
+        spool: where standard input is kept meanwhile.
+
+    Returns:
+        Texts cut at the length that the page takes, and their column.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
+    rows: list[Row] = []
+    columns = () if column is None else (column,)
+    request = FileRequest(mechanism="none", strategy="none", text_column=columns, mode="experiment")
+    with find_readers(source, request, spool) as readers:
+        is_folder = source != STDIN and Path(source).is_dir()
+        for reader in readers:
+            file = name_in(source, reader.source.path) if is_folder else ""
+            for chunk in reader.chunks(for_writing=False):
+                for number, (text,) in enumerate(chunk.texts, chunk.first):
+                    if len(rows) == n_rows:
+                        return rows, reader.text_columns[0]
+                    if text is not None and text.strip():
+                        rows.append(Row(file, number, text[:MOST]))
+        return rows, readers[0].text_columns[0]
+
+
+def _load_kernels(session: ExploreSession, background: Background) -> None:
+    """Load compiled code while somebody opens the page; it is the other process that compiles it, if need be.
+
+    Until then draws do without, so that none waits for it.
+    """
+    while not (answer := background.ask(kernels, session.default)):
+        time.sleep(0.5)
+    if not isinstance(answer, Failed):
+        load_kernels(session.default)
