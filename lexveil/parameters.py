@@ -44,12 +44,7 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        defer_build=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
+        frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
     @classmethod

@@ -64,8 +64,7 @@ class Part:
     max_documents: Annotated[Count | None, Parameter(group=AMOUNT)] = None
     share: Annotated[float | None, Parameter(metavar="S", validator=Number(gt=0, lte=1), group=AMOUNT)] = None
     shards: Annotated[
-        tuple[int, int] | None,
-        Parameter(metavar="A-B", converter=_range, n_tokens=1, allow_leading_hyphen=True),
+        tuple[int, int] | None, Parameter(metavar="A-B", converter=_range, n_tokens=1, allow_leading_hyphen=True)
     ] = None
 
 

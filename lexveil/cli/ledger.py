@@ -69,11 +69,7 @@ def show_balances(
 
 
 @ledger.command
-def verify(
-    *,
-    record: Annotated[tuple[Path, ...], Files] = (),
-    json: Json = False,
-) -> int:
+def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = False) -> int:
     """Compute everything again; exit code 1 if anything does not hold.
 
     Computes the chain of entries, digests, balances, states and caps again and says which entry is wrong.

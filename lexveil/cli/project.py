@@ -241,12 +241,7 @@ def gc(
     show(garbage, json, as_text)
 
 
-def release(
-    *,
-    dry_run: bool = False,
-    wait: Wait = False,
-    json: Json = False,
-) -> None:
+def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
     """Release what is new in an inbox, in files or in a database.
 
     Reads the source that params.yaml names (release), releases documents that are new or changed, skips those

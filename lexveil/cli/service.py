@@ -116,13 +116,7 @@ def _fixed(how: Fixed) -> dict[str, object]:
 
 
 @key.command
-def add(
-    name: KeyName,
-    /,
-    *,
-    keys: KeysFile,
-    role: Literal["privatize", "metrics"] = "privatize",
-) -> None:
+def add(name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics"] = "privatize") -> None:
     """Make a key and print it, once: the file keeps its hash alone. A running service takes it at once.
 
     Args:

@@ -20,13 +20,7 @@ from lexveil.config.corpus import (
     WordOrderParams,
 )
 from lexveil.config.operation import GateParams as GateParams
-from lexveil.config.operation import (
-    InboxParams,
-    LedgerParams,
-    MachineParams,
-    OperationParams,
-    ReleaseParams,
-)
+from lexveil.config.operation import InboxParams, LedgerParams, MachineParams, OperationParams, ReleaseParams
 from lexveil.config.operation import ShareParams as ShareParams
 from lexveil.config.privacy import CLEAN as CLEAN
 from lexveil.config.privacy import (

@@ -10,16 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from lexveil.parameters import ListFile, Section, Several, refused
 from lexveil.protection import LevelName
-from lexveil.request import (
-    BUDGETS,
-    BandName,
-    MechanismName,
-    OnExhausted,
-    Request,
-    Share,
-    StrategyName,
-    as_requested,
-)
+from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
 
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's

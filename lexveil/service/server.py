@@ -25,7 +25,7 @@ from lexveil.privatization.settings import resolve_settings
 from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.service.app import create_app
-from lexveil.service.gate import METRICS_FOLDER, Rates
+from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import Rewriter
 from lexveil.service.terms import VARIABLE, Listening, Terms
 from lexveil.service.warm_model import WarmModel
@@ -46,11 +46,9 @@ def serve(terms: Terms, listening: Listening) -> int:
         The exit code: 1 if workers could not start.
     """
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
-        rates = Path(folder, "rates")
-        Rates.make(rates)
         Path(folder, "metrics").mkdir()
         os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
-        os.environ[VARIABLE] = terms.model_copy(update={"rates": str(rates)}).model_dump_json()
+        os.environ[VARIABLE] = terms.model_copy(update={"rates": str(Path(folder, "rates"))}).model_dump_json()
         config = Config(
             "lexveil.service.server:worker",
             factory=True,

@@ -34,8 +34,7 @@ class Listening(Options):
     """Where a service listens, and by how many processes."""
 
     host: Annotated[str, Shown(metavar="ADDRESS")] = Field(
-        "127.0.0.1",
-        description="address to listen at; any but this machine's own takes --keys and --allowed-host",
+        "127.0.0.1", description="address to listen at; any but this machine's own takes --keys and --allowed-host"
     )
     port: Annotated[Count, Field(ge=0, le=65535), Shown(metavar="N")] = Field(8750, description="to listen at")
     workers: Annotated[Count, Field(ge=1, le=256), Shown(metavar="N")] = Field(1, description="processes that answer")

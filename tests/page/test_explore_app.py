@@ -3,6 +3,7 @@
 import re
 import socket
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,10 @@ STATIC = Path(__file__).parents[2] / "lexveil/service/page/static"
 def client(outside: Path) -> TestClient:
     """The page's client, who knows the token."""
     app = create_page(
-        ExploreSession("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body", command_of), Background(answered)
+        ExploreSession("toy"),
+        TOKEN,
+        Shown([Row(ROW, column="body")], "my file.csv", "body", command_of),
+        Background(answered),
     )
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
@@ -188,33 +192,16 @@ def test_no_ledger_and_no_text_is_left_behind(
 
 
 def test_of_each_function_only_the_last_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Result:
-        answer: object = None
-
-        def ready(self) -> bool:
-            return self.answer is not None
-
-        def get(self) -> object:
-            if isinstance(self.answer, Exception):
-                raise self.answer
-            return self.answer
-
-    asked: list[tuple[tuple[Any, ...], Result]] = []
-
-    class Pool:
-        def apply_async(self, _: Any, arguments: tuple[Any, ...]) -> Result:
-            asked.append((arguments[1:], Result()))
-            return asked[-1][1]
-
-    beside, function = Background(), background.expected_shares
-    monkeypatch.setattr(beside, "_pool", Pool())
-    assert [beside.ask(function, number) for number in range(4)] == [None] * 4
-    asked[0][1].answer = "first"
-    assert beside.ask(function, 0) == "first" and [number for (number,), _ in asked] == [0, 3]
-    asked[1][1].answer = ValueError("The zanzibarsecret")
-    failed = beside.ask(function, 3)
-    assert isinstance(failed, Failed) and "zanzibar" not in failed
-    assert beside.ask(function, 1) is None and asked[-1][0] == (1,)  # it was dropped, and is asked again
+    beside, function, futures = Background(), background.expected_shares, list[Future[Any]]()
+    monkeypatch.setattr(beside, "_process", SimpleNamespace(submit=lambda *_: futures.append(Future()) or futures[-1]))
+    assert beside.ask(function, 0) is None and futures[0].set_running_or_notify_cancel()
+    assert [beside.ask(function, number) for number in (1, 2, 0)] == [None] * 3
+    assert [future.cancelled() for future in futures] == [False, True, False]
+    futures[0].set_result("first")
+    futures[2].set_exception(ValueError("The zanzibarsecret"))
+    failed = beside.ask(function, 2)
+    assert beside.ask(function, 0) == "first" and isinstance(failed, Failed) and "zanzibar" not in failed
+    assert beside.ask(function, 1) is None and len(futures) == 4  # it was dropped, and is asked again
 
 
 def test_a_form_is_the_command_that_does_the_same() -> None:

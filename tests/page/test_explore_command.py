@@ -251,7 +251,7 @@ def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:
 @pytest.mark.parametrize("row", [1, 2])
 def test_a_text_without_spaces_is_not_drawn(outside: Path, capsys: pytest.CaptureFixture[str], row: int) -> None:
     texts = [CHINESE, TEXT] if row == 1 else [TEXT, CHINESE]
-    rows = [Row("", number, text) for number, text in enumerate(texts, 1)]
+    rows = [Row(text, "", number, "body") for number, text in enumerate(texts, 1)]
     client = page("toy", Shown(rows, "some.csv", "body", options.command_of))
     refused = client.post("/api/draws", data={"text": CHINESE} | ONE)
     Path("some.jsonl").write_text("".join(json.dumps({"body": text}) + "\n" for text in texts), encoding="utf-8")

@@ -10,11 +10,10 @@ import io
 import multiprocessing
 import os
 import signal
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
-from multiprocessing.pool import AsyncResult, Pool
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,13 +118,8 @@ def _begin() -> None:
     os.nice(IDLE)
 
 
-Question = tuple[Callable[..., Any], tuple[Any, ...]]
-
-
 class Background:
     """Asks one question after the other in another process; of each function only the last one waits.
-
-    Whoever asks asks again until there is an answer, which is when the next question begins.
 
     Args:
         compute: answers at once, in place of that process, which is started with the first question.
@@ -133,39 +127,28 @@ class Background:
 
     def __init__(self, compute: Callable[..., Any] | None = None) -> None:
         self._compute = compute
-        self._pool: Pool | None = None
-        self._lock = threading.Lock()
-        self._answers: OrderedDict[Question, Any] = OrderedDict()
-        self._waiting: dict[Callable[..., Any], Question] = {}
-        self._running: tuple[Question, AsyncResult[Any]] | None = None
+        self._answers: OrderedDict[tuple[Callable[..., Any], tuple[Any, ...]], Future[Any]] = OrderedDict()
+        self._process = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
 
     def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """The answer, ``Failed``, or None as long as there is none; then it is worked out."""
-        question: Question = (function, arguments)
         if self._compute is not None:
             return self._compute(function, *arguments)
-        with self._lock:
-            if self._running is not None and self._running[1].ready():
-                self._keep(*self._running)
-            if question not in self._answers and (self._running is None or self._running[0] != question):
-                self._waiting[function] = question
-            if self._running is None and self._waiting:
-                asked = self._waiting.pop(next(iter(self._waiting)))
-                if self._pool is None:
-                    self._pool = multiprocessing.get_context("spawn").Pool(1, _begin)
-                self._running = asked, self._pool.apply_async(answered, (asked[0], *asked[1]))
-            return self._answers.get(question)
+        question = (function, arguments)
+        if question not in self._answers:
+            for other in [asked for asked in self._answers if asked[0] is function]:
+                if self._answers[other].cancel():
+                    del self._answers[other]
+            self._answers[question] = self._process.submit(answered, function, *arguments)
+            while len(self._answers) > REMEMBERED:
+                self._answers.popitem(last=False)
+        future = self._answers[question]
+        if not future.done():
+            return None
+        return Failed("this could not be worked out") if future.exception() else future.result()
 
     def close(self) -> None:
         """End the process."""
-        if self._pool is not None:
-            self._pool.terminate()
-
-    def _keep(self, question: Question, result: AsyncResult[Any]) -> None:
-        try:
-            self._answers[question] = result.get()
-        except Exception:  # a bug, whose message may be anything
-            self._answers[question] = Failed("this could not be worked out")
-        self._running = None
-        while len(self._answers) > REMEMBERED:
-            self._answers.popitem(last=False)
+        self._process.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.kill()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from lexveil.privatization.engine.rewrite import Rewritten
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
-from lexveil.service.page.form import SAMPLES, Form
+from lexveil.service.page.form import SAMPLES, Form, Row
 from lexveil.service.warm_model import WarmModel
 from lexveil.text.encode import TokenClass
 from lexveil.text.pieces import plain
@@ -45,20 +44,6 @@ CLASSES = {
     TokenClass.OOV: "unknown word",
     TokenClass.FOUND: "found",
 }
-
-
-class Place(NamedTuple):
-    """Where a text stands, as `lexveil privatize` would say it of a file.
-
-    Attributes:
-        file: its name; empty if there is one only.
-        row: from 1.
-        column: of the text.
-    """
-
-    file: str = ""
-    row: int = 1
-    column: str = "text"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -212,12 +197,12 @@ class ExploreSession:
         """The name of the model of a form, as ``Model.load`` takes it."""
         return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
 
-    def draw(self, form: Form, found: float | None = None, place: Place = Place()) -> Drawing:  # noqa: B008  # frozen
+    def draw(self, form: Form, found: float | None = None, row: Row | None = None) -> Drawing:
         """Rewrite the text of a form ``form.draws`` times.
 
         Args:
             found: epsilon of the recovery, if that is asked for.
-            place: where the text stands, for messages.
+            row: the text, and where it stands, for messages.
 
         Raises:
             NoSpaces: if the text cannot be cut into words.
@@ -231,7 +216,7 @@ class ExploreSession:
         model.require_checks(settings.strategy)
         engine = Engine(settings, model)
         budget = engine.budget()
-        language = _language(engine, form.text, place)
+        language = _language(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
         done = engine.worker().draw(batch, budget)
         changes = changes_of(
@@ -273,16 +258,16 @@ def load_kernels(model: str | None) -> None:
     session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
-def _language(engine: Engine, text: str, place: Place) -> str | None:
+def _language(engine: Engine, row: Row) -> str | None:
     """What speaks against the model's language, as the operator of a release is told it; None if nothing does.
 
     Raises:
         NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
     """
-    check = LanguageCheck(engine.model, engine.lexicon, (place.column,))
-    for whole in whole_chunks(Texts([text])):
-        chunk = replace(whole, first=place.row, file=place.file)
-        check.add(chunk, engine.worker((place.column,)).count(batch_of(chunk)))
+    check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
+    for whole in whole_chunks(Texts([row.text])):
+        chunk = replace(whole, first=row.number, file=row.file)
+        check.add(chunk, engine.worker((row.column,)).count(batch_of(chunk)))
     found = check.finding()
     return None if found is None else found.sentence
 

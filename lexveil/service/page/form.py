@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from lexveil.artifacts import purpose_files
@@ -17,6 +19,28 @@ MOST = 10_000  # characters of a text: of more, every answer would take too long
 FIELDS = 40  # of a form, at most
 DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
 LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
+# Texts that the page opens with: made up for it, or long in the public domain. Nobody is meant by them.
+SAMPLES: dict[str, str] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
+PUBLIC = frozenset(SAMPLES.values())
+
+
+class Row(NamedTuple):
+    """A text, and where it stands, as `lexveil privatize` would say it of a file.
+
+    Attributes:
+        file: its name, if there are several.
+        number: of the row, from 1.
+    """
+
+    text: str
+    file: str = ""
+    number: int = 1
+    column: str = "text"
+
+    @property
+    def name(self) -> str:
+        """What the page calls it."""
+        return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,27 +137,3 @@ def _whole(name: str, text: str) -> int:
     if not text.isdigit() or not least <= int(text) <= LARGEST[name]:
         raise RequestError(f"{name}: must be a whole number from {least} to {LARGEST[name]:,}")
     return int(text)
-
-
-SAMPLES = {
-    "a ticket": (
-        "Hello, I was charged twice for invoice 20917 on my credit card. Please refund the second payment as soon as "
-        "possible, I have attached the bank statement. My landlord in New York wants a higher rent, so I can not wait "
-        "until next month. Thanks, Daniela Brandt"
-    ),
-    "a note": (
-        "The patient is a 54 year old woman with high blood pressure and type 2 diabetes. She has had chest pain since "
-        "Tuesday and takes aspirin. Her father died of a heart attack. Follow up in two weeks, or sooner if the pain "
-        "comes back."
-    ),
-    "a review": (
-        "I wanted to like this film, but the plot makes no sense and the main character spends two hours looking out "
-        "of a window. The music is wonderful, though, and the last ten minutes almost made up for the rest."
-    ),
-    "a novel": (
-        "It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of foolishness, "
-        "it was the epoch of belief, it was the epoch of incredulity, it was the season of Light, it was the season of "
-        "Darkness, it was the spring of hope, it was the winter of despair."
-    ),
-}
-PUBLIC = frozenset(SAMPLES.values())

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -34,8 +34,8 @@ from lexveil.runtime.hashes import version
 from lexveil.service.gate import PAGE, PAGE_HEADERS, TOKEN_HEADER, Gate, Limits, Metrics, RequestQueue, token_access
 from lexveil.service.page import background as readers
 from lexveil.service.page.background import Background, Failed, kernels
-from lexveil.service.page.drawing import Drawing, ExploreSession, Place, load_kernels
-from lexveil.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form
+from lexveil.service.page.drawing import Drawing, ExploreSession, load_kernels
+from lexveil.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form, Row
 from lexveil.service.server import bound, log_config
 from lexveil.service.terms import LOCAL
 
@@ -43,41 +43,6 @@ FOLDER = Path(__file__).parent
 LIMITS = Limits(LOCAL, max_bytes=2**18, body_seconds=10.0)
 QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
 TABLE = 150  # tokens in the table of what changed
-
-
-ACTIONS = {  # by what token logs say: in a word, in the legend, and where the token is looked at
-    "perturbed": ("perturbed", "noise by ε", "perturbed"),
-    "sampled": ("random", "a random word, whatever it was", "replaced by a random word"),
-    "kept": ("kept", "unprotected: it comes out as it is", "kept as it is, unprotected"),
-    "dropped": ("dropped", "nothing comes out", "dropped"),
-    "placeholder": ("placeholder", "found: its type stands in its place", "found, and replaced by its type"),
-    "pseudonym": ("pseudonym", "found: a public name", "found, and replaced by a name of a public list"),
-    "digits": ("digits", "found: others in the same form", "found, and replaced by others in the same form"),
-}
-STRATEGIES = {
-    "S1": "S1: words",
-    "S2": "S2: collocations on the budget of words",
-    "S3": "S3: collocations, greedy",
-    "S4": "S4: collocations by score",
-}
-
-
-class Row(NamedTuple):
-    """A text of a file.
-
-    Attributes:
-        file: its name, if there are several.
-        number: of the row, from 1.
-    """
-
-    file: str
-    number: int
-    text: str
-
-    @property
-    def name(self) -> str:
-        """What the page calls it."""
-        return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +61,9 @@ class Shown:
     column: str | None = None
     command: Callable[[RewriteRequest, str, str | None, str | None], str] = lambda *_: ""
 
-    def place(self, text: str) -> Place:
+    def row(self, text: str) -> Row:
         """Where a text stands; what is none of the rows, in a file of its own."""
-        file, number = next(((row.file, row.number) for row in self.rows if row.text == text), ("", 1))
-        return Place(file, number, self.column or "text")
+        return next((row for row in self.rows if row.text == text), Row(text, column=self.column or "text"))
 
 
 def figure(number: float, digits: int) -> str:
@@ -124,7 +88,7 @@ class Pages:
             loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
         self._templates.filters["figure"] = figure
-        self._templates.globals |= {"Fate": Fate, "version": version(), "actions": ACTIONS}
+        self._templates.globals |= {"Fate": Fate, "version": version()}
 
     async def page(self, _: Request) -> Response:
         """The page, with a public text; rows of a file are opened by whoever wants to."""
@@ -140,7 +104,6 @@ class Pages:
             rows=self.shown.rows,
             file=self.shown.file,
             mechanisms=mechanism_names(),
-            strategies=STRATEGIES,
             models=[name for name in installed() if name != model.name],
             purposes=list(purpose_files.installed()),
             model=model.name,
@@ -168,7 +131,7 @@ class Pages:
             form=form,
             drawing=drawing,
             is_public=form.text in PUBLIC or not form.text.strip(),
-            is_row=any(form.text == row.text for row in self.shown.rows),
+            is_row=self.shown.row(form.text) in self.shown.rows,
             refused=self._refused(drawing),
             command=self.shown.command(form.request, self.shown.file, self.shown.column, self._model(form)),
             table=min(TABLE, len(drawing.tokens)),
@@ -236,10 +199,10 @@ class Pages:
         Raises:
             RequestError: if its epsilon is not known yet.
         """
-        epsilon, place = self._epsilon(form), self.shown.place(form.text)
+        epsilon, row = self._epsilon(form), self.shown.row(form.text)
         if epsilon is None and form.looks_up_epsilon:
             raise RequestError("the draws are not there yet; wait for them")
-        return await self.queue.take(request, lambda: self.session.draw(form, epsilon, place))
+        return await self.queue.take(request, lambda: self.session.draw(form, epsilon, row))
 
     def _refused(self, drawing: Drawing) -> str | None:
         """Why a release of the text would be refused, or "" if it would not be; None as long as it is not known."""
@@ -375,7 +338,7 @@ def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) 
                     if len(rows) == n_rows:
                         return rows, reader.text_columns[0]
                     if text is not None and text.strip():
-                        rows.append(Row(file, number, text[:MOST]))
+                        rows.append(Row(text[:MOST], file, number, reader.text_columns[0]))
         return rows, readers[0].text_columns[0]
 
 
