@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,16 +13,13 @@ from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import BUDGETS, Request
-from lexveil.service.terms import LOCAL, Listening, Terms, fixed_settings
+from lexveil.service.terms import Terms, fixed_settings
 
 if TYPE_CHECKING:
 
-    class Listen: ...  # noqa: D101
-
     class Limits: ...  # noqa: D101
 else:
-    Listen = options_of(Listening)
-    Limits = options_of(Terms, ("model", "fixed", "keys", "hosts", "rates"))
+    Limits = options_of(Terms, ("model", "fixed", "rates"))
 
 service = actions("service")
 key = actions("key", "The API keys of a service: a file of hashes. A key is shown once, when it is made.")
@@ -35,26 +30,10 @@ KeyName = Annotated[str, Parameter(name="NAME", help="of the key, for logs and t
 LIBRARIES = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client", "jinja2": "jinja2"}
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Clients:
-    """Who may ask.
-
-    Attributes:
-        keys: file of the API keys that may ask (default: whoever reaches the port)
-        allowed_host: a name that requests call this service by, beside localhost; * is any; can be given several times
-    """
-
-    keys: Annotated[Path | None, Parameter(metavar="FILE")] = None
-    allowed_host: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = ()
-
-
 @service.default
 def serve(
     *,
-    listening: Listen = Listen(),  # noqa: B008  # frozen
     project: Annotated[str | None, Parameter(metavar="DIR")] = None,
-    clients: Clients = Clients(),  # frozen
     how: Fixed = Fixed(),  # noqa: B008  # frozen
     words: ChosenModel = CHOSEN,
     limits: Limits = Limits(),  # noqa: B008
@@ -81,26 +60,19 @@ def serve(
             folder, else yours)
     """
     require_libraries()
-    keys = clients.keys and clients.keys.absolute()
+    of_command = {"model": words.name, "fixed": _fixed(how)}
+    if "keys" in written(limits):
+        of_command["keys"] = str(Path(written(limits)["keys"]).absolute())
     if project is not None:
         _change_into(project)
-    where = requested(listening, Listening)
-    of_command = {"model": words.name, "keys": keys and str(keys), "hosts": (*LOCAL, *clients.allowed_host)}
-    terms = requested(limits, Terms, fixed=_fixed(how), **of_command)
+    terms = requested(limits, Terms, **of_command)
     anywhere()
     from lexveil.artifacts.model import Model
     from lexveil.service import server
-    from lexveil.service.keys import read_keys
     from lexveil.service.rewriting import check_start
 
-    if not _is_loopback(where.host):
-        _check_open(where.host, clients)
-    if keys is not None and not read_keys(keys):
-        raise RequestError(f"--keys {keys}: has no key, so nobody could ask; `lexveil service key add` makes one")
-    if terms.subjects == "by-key" and keys is None:
-        raise RequestError("--subjects by-key: without --keys nobody is known by a key")
     check_start(terms, Model.load(name=words.name))
-    return server.serve(terms, where)
+    return server.serve(terms)
 
 
 def _fixed(how: Fixed) -> dict[str, object]:
@@ -165,28 +137,3 @@ def _change_into(project: str) -> None:
         os.chdir(project)
     except OSError as error:
         raise RequestError(f"--project {project}: is no folder to work in ({error.strerror})") from None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _check_open(host: str, clients: Clients) -> None:
-    """See that a service which others can reach asks who they are, and say what it means."""
-    if clients.keys is None:
-        raise RequestError(
-            f"--host {host}: other machines could reach the service, and whoever does could spend the ledger's "
-            "budgets; give --keys FILE (`lexveil service key add NAME --keys FILE` makes it)"
-        )
-    if not clients.allowed_host:
-        raise RequestError(
-            f"--host {host}: name what requests call this service by: --allowed-host NAME, or * for any name"
-        )
-    print(
-        f"--host {host}: other machines can reach this service. It speaks HTTP without TLS: whoever is on the way "
-        "reads texts and API keys. Put a reverse proxy with TLS before it, or keep it in a network of its own",
-        file=sys.stderr,
-    )

@@ -14,6 +14,7 @@ from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
+from lexveil.privatization.adapters.memory import Privatized
 from lexveil.runtime.hashes import version
 from lexveil.service.bodies import (
     ErrorAnswer,
@@ -29,7 +30,7 @@ from lexveil.service.gate import METRICS, Gate, Limits, Metrics, Rates, RequestQ
 from lexveil.service.keys import Keys
 from lexveil.service.refusals import REFUSALS, Refusal
 from lexveil.service.rewriting import Rewriter
-from lexveil.service.terms import Terms
+from lexveil.service.terms import LOCAL, Terms
 
 HEALTH, READY = "/v1/health", "/v1/ready"
 ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger, durably, before noise
@@ -58,13 +59,14 @@ async def privatize(body: PrivatizeBody, request: Request) -> Response:
     state = request.app.state
     _check(body, state.rewriter.terms)
     settings, client = body.settings.given(), getattr(request.state, "client", None)
-    answered = await state.queue.take(
+    done: Privatized = await state.queue.take(
         request, lambda: state.rewriter.privatize(body.texts, body.subjects, settings, body.on_exhausted, client)
     )
-    state.metrics.texts.inc(sum(text is not None for text in answered.texts))
-    state.metrics.withheld.inc(answered.withheld)
-    state.metrics.epsilon.inc(answered.epsilon)
-    return JSONResponse({"texts": answered.texts, "record": answered.record.to_dict()})
+    state.metrics.texts.inc(sum(text is not None for text in done.values))
+    if (costs := done.operator.ledger) is not None:
+        state.metrics.withheld.inc(costs.documents_withheld)
+        state.metrics.epsilon.inc(costs.epsilon_charged)
+    return JSONResponse({"texts": done.values, "record": done.record.to_dict()})
 
 
 @secured.post("/v1/inspect", response_model=InspectAnswer)
@@ -133,7 +135,7 @@ def create_app(rewriter: Rewriter) -> FastAPI:
     if terms.per_minute is not None:
         rates = Rates(terms.per_minute, None if terms.rates is None else Path(terms.rates))
     admit = key_access(None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH, READY))
-    limits = Limits(terms.hosts, terms.max_bytes, terms.body_seconds)
+    limits = Limits((*LOCAL, *terms.allowed_host), terms.max_bytes, terms.body_seconds)
     app.add_middleware(Gate, admit=admit, limits=limits, metrics=metrics)
     return app
 

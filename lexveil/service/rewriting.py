@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
@@ -20,7 +19,7 @@ from lexveil.ledger.caps import own_cap
 from lexveil.ledger.database import Database
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.reservation import Exhausted
-from lexveil.privatization.adapters.memory import Texts, privatize_texts
+from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
@@ -30,6 +29,7 @@ from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.request import BUDGETS, Request
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
+from lexveil.service.keys import read_keys
 from lexveil.service.refusals import Refusal
 from lexveil.service.terms import Terms
 
@@ -39,16 +39,6 @@ WARM_UP = "The first text of a worker takes longer, because much is loaded for i
 DEFAULTS = {name: field.default for name, field in Request.model_fields.items()}
 FIXED = f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
 REMEMBERED = 64  # settings that were found to be usable, and lines that were said
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What came of a request: texts, None where there was none or its budget is exhausted, and numbers for metrics."""
-
-    texts: list[str | None]
-    record: PrivacyRecord
-    withheld: int
-    epsilon: float
 
 
 @dataclass(slots=True)
@@ -89,7 +79,7 @@ class Rewriter:
         asked: Mapping[str, Any],
         on_exhausted: Literal["withhold", "refuse"] | None,
         client: str | None,
-    ) -> Answered:
+    ) -> Privatized:
         """Charge texts to the ledger, durably, then rewrite them.
 
         Args:
@@ -120,7 +110,7 @@ class Rewriter:
             costs = done.operator.ledger
             if not charged or costs is None or done.record.release is None or done.record.release.id != charged[0]:
                 raise LexveilError("texts were rewritten without a charge; they were not handed out")
-            return Answered(done.values, done.record, costs.documents_withheld, costs.epsilon_charged)
+            return done
 
     def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
         """Say what rewriting would do; nothing is charged.
@@ -213,6 +203,8 @@ def check_start(terms: Terms, model: Model) -> None:
     Raises:
         LexveilError: if not.
     """
+    if terms.keys is not None and not read_keys(Path(terms.keys)):
+        raise RequestError(f"{terms.keys}: has no key, so nobody could ask; `lexveil service key add` makes one")
     params = ledger_of(model.project)
     if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(

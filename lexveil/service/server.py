@@ -27,7 +27,7 @@ from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.service.app import create_app
 from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import Rewriter
-from lexveil.service.terms import VARIABLE, Listening, Terms
+from lexveil.service.terms import VARIABLE, Terms
 from lexveil.service.warm_model import WarmModel
 
 LOG = logging.getLogger("lexveil.service")
@@ -39,12 +39,18 @@ IDLE = 19  # of nice: whatever else runs goes first
 START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
 
 
-def serve(terms: Terms, listening: Listening) -> int:
+def serve(terms: Terms) -> int:
     """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers one by one.
 
     Returns:
         The exit code: 1 if workers could not start.
     """
+    if terms.is_open:
+        print(
+            f"--host {terms.host}: other machines can reach this service. It speaks HTTP without TLS: whoever is on "
+            "the way reads texts and API keys. Put a reverse proxy with TLS before it, or keep it in a closed network",
+            file=sys.stderr,
+        )
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
         Path(folder, "metrics").mkdir()
         os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
@@ -52,20 +58,20 @@ def serve(terms: Terms, listening: Listening) -> int:
         config = Config(
             "lexveil.service.server:worker",
             factory=True,
-            host=listening.host,
-            port=listening.port,
-            workers=listening.workers,
+            host=terms.host,
+            port=terms.port,
+            workers=terms.workers,
             log_config=log_config(),
             access_log=False,  # its lines have whole addresses
             server_header=False,
             proxy_headers=False,
             limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=listening.stop_seconds,
+            timeout_graceful_shutdown=terms.stop_seconds,
             timeout_worker_healthcheck=START,
             ws="none",
             lifespan="off",
         )
-        socket = bound(config, f"--host {listening.host} --port {listening.port}")
+        socket = bound(config, f"--host {terms.host} --port {terms.port}")
         # What epsilons mean is worked out beside the service: an answer has no time for it.
         computing = multiprocessing.get_context("spawn").Process(target=compute_meanings, args=(terms,), daemon=True)
         if terms.is_complete:

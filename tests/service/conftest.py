@@ -26,7 +26,7 @@ def service(outside: Path) -> Make:
     """Makes the service of one worker; ``terms`` beside those of the tests."""
 
     def make(**terms: Any) -> TestClient:
-        given = {"model": "toy", "fixed": SETTINGS, "hosts": ("testserver",)} | terms
+        given = {"model": "toy", "fixed": SETTINGS, "allowed_host": ("testserver",)} | terms
         return TestClient(create_app(Rewriter(Terms(**given), WarmModel.find("toy"))))
 
     return make

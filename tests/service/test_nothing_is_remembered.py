@@ -73,7 +73,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_process_keeps_nothing_of_a_request(name: str, outside: Path) -> None:
     settings = SETTINGS[name]
-    terms = Terms(model="toy", fixed=settings, hosts=("testserver",))
+    terms = Terms(model="toy", fixed=settings, allowed_host=("testserver",))
     rewriter = Rewriter(terms, WarmModel.find("toy"))
     rewriter.warm_up()
 
