@@ -1,5 +1,6 @@
 """A service in this process, by the toy model, with the ledger of a user outside of any project."""
 
+import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -48,33 +49,24 @@ def logged() -> Iterator[list[str]]:
             if not record.name.startswith("httpx"):  # the client of the tests
                 lines.append(self.format(record))
 
-    handler = Kept()
+    handler, logger = Kept(), logging.getLogger("lexveil.service")
     handler.setFormatter(Quiet("%(levelname)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in (None, "lexveil.service")]
-    before = [(logger.level, logger.disabled) for logger in loggers]
     below = logging.root.manager.disable
     logging.disable(logging.NOTSET)  # whatever other tests of this process have set up
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        logger.disabled = False
-    loggers[1].propagate = False
-    yield lines
-    loggers[1].propagate = True
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("level", logging.INFO), ("disabled", False), ("propagate", False)):
+            patch.setattr(logger, name, value)
+        patch.setattr(logger, "handlers", [handler])
+        patch.setattr(logging.root, "handlers", [*logging.root.handlers, handler])
+        logger._cache.clear()
+        yield lines
     logging.disable(below)
-    for logger, (level, disabled) in zip(loggers, before, strict=True):
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.disabled = disabled
 
 
 def charges(ledger: Path) -> list[tuple[str, str, int, int]]:
     """Of each release its id, its state, how many subjects it charged, and nano-epsilon."""
-    con = sqlite3.connect(ledger / "ledger.sqlite")
-    try:
+    with contextlib.closing(sqlite3.connect(ledger / "ledger.sqlite")) as con:
         return con.execute(
             "select id, state, count(subject), coalesce(sum(nano), 0) from releases "
             "left join spends on spends.release = releases.number group by number order by number"
         ).fetchall()
-    finally:
-        con.close()
