@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import lexveil
-from lexveil.cli.main import main
 from lexveil.request import FileRequest, Request
 
 TEXTS = ["The bank of the river was quiet."]
@@ -49,16 +48,6 @@ def test_batches_files_and_audits_name_arguments_too(outside: Path) -> None:
         lexveil.inspect(outside / "in.jsonl", **HOW)
     with pytest.raises(lexveil.RequestError, match="choose one with spans_column"):
         lexveil.inspect(outside / "in.jsonl", text_column="body", spans_column="found", **HOW)
-
-
-def test_the_command_line_names_options(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (outside / "in.jsonl").write_text('{"text": "quiet"}\n', encoding="utf-8")
-    asked = ["privatize", "in.jsonl", "-o", "out.jsonl", "--epsilon", "1", "--document-budget", "5"]
-    assert main(asked) == 2
-    assert (
-        "give one of --protection (a level), --epsilon (base epsilon per word), --document-budget"
-        in capsys.readouterr().err
-    )
 
 
 def test_each_face_has_the_options_of_the_request() -> None:

@@ -110,6 +110,7 @@ def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) 
     ], found.stderr
 
 
+@pytest.mark.nightly  # the stages of the graph have tests of their own
 def test_its_project_runs(installed: Path, tmp_path: Path) -> None:
     """The stages up to the collocations, in the project's folder and with the installed library."""
     assert call(installed, tmp_path, "-m", "lexveil.cli", "init", "demo").returncode == 0

@@ -25,7 +25,7 @@ data = actions(
         lexveil data use --corpus crawl/ --documents letters.csv --text-column body
         lexveil data use --documents letters.csv --model en           (no corpus: a model takes its place)
         lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
-        lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (after `uv sync --extra hf`)
+        lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (needs the extra hf)
         lexveil data status --json
     """,
 )
