@@ -74,16 +74,26 @@ def refused(message: str) -> PydanticCustomError:
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
-def _hashed(name: str) -> str:
-    if not re.fullmatch(LIST, name):
-        raise refused(
-            "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that a change "
-            "of its content is seen"
-        )
-    return name
+def matching(pattern: str, message: str) -> AfterValidator:
+    """The validator of a text that a pattern describes; null passes."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None and not re.fullmatch(pattern, text):
+            raise refused(message)
+        return text
+
+    return AfterValidator(check)
 
 
-ListFile = Annotated[str, AfterValidator(_hashed)]  # a public list of the user, FILE@HASH
+# A public list of the user.
+ListFile = Annotated[
+    str,
+    matching(
+        LIST,
+        "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that a change of "
+        "its content is seen",
+    ),
+]
 
 
 def _distinct(items: list[T]) -> list[T]:

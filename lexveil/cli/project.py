@@ -148,16 +148,9 @@ def report(*, json: bool = False, open: bool = False) -> int:
     if not file.exists():
         raise RequestError(f"{file} is not there yet; `lexveil run` makes it")
     # A check that fails takes its record away and stops what comes after, so what is there is of an earlier run.
-    missing = [
-        name
-        for name in ("corpus", "collocations", "coverage", "outputs")
-        if not (paths.CHECKS / f"{name}.json").exists()
-    ]
-    if missing:
-        print(
-            f"lexveil report: of an earlier run; since then {', '.join(missing)} did not pass its check",
-            file=sys.stderr,
-        )
+    checks = ("corpus", "collocations", "coverage", "outputs")
+    if failed := ", ".join(name for name in checks if not (paths.CHECKS / f"{name}.json").exists()):
+        print(f"lexveil report: of an earlier run; since then {failed} did not pass its check", file=sys.stderr)
     if json:
         sys.stdout.write(file.read_text(encoding="utf-8"))
         return 0
@@ -318,16 +311,29 @@ def lineage(
     return 0
 
 
-def recommend(
-    *,
-    min_utility: Annotated[Share | None, Parameter(metavar="U")] = None,
-    max_attack: Annotated[Share | None, Parameter(metavar="A")] = None,
-    max_recovery: Annotated[Share | None, Parameter(metavar="R")] = None,
-    band: BandName | Literal["listed"] = "all",
-    dataset: Annotated[str | None, Parameter(metavar="NAME")] = None,
-    setting: Literal["private", "clean"] = "private",
-    json: Json = False,
-) -> int:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Which runs are asked for.
+
+    Attributes:
+        min_utility: the smallest utility, macro F1
+        max_attack: the largest success of the adaptive attacker, macro F1
+        max_recovery: the largest share of replaced words that a reader gets back, with its interval
+        band: of which words --max-recovery is
+        dataset: only this data set (default: all that have both scores)
+        setting: utility on rewritten texts or on clean ones
+    """
+
+    min_utility: Annotated[Share | None, Parameter(metavar="U")] = None
+    max_attack: Annotated[Share | None, Parameter(metavar="A")] = None
+    max_recovery: Annotated[Share | None, Parameter(metavar="R")] = None
+    band: BandName | Literal["listed"] = "all"
+    dataset: Annotated[str | None, Parameter(metavar="NAME")] = None
+    setting: Literal["private", "clean"] = "private"
+
+
+def recommend(*, limits: Limits = Limits(), json: Json = False) -> int:  # frozen
     """Which runs of the grid keep a limit of utility or attack.
 
     Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the
@@ -338,26 +344,11 @@ def recommend(
         lexveil recommend --min-utility 0.8
         lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
         lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
-
-    Args:
-        min_utility: the smallest utility, macro F1
-        max_attack: the largest success of the adaptive attacker, macro F1
-        max_recovery: the largest share of replaced words that a reader gets back, with its interval
-        band: of which words --max-recovery is
-        dataset: only this data set (default: all that have both scores)
-        setting: utility on rewritten texts or on clean ones
     """
     in_project()
     from lexveil.report import recommend as recommendation
 
-    result = recommendation.recommend(
-        min_utility=min_utility,
-        max_attack=max_attack,
-        max_recovery=max_recovery,
-        band=band,
-        dataset=dataset,
-        setting=setting,
-    )
+    result = recommendation.recommend(**asdict(limits))
     show(result, json, recommendation.as_text)
     return 0 if any(found["fitting"] for found in result["datasets"].values()) else 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,7 +218,8 @@ def explore(
         using = session.model("")
         spool = using.path(using.params.machine.temp_directory)
         shown_rows, column = read_rows(file, text_column, rows, spool)
-    return serve(session, port or 0, Shown(shown_rows, name, column, command_of))
+    code = serve(session, port or 0, Shown(shown_rows, name, column, command_of))
+    os._exit(code)  # what a reader guesses may still be worked out, for nobody
 
 
 @Parameter(name="*")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
+from pydantic import Field, create_model, model_validator
 
 from lexveil.association import MEASURES
 from lexveil.association.measure import AssociationMeasure
 from lexveil.association.pmi import PMI
-from lexveil.parameters import MODEL_NAME, ListFile, OneOf, Section, Several, refused
+from lexveil.parameters import MODEL_NAME, ListFile, OneOf, Section, Several, matching
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
@@ -25,16 +24,17 @@ Name = Annotated[str, Field(pattern=rf"^{MODEL_NAME}$")]
 Screen = Literal["patterns", "slurs", "names"]
 
 
-def _check_model(name: str, allowed: str = "own, gst, mst") -> str:
-    if not re.fullmatch(MODEL, name) or (name in ("gst", "mst") and name not in allowed):
-        raise refused(
-            f"it must be {allowed}, or NAME@HASH as `lexveil embeddings list` shows it (the hash stands for the "
-            "content, so that DVC sees when it changes)"
-        )
-    return name
-
-
-ListModel = Annotated[str, AfterValidator(_check_model)]
+HASHED = "(the hash stands for the content, so that DVC sees when it changes)"
+OF_LIST = "as `lexveil embeddings list` shows it"
+ListModel = Annotated[str, matching(MODEL, f"it must be own, gst, mst, or NAME@HASH {OF_LIST} {HASHED}")]
+WordModel = Annotated[str, matching(rf"(?!(gst|mst)$)({MODEL})", f"it must be own, or NAME@HASH {OF_LIST} {HASHED}")]
+BaseModelName = Annotated[
+    str,
+    matching(
+        rf"(?!own$){BASE}",
+        "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model list` shows it " + HASHED,
+    ),
+]
 
 
 class SampleParams(Section):
@@ -94,7 +94,7 @@ class CollocationParams(_Thresholds):
 class EmbeddingParams(Section):
     """gensim Word2Vec."""
 
-    base: str = "en"
+    base: BaseModelName = "en"
     """packaged model that training begins with and whose words and collocations are added: a model that ships (en),
     or NAME@HASH of `lexveil model list`; or none"""
     base_tokens: int | None = Field(10_000, ge=1, le=2**31)
@@ -120,7 +120,7 @@ class EmbeddingParams(Section):
     of their occurrences too"""
     workers: int = Field(1, ge=1, le=1024)
     """more than one is faster and not repeatable byte for byte"""
-    word_model: str = "own"
+    word_model: WordModel = "own"
     """of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"""
     scale: Literal["none", "unit", "frequency"] = "frequency"
     """lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which hides rare words
@@ -131,21 +131,6 @@ class EmbeddingParams(Section):
     purposes: dict[str, Annotated[float, Field(gt=0, le=10)]] = {}
     """public scales of words that the metric keeps, with their weights: sentiment, which ships, or FILE.tsv@HASH of
     `lexveil purpose build`; what texts say on them is hidden less"""
-
-    @field_validator("word_model")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        return _check_model(name, "own")
-
-    @field_validator("base")
-    @classmethod
-    def _named(cls, name: str) -> str:
-        if not re.fullmatch(BASE, name) or name == "own":
-            raise refused(
-                "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model list` shows it (the "
-                "hash stands for the content, so that DVC sees when it changes)"
-            )
-        return name
 
 
 class NeighborhoodParams(Section):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from lexveil.parameters import ListFile, Section, Several, refused
+from lexveil.parameters import ListFile, Section, Several, matching, refused
 from lexveil.protection import LevelName
 from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
 
@@ -29,18 +29,15 @@ class MachineParams(Section):
     """independent stages that run side by side, and processes of one"""
     executor: Literal["local", "dask"] = "local"
     """processes of this machine; or dask, the parts of a stage on a cluster"""
-    dask_scheduler: str | None = None
+    dask_scheduler: Annotated[
+        str | None,
+        matching(
+            SCHEDULER,
+            "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a cluster "
+            "of machine.workers processes on this machine",
+        ),
+    ] = None
     """of executor dask: tcp://HOST:PORT of a scheduler; null is a cluster of workers made here"""
-
-    @field_validator("dask_scheduler")
-    @classmethod
-    def _address(cls, scheduler: str | None) -> str | None:
-        if scheduler is not None and not re.fullmatch(SCHEDULER, scheduler):
-            raise refused(
-                "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a "
-                "cluster of machine.workers processes on this machine"
-            )
-        return scheduler
 
     def alone(self) -> MachineParams:
         """For work so small that handing it out takes longer than doing it."""

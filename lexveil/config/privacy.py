@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -15,13 +14,12 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     create_model,
-    field_validator,
     model_validator,
 )
 from pydantic_core import CoreSchema
 
 from lexveil.levels import Level, parse_epsilon
-from lexveil.parameters import ListFile, Section, Several, refused
+from lexveil.parameters import ListFile, Section, Several, matching, refused
 from lexveil.request import (
     BandName,
     FoundAction,
@@ -33,6 +31,7 @@ from lexveil.request import (
     as_requested,
 )
 
+TypeName = Annotated[str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")]
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 
@@ -86,18 +85,11 @@ class PolicyParams(Section):
     punctuation: PunctuationAction = as_requested("punctuation", "keep")
     oov: UnknownAction = as_requested("oov", "sample")
     detector: Literal["presidio"] | None = as_requested("detector")
-    types: dict[str, FoundAction] = as_requested("types", {})
+    types: dict[TypeName, FoundAction] = as_requested("types", {})
     protect: str | None = as_requested("protect")
     allow: str | None = as_requested("allow")
     pseudonyms: str | None = as_requested("pseudonyms")
     presidio: PresidioParams = Field(default_factory=PresidioParams)
-
-    @field_validator("types")
-    @classmethod
-    def _are_names(cls, types: dict[str, FoundAction]) -> dict[str, FoundAction]:
-        if not all(re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", name) for name in types):
-            raise refused("types are names in capitals, such as PHONE_NUMBER")
-        return types
 
 
 class MechanismParams(Section):

@@ -2,7 +2,6 @@
 
 import re
 import socket
-from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +12,7 @@ from starlette.testclient import TestClient
 
 from lexveil.cli.options import command_of
 from lexveil.service.gate import TOKEN_HEADER
-from lexveil.service.page import background, pages
-from lexveil.service.page.background import Background, Failed, answered
+from lexveil.service.page import pages
 from lexveil.service.page.drawing import ExploreSession
 from lexveil.service.page.form import MOST, SAMPLES, Form
 from lexveil.service.page.pages import Row, Shown, create_page, figure
@@ -30,12 +28,8 @@ STATIC = Path(__file__).parents[2] / "lexveil/service/page/static"
 @pytest.fixture
 def client(outside: Path) -> TestClient:
     """The page's client, who knows the token."""
-    app = create_page(
-        ExploreSession("toy"),
-        TOKEN,
-        Shown([Row(ROW, column="body")], "my file.csv", "body", command_of),
-        Background(answered),
-    )
+    shown = Shown([Row(ROW, column="body")], "my file.csv", "body", command_of)
+    app = create_page(ExploreSession("toy"), TOKEN, shown)
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
 
@@ -139,18 +133,6 @@ def test_a_recovery_is_drawn_at_its_epsilon(client: TestClient) -> None:
     assert impossible.status_code == 422 and "ask for more" in impossible.text
 
 
-def test_the_page_waits_for_what_takes_long(outside: Path) -> None:
-    app = create_page(ExploreSession("toy"), TOKEN, background=Background(lambda *_: None))
-    client = TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
-    fields = HOUSE | {"epsilon": "20", "token": "1"}
-    for path in ("expected", "guesses"):
-        waiting = client.post(f"/api/{path}", data=fields)
-        assert "computing" in waiting.text and f'hx-post="api/{path}"' in waiting.text  # it asks again
-    recovery = fields | {"budget": "recovery"}
-    assert "Computing the ε" in client.post("/api/draws", data=recovery).text
-    assert client.post("/api/token", data=recovery).status_code == 422
-
-
 def test_no_ledger_and_no_text_is_left_behind(
     client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -160,19 +142,6 @@ def test_no_ledger_and_no_text_is_left_behind(
     assert "zanzibar" not in said and TOKEN not in said
     files = [file for file in (outside.parent / "home").rglob("*") if file.is_file()]
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
-
-
-def test_of_each_function_only_the_last_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    beside, function, futures = Background(), background.expected_shares, list[Future[Any]]()
-    monkeypatch.setattr(beside, "_process", SimpleNamespace(submit=lambda *_: futures.append(Future()) or futures[-1]))
-    assert beside.ask(function, 0) is None and futures[0].set_running_or_notify_cancel()
-    assert [beside.ask(function, number) for number in (1, 2, 0)] == [None] * 3
-    assert [future.cancelled() for future in futures] == [False, True, False]
-    futures[0].set_result("first")
-    futures[2].set_exception(ValueError("The zanzibarsecret"))
-    failed = beside.ask(function, 2)
-    assert beside.ask(function, 0) == "first" and isinstance(failed, Failed) and "zanzibar" not in failed
-    assert beside.ask(function, 1) is None and len(futures) == 4  # it was dropped, and is asked again
 
 
 def test_a_form_is_the_command_that_does_the_same() -> None:

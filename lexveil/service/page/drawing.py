@@ -97,6 +97,11 @@ class Drawing:
     language: str | None
 
     @property
+    def is_decided(self) -> bool:
+        """Whether it is known by now if a release would be refused: what a reader gets back takes long to work out."""
+        return self.refused is not None or self.engine.model.params.release.max_recovery is None
+
+    @property
     def counts(self) -> Counter[str]:
         """Tokens by what is done to them."""
         return Counter(token.action for token in self.tokens)
@@ -226,7 +231,6 @@ class ExploreSession:
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
         spent = float(done.epsilon[:n].sum())
         in_release = form.settings(model.params, found, is_release=True)
-        # What a reader gets back takes long to work out; the process beside the page does it.
         refused = None if model.params.release.max_recovery is not None else refusal(in_release, model)
         drawing = Drawing(
             form,
@@ -247,7 +251,7 @@ class ExploreSession:
         return drawing
 
 
-def load_kernels(model: str | None) -> None:
+def load_kernels(model: str | None = None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
     session, text = ExploreSession(model), next(iter(SAMPLES.values()))
     for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import secrets
+import subprocess
+import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -23,7 +24,7 @@ from uvicorn import Config, Server
 from lexveil.accounting.changes import Fate
 from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError
 from lexveil.mechanisms import mechanism_names
 from lexveil.privatization.adapters.inputs import STDIN, find_readers, name_in
 from lexveil.privatization.settings import measured_level, settings_of
@@ -32,16 +33,17 @@ from lexveil.request import BUDGETS, FileRequest
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version
 from lexveil.service.gate import PAGE, PAGE_HEADERS, TOKEN_HEADER, Gate, Limits, Metrics, RequestQueue, token_access
-from lexveil.service.page import background as readers
-from lexveil.service.page.background import Background, Failed, kernels
+from lexveil.service.page import readers
 from lexveil.service.page.drawing import Drawing, ExploreSession, load_kernels
 from lexveil.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form, Row
 from lexveil.service.server import bound, log_config
 from lexveil.service.terms import LOCAL
 
+T = TypeVar("T")
 FOLDER = Path(__file__).parent
 LIMITS = Limits(LOCAL, max_bytes=2**18, body_seconds=10.0)
 QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
+READER_SECONDS = 600.0  # an epsilon of a recovery can take that long, the first time
 TABLE = 150  # tokens in the table of what changed
 
 
@@ -79,11 +81,14 @@ NO_BUDGET = dict.fromkeys(BUDGETS)
 
 
 class Pages:
-    """Answers by the session, which one request after the other has to itself, and by what runs in the background."""
+    """Answers by the session, and by what a reader makes of it; each has a thread, which requests take turns in.
 
-    def __init__(self, session: ExploreSession, background: Background, token: str, shown: Shown) -> None:
-        self.session, self.background, self.token, self.shown = session, background, token, shown
-        self.queue = RequestQueue(QUEUE, QUEUE_SECONDS)
+    What nobody waits for any more, because another text was typed, is not worked out.
+    """
+
+    def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:
+        self.session, self.token, self.shown = session, token, shown
+        self.queue, self.readers = RequestQueue(QUEUE, QUEUE_SECONDS), RequestQueue(QUEUE, READER_SECONDS)
         self._templates = Environment(
             loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
@@ -123,8 +128,6 @@ class Pages:
 
     async def draws(self, request: Request, form: Form) -> Response:
         """The text as it is cut, and what came of it."""
-        if self._epsilon(form) is None and form.looks_up_epsilon:
-            return self._html("waiting", form=form)
         drawing = await self._drawn(request, form)
         return self._html(
             "draws",
@@ -132,7 +135,7 @@ class Pages:
             drawing=drawing,
             is_public=form.text in PUBLIC or not form.text.strip(),
             is_row=self.shown.row(form.text) in self.shown.rows,
-            refused=self._refused(drawing),
+            refused=drawing.refused if drawing.is_decided else None,
             command=self.shown.command(form.request, self.shown.file, self.shown.column, self._model(form)),
             table=min(TABLE, len(drawing.tokens)),
         )
@@ -144,27 +147,35 @@ class Pages:
         return self._html("token", form=form, detail=detail)
 
     async def expected(self, request: Request, form: Form) -> Response:
-        """What a best-informed reader is expected to name at the largest epsilon of a token; it may take seconds."""
+        """What a best-informed reader is expected to name at the largest epsilon of a token."""
         epsilons = (await self._drawn(request, form)).epsilons
-        answer = None if epsilons is None else self._ask(readers.expected_shares, form, epsilons[1])
-        failed, epsilon = answer if isinstance(answer, Failed) else None, epsilons and epsilons[1]
-        return self._html("expected", expected=answer, failed=failed, epsilon=epsilon)
+        if epsilons is None:
+            return self._html("expected", epsilon=None)
+        try:
+            expected = await self._ask(request, readers.expected_shares, form, epsilons[1])
+        except LexveilError as error:
+            return self._html("expected", epsilon=epsilons[1], failed=str(error))
+        return self._html("expected", epsilon=epsilons[1], failed=None, expected=expected)
 
     async def release(self, request: Request, form: Form) -> Response:
         """Whether the text would be refused as a release, where that takes long to say."""
         drawing = await self._drawn(request, form)
-        return self._html("release", drawing=drawing, refused=self._refused(drawing), is_late=True)
+        settings = drawing.in_release
+        budget = {**NO_BUDGET, "epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
+        asked = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
+        refused = await self.readers.take(request, lambda: readers.release_refusal(self._model(form), asked))
+        return self._html("release", drawing=drawing, refused=refused, is_late=True)
 
     async def guesses(self, request: Request, form: Form) -> Response:
-        """What a reader would guess of what came out at one token; it may take seconds."""
+        """What a reader would guess of what came out at one token."""
         drawing = await self._drawn(request, form)
-        token = drawing.token(form.token)
+        token, words = drawing.token(form.token), drawing.words
         outputs = [row[form.token or 0] for row in drawing.outputs]
         distinct = tuple(dict.fromkeys(outputs))
-        answer = self._ask(readers.guesses, form, token.epsilon, distinct)
-        if answer is None or isinstance(answer, Failed):
-            return self._html("guesses", guesses=None, failed=answer, number=form.token)
-        words = drawing.words
+        try:
+            answer = await self._ask(request, readers.guesses, form, token.epsilon, distinct)
+        except LexveilError as error:
+            return self._html("guesses", failed=str(error))
         guesses = [
             (
                 words[output],
@@ -173,51 +184,29 @@ class Pages:
             )
             for output, likeliest in zip(distinct, answer, strict=True)
         ]
-        return self._html("guesses", guesses=guesses, failed=None, number=form.token)
-
-    def _epsilon(self, form: Form) -> float | None:
-        """The epsilon of the level or recovery that a form asks for; None as long as it is not known, or of neither.
-
-        Raises:
-            RequestError: if no epsilon gives it.
-        """
-        if not form.looks_up_epsilon:
-            return None
-        if (level := form.request.level) is not None:
-            model = self.session.model(form.model)
-            known = measured_level(settings_of(form.request, model.params), model, level)
-            if known is not None:
-                return known.epsilon
-        epsilon = self.background.ask(readers.base_epsilon, self._model(form), self._asked(form))
-        if isinstance(epsilon, Failed):
-            raise RequestError(epsilon)
-        return None if epsilon is None else float(epsilon)
+        return self._html("guesses", failed=None, guesses=guesses)
 
     async def _drawn(self, request: Request, form: Form) -> Drawing:
         """The draws of a form, which are made but once.
 
         Raises:
-            RequestError: if its epsilon is not known yet.
+            RequestError: if no epsilon gives the level or the recovery that it asks for.
         """
-        epsilon, row = self._epsilon(form), self.shown.row(form.text)
+        epsilon, level = None, form.request.level
+        if level is not None:
+            model = self.session.model(form.model)
+            known = measured_level(settings_of(form.request, model.params), model, level)
+            epsilon = known and known.epsilon
         if epsilon is None and form.looks_up_epsilon:
-            raise RequestError("the draws are not there yet; wait for them")
+            name, asked = self._model(form), self._asked(form)
+            epsilon = await self.readers.take(request, lambda: readers.base_epsilon(name, asked))
+        row = self.shown.row(form.text)
         return await self.queue.take(request, lambda: self.session.draw(form, epsilon, row))
 
-    def _refused(self, drawing: Drawing) -> str | None:
-        """Why a release of the text would be refused, or "" if it would not be; None as long as it is not known."""
-        form, settings = drawing.form, drawing.in_release
-        if drawing.refused is not None or drawing.engine.model.params.release.max_recovery is None:
-            return drawing.refused or ""
-        budget = {**NO_BUDGET, "epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
-        request = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
-        said = self.background.ask(readers.release_refusal, self._model(form), request)
-        return None if said is None else str(said)
-
-    def _ask(self, function: Callable[..., Any], form: Form, *arguments: Any) -> Any:
+    async def _ask(self, request: Request, function: Callable[..., T], form: Form, *arguments: Any) -> T:
         # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
-        request = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
-        return self.background.ask(function, self._model(form), request, *arguments)
+        name, asked = self._model(form), self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
+        return await self.readers.take(request, lambda: function(name, asked, *arguments))
 
     def _model(self, form: Form) -> str | None:
         return self.session.name_of(form.model)
@@ -246,17 +235,14 @@ class Pages:
         return self._html("error", 422, message=str(error))
 
 
-def create_page(
-    session: ExploreSession, token: str, shown: Shown | None = None, background: Background | None = None
-) -> Starlette:
+def create_page(session: ExploreSession, token: str, shown: Shown | None = None) -> Starlette:
     """The application.
 
     Args:
         token: without which nobody is answered.
         shown: rows of a file.
-        background: what answers questions that take long.
     """
-    pages = Pages(session, background or Background(), token, shown or Shown())
+    pages = Pages(session, token, shown or Shown())
     posts = {
         "draws": pages.draws,
         "token": pages.token_,
@@ -286,9 +272,9 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
     Args:
         port: 0 lets the system choose one.
     """
-    token, background = secrets.token_urlsafe(24), Background()
+    token = secrets.token_urlsafe(24)
     config = Config(
-        create_page(session, token, shown, background),
+        create_page(session, token, shown),
         host=HOST,
         port=port,
         log_config=log_config(level="WARNING"),  # none for each request: there is one for each key that is pressed
@@ -305,11 +291,10 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
         session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
         socket.listen()  # who asks at once waits for the answer, and is not turned away
         print(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True)
-        threading.Thread(target=_load_kernels, args=(session, background), daemon=True).start()
+        threading.Thread(target=_load_kernels, args=(session.default,), daemon=True).start()
         Server(config).run([socket])
     finally:
         socket.close()
-        background.close()
     return 0
 
 
@@ -342,12 +327,11 @@ def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) 
         return rows, readers[0].text_columns[0]
 
 
-def _load_kernels(session: ExploreSession, background: Background) -> None:
-    """Load compiled code while somebody opens the page; it is the other process that compiles it, if need be.
+def _load_kernels(name: str | None) -> None:
+    """Load compiled code while somebody opens the page; another process compiles it, if need be.
 
     Until then draws do without, so that none waits for it.
     """
-    while not (answer := background.ask(kernels, session.default)):
-        time.sleep(0.5)
-    if not isinstance(answer, Failed):
-        load_kernels(session.default)
+    code = "import os, sys, lexveil.service.page.drawing as drawing; os.nice(10); drawing.load_kernels(*sys.argv[1:])"
+    subprocess.run([sys.executable, "-c", code, *([name] if name else [])], capture_output=True, check=False)
+    load_kernels(name)
