@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import Count, Files, Json, actions, exclusive
+from lexveil.cli.options import Count, Files, Json, Stream, actions, exclusive
 from lexveil.cli.output import anywhere, show
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = Fals
 
 
 @ledger.command
-def export(output: Annotated[str, Parameter(name="OUT")], /) -> None:
+def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
     """What each subject has spent, as CSV or Parquet, with hashed keys.
 
     Args:

@@ -16,6 +16,13 @@ from lexveil.request import FileRequest, Options, Request, choices_of, shown_of
 
 STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
 
+
+def _no_option(_: Any, text: str | None) -> None:
+    if text and text.startswith("-") and text != "-":
+        raise ValueError(f"there is no option {text}; a file of this name is ./{text}")
+
+
+Stream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_no_option)]  # a path, or - for a stream
 Count = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lt=2**31))]
 Rows = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=1000))]
 Port = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=65535))]

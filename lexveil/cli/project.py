@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from lexveil import paths
 from lexveil.cli.main import fail
-from lexveil.cli.options import Count, Json, Port, Share, Wait, exclusive
+from lexveil.cli.options import Count, Json, Port, Share, Stream, Wait, exclusive
 from lexveil.cli.output import anywhere, in_project, show
 from lexveil.errors import LexveilError, RequestError
 from lexveil.request import BandName
@@ -375,7 +375,7 @@ class Filters:
 
 
 def collocations(
-    text: Annotated[str | None, Parameter(name="TEXT", group=QUESTION)] = None,
+    text: Annotated[Stream | None, Parameter(name="TEXT", group=QUESTION)] = None,
     /,
     *,
     top: Annotated[Count | None, Parameter(group=QUESTION)] = None,

@@ -60,9 +60,8 @@ def serve(
             folder, else yours)
     """
     require_libraries()
-    of_command = {"model": words.name, "fixed": _fixed(how)}
-    if "keys" in written(limits):
-        of_command["keys"] = str(Path(written(limits)["keys"]).absolute())
+    keys = written(limits).get("keys")
+    of_command = {"model": words.name, "fixed": _fixed(how), "keys": keys and str(Path(str(keys)).absolute())}
     if project is not None:
         _change_into(project)
     terms = requested(limits, Terms, **of_command)

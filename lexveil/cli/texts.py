@@ -22,6 +22,7 @@ from lexveil.cli.options import (
     Rewriting,
     Rows,
     Share,
+    Stream,
     command_of,
     options_of,
     requested,
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 
 
 def privatize(
-    source: Annotated[str, Parameter(name="IN")],
+    source: Annotated[Stream, Parameter(name="IN")],
     /,
     *,
-    output: Annotated[str | None, Parameter(metavar="OUT", alias="-o")] = None,
+    output: Annotated[Stream | None, Parameter(metavar="OUT", alias="-o")] = None,
     preview: Rows | None = None,
     how: Rewriting = Rewriting(),  # noqa: B008  # frozen
     words: ChosenModel = CHOSEN,
@@ -148,7 +149,7 @@ def _preview(source: str, n_rows: int, output: str | None, json: bool, how: Rewr
 
 
 def inspect(
-    source: Annotated[str, Parameter(name="IN")],
+    source: Annotated[Stream, Parameter(name="IN")],
     /,
     *,
     how: Looking = Looking(),  # noqa: B008  # frozen
@@ -182,7 +183,7 @@ def inspect(
 
 
 def explore(
-    source: Annotated[str | None, Parameter(name="IN")] = None,
+    source: Annotated[Stream | None, Parameter(name="IN")] = None,
     /,
     *,
     text_column: Annotated[str | None, Parameter(metavar="NAME")] = None,
@@ -210,7 +211,8 @@ def explore(
     file = None if source is None else located(source)
     anywhere()
     from lexveil.service.page.drawing import ExploreSession
-    from lexveil.service.page.pages import Row, Shown, read_rows, serve
+    from lexveil.service.page.form import Row
+    from lexveil.service.page.pages import Shown, read_rows, serve
 
     session = ExploreSession(words.name)
     name, column, shown_rows = "FILE" if file is None else str(source), text_column, list[Row]()
@@ -241,7 +243,7 @@ class Target:
 
 
 def calibrate(
-    file: Annotated[str | None, Parameter(name="FILE")] = None,
+    file: Annotated[Stream | None, Parameter(name="FILE")] = None,
     /,
     *,
     target: Target,

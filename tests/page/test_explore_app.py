@@ -1,20 +1,15 @@
 """The page without a browser: who is let in, what is shown and asked, by the toy model and its own background."""
 
 import re
-import socket
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from lexveil.cli.options import command_of
 from lexveil.service.gate import TOKEN_HEADER
-from lexveil.service.page import pages
 from lexveil.service.page.drawing import ExploreSession
-from lexveil.service.page.form import MOST, SAMPLES, Form
+from lexveil.service.page.form import MOST, SAMPLES
 from lexveil.service.page.pages import Row, Shown, create_page, figure
 from lexveil.service.server import Quiet
 
@@ -144,14 +139,6 @@ def test_no_ledger_and_no_text_is_left_behind(
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
 
 
-def test_a_form_is_the_command_that_does_the_same() -> None:
-    form = Form.read(b"text=a%0D%0Ab&keep_layout=true&stopwords=drop&strategy=S1&mechanism=madlib&epsilon=2.5&sample=x")
-    assert form.text == "a\nb"
-    assert command_of(form.request, "in.csv", "text", None) == (
-        "lexveil privatize in.csv -o OUT --mechanism madlib --strategy S1 --epsilon 2.5 --keep-layout --stopwords drop"
-    )
-
-
 def test_figures_are_written_as_people_do() -> None:
     numbers = [(12345.0, 3), (9999.6, 4), (5.0, 4), (1.2896, 3), (0.00123456, 3), (300.04, 4), (2e-9, 3), (3e15, 3)]
     said = ["12,300", "10,000", "5", "1.29", "0.00123", "300", "2e-09", "3e+15"]
@@ -174,19 +161,3 @@ def test_colours_can_be_read(scheme: int) -> None:
     for text, paper in pairs:
         light, dark = sorted((luminance(colours[text]), luminance(colours[paper])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, paper)
-
-
-def test_the_address_that_is_told_can_be_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk: Any = SimpleNamespace(draw=lambda _: None, default="toy")
-    reached = []
-
-    def tell(address: str, **_: object) -> None:
-        port = urlsplit(address.split(maxsplit=1)[0]).port
-        assert port is not None
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
-            reached.append(port)
-
-    monkeypatch.setattr(pages, "_load_kernels", lambda *_: None)
-    monkeypatch.setattr(pages.Server, "run", lambda *_: None)
-    monkeypatch.setattr(pages, "print", tell, raising=False)
-    assert pages.serve(desk, 0, Shown()) == 0 and len(reached) == 1
