@@ -8,14 +8,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    GetCoreSchemaHandler,
-    PlainSerializer,
-    PlainValidator,
-    create_model,
-    model_validator,
-)
+from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, create_model, model_validator
 from pydantic_core import CoreSchema
 
 from lexveil.levels import Level, parse_epsilon
