@@ -43,20 +43,24 @@ class Section(BaseModel):
     ``defer_build``: the choices of some fields are names in a registry, which is loaded when a value is checked.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False)
+
+    @classmethod
+    def resolved(cls) -> type[Section]:
+        """The section itself; of one whose fields come from a registry, the one with these fields."""
+        return cls
+
+
+class Documented(Section):
+    """A section whose fields have docstrings, which are the descriptions that help and the reference show."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         """Put what is said of each field on one line."""
         for field in cls.model_fields.values():
             field.description = field.description and " ".join(field.description.split())
-
-    @classmethod
-    def resolved(cls) -> type[Section]:
-        """The section itself; of one whose fields come from a registry, the one with these fields."""
-        return cls
 
 
 class OneOf:

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 
 from lexveil.errors import option
 from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import ListFile, OneOf, Section, validated
+from lexveil.parameters import Documented, ListFile, OneOf, Section, validated
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.protection import LevelName
 
@@ -60,7 +60,7 @@ Share = Annotated[float, BeforeValidator(_float), Field(ge=0.01, le=10)]
 Count = Annotated[int, BeforeValidator(_int)]
 
 
-class Options(Section):
+class Options(Documented):
     """Options that people write, on a command line or in Python."""
 
     @classmethod

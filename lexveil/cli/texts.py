@@ -29,7 +29,6 @@ from lexveil.cli.options import (
     written,
 )
 from lexveil.cli.output import anywhere, located, show
-from lexveil.cli.service import require_libraries
 from lexveil.errors import RequestError
 from lexveil.request import BandName, FileRequest
 
@@ -207,6 +206,8 @@ def explore(
         rows: of IN
         port: to listen at (default: a free one)
     """
+    from lexveil.cli.service import require_libraries
+
     require_libraries()
     file = None if source is None else located(source)
     anywhere()

@@ -9,7 +9,7 @@ from pydantic import Field, create_model, model_validator
 from lexveil.association import MEASURES
 from lexveil.association.measure import AssociationMeasure
 from lexveil.association.pmi import PMI
-from lexveil.parameters import MODEL_NAME, ListFile, OneOf, Section, Several, matching
+from lexveil.parameters import MODEL_NAME, Documented, ListFile, OneOf, Section, Several, matching
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
@@ -37,7 +37,7 @@ BaseModelName = Annotated[
 ]
 
 
-class SampleParams(Section):
+class SampleParams(Documented):
     """The corpus sample."""
 
     max_documents: int = Field(1_000_000, ge=1, le=2**62)
@@ -46,7 +46,7 @@ class SampleParams(Section):
     """of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as likely"""
 
 
-class CountParams(Section):
+class CountParams(Documented):
     """Counts of n-grams."""
 
     min_count: int = Field(2, ge=1, le=2**31)
@@ -74,7 +74,7 @@ else:
     )
 
 
-class CollocationParams(_Thresholds):
+class CollocationParams(_Thresholds, Documented):
     """Which n-grams are collocations: all thresholds must hold; one that is null asks for nothing."""
 
     min_count: int = Field(2, ge=1, le=2**31)
@@ -91,7 +91,7 @@ class CollocationParams(_Thresholds):
         return self
 
 
-class EmbeddingParams(Section):
+class EmbeddingParams(Documented):
     """gensim Word2Vec."""
 
     base: BaseModelName = "en"
@@ -133,7 +133,7 @@ class EmbeddingParams(Section):
     `lexveil purpose build`; what texts say on them is hidden less"""
 
 
-class NeighborhoodParams(Section):
+class NeighborhoodParams(Documented):
     """The table of nearest words, and the lists of near words that mechanisms draw from."""
 
     lists: int | None = Field(None, ge=0)
@@ -144,7 +144,7 @@ class NeighborhoodParams(Section):
     """or pynndescent: approximate, for large vocabularies"""
 
 
-class WordOrderParams(Section):
+class WordOrderParams(Documented):
     """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all its models know."""
 
     models: Several[ListModel] = ["own"]
@@ -155,7 +155,7 @@ class WordOrderParams(Section):
     """or pynndescent: approximate, for more than about 60,000 words"""
 
 
-class SourceParams(Section):
+class SourceParams(Documented):
     """Where the text of one source of the corpus came from."""
 
     license: str = Field(min_length=1)
@@ -164,7 +164,7 @@ class SourceParams(Section):
     """where the text came from"""
 
 
-class ModelParams(Section):
+class ModelParams(Documented):
     """The model of stage ``package_model``, which ``lexveil model export own`` hands on."""
 
     name: Name = "own"

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from lexveil.parameters import ListFile, Section, Several, matching, refused
+from lexveil.parameters import Documented, ListFile, Several, matching, refused
 from lexveil.protection import LevelName
 from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
 
@@ -16,7 +16,7 @@ SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
 
 
-class MachineParams(Section):
+class MachineParams(Documented):
     """What this machine may use, and who does the work of a stage. Changes no result, makes nothing stale."""
 
     memory_limit: str = "2GB"
@@ -44,7 +44,7 @@ class MachineParams(Section):
         return self.model_copy(update={"executor": "local", "workers": 1})
 
 
-class OperationParams(Section):
+class OperationParams(Documented):
     """Runs that a schedule starts, and what a run tells others. Makes nothing stale."""
 
     timeout_minutes: int | None = Field(1440, ge=1, le=10**6)
@@ -70,7 +70,7 @@ class OperationParams(Section):
         return self
 
 
-class GateParams(Section):
+class GateParams(Documented):
     """What a release must keep to before it appears; a limit that is null asks for nothing."""
 
     min_coverage: float | None = Field(0.5, ge=0, le=1)
@@ -83,7 +83,7 @@ class GateParams(Section):
     """no output holds e-mail or web addresses, telephone numbers, @names, 6 digits in a row"""
 
 
-class ShareParams(Section):
+class ShareParams(Documented):
     """What a token of a public class gets of a document's budget, where another token gets 1; in hundredths.
 
     Which class a token is of is then not hidden. A token of several classes is of the last one here.
@@ -99,7 +99,7 @@ class ShareParams(Section):
     """a public list, as FILE@HASH: a word a line; null: none"""
 
 
-class LedgerParams(Section):
+class LedgerParams(Documented):
     """The ledger of what each subject has spent in all releases. Makes nothing stale."""
 
     cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = None
@@ -114,7 +114,7 @@ class LedgerParams(Section):
     """documents beyond the cap are left out; or refuse: nothing is released then"""
 
 
-class ReleaseParams(Section):
+class ReleaseParams(Documented):
     """Defaults and limits of all releases, of `lexveil privatize` and of the inbox. Makes nothing stale."""
 
     average_words: float | None = Field(None, ge=1e-3, le=1e9)
@@ -130,7 +130,7 @@ class ReleaseParams(Section):
     without_guarantee: bool = as_requested("without_guarantee", False)
 
 
-class InboxParams(Section):
+class InboxParams(Documented):
     """What `lexveil release` releases, and where; it is off while ``source`` and ``sql`` are null."""
 
     source: str | None = None

@@ -12,7 +12,7 @@ from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidato
 from pydantic_core import CoreSchema
 
 from lexveil.levels import Level, parse_epsilon
-from lexveil.parameters import ListFile, Section, Several, matching, refused
+from lexveil.parameters import Documented, ListFile, Section, Several, matching, refused
 from lexveil.request import (
     BandName,
     FoundAction,
@@ -53,7 +53,7 @@ GridEpsilon = Annotated[
 ]
 
 
-class PresidioParams(Section):
+class PresidioParams(Documented):
     """Presidio as a detector: its pattern recognizers, which need no model, and NER by a model of spaCy of yours."""
 
     language: str = "en"
@@ -68,7 +68,7 @@ class PresidioParams(Section):
     """installed model of spaCy, or its folder, that finds names; null: patterns alone"""
 
 
-class PolicyParams(Section):
+class PolicyParams(Documented):
     """What happens to each class of token; a kept token leaves as it is and is counted as unprotected.
 
     And what detectors look for in releases and previews; runs of the graph look for nothing.
@@ -128,7 +128,7 @@ def _mechanism_params(values: dict[str, object]) -> MechanismParams:
     return _mechanism_sections().model_validate(values, by_name=True)
 
 
-class GridParams(Section):
+class GridParams(Documented):
     """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none` is always made."""
 
     mechanisms: Several[MechanismName] = ["madlib"]
@@ -161,7 +161,7 @@ class GridParams(Section):
         return [CLEAN, *self.runs()]
 
 
-class DeniabilityParams(Section):
+class DeniabilityParams(Documented):
     """Plausible deniability statistics N_w and S_w, of every mechanism at every epsilon of the grid."""
 
     words: int = Field(100, ge=1, le=100_000)
@@ -170,7 +170,7 @@ class DeniabilityParams(Section):
     """of each word"""
 
 
-class EvaluationParams(Section):
+class EvaluationParams(Documented):
     """Utility, attacks, similarity and perplexity of the texts of each run."""
 
     classifier: Literal["linear", "fasttext", "transformer"] = "linear"
@@ -210,14 +210,14 @@ class EvaluationParams(Section):
         return self
 
 
-class CheckParams(Section):
+class CheckParams(Documented):
     """Limits of the expectations."""
 
     min_coverage: float = Field(0.5, ge=0, le=1)
     """smallest share of a document set's words that the vocabulary must know"""
 
 
-class ReportParams(Section):
+class ReportParams(Documented):
     """What the report shows beside figures."""
 
     samples: int | None = Field(None, ge=0, le=100)
