@@ -137,7 +137,7 @@ def test_export_of_plain_keys(here: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         ((), "ACTION"),
         (("show", "--top", "0"), "--top"),
-        (("show", "--top", "1", "--subject", "x"), "not allowed with"),
+        (("show", "--top", "1", "--subject", "x"), "exclusive arguments"),
         (("export",), "OUT"),
         (("export", "out.xlsx"), "must end in .csv or .parquet"),
         (("export", "params.csv"), "exists already"),

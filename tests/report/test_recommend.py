@@ -162,9 +162,9 @@ def test_the_command_prints_the_same_as_json(grid: None, capsys: pytest.CaptureF
     ("arguments", "says"),
     [
         ([], "--min-utility, --max-attack or both"),
-        (["--min-utility", "1.5"], "between 0 and 1"),
-        (["--max-attack", "nan"], "between 0 and 1"),
-        (["--max-attack", "low"], "not a number"),
+        (["--min-utility", "1.5"], "Must be <= 1"),
+        (["--max-attack", "nan"], "Must be <= 1"),
+        (["--max-attack", "low"], "unable to convert"),
         (["--min-utility", "0.5", "--dataset", "absent"], "there are news, reviews"),
         (["--min-utility", "0.5", "--dataset", "news"], "news (no attack)"),
         (["--min-utility", "0.5", "--setting", "static"], "--setting"),
