@@ -7,15 +7,16 @@ a crash in between; one that is behind, or another one, has forgotten what was s
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel, Field, ValidationError
+
 from lexveil.errors import RequestError
-from lexveil.ledger.chain import Entry
+from lexveil.ledger import chain
 from lexveil.ledger.locks import take
 from lexveil.ledger.output_files import sync
 
@@ -23,11 +24,10 @@ LOCK = "anchor"  # in the folder of the ledger's locks
 ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(BaseModel):
     """What an anchor says: entries of the chain, the hash of the last one, the fingerprint of the ledger's salt."""
 
-    entries: int
+    entries: int = Field(gt=0, lt=2**63)
     head: str
     salt: str
 
@@ -56,10 +56,8 @@ class Anchor:
         """
         if self.is_behind:
             raise RequestError(f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it")
-        columns = "select seq, time, release, kind, payload, previous, hash from entries"
-        rows = con.execute(f"{columns} order by seq desc limit 2").fetchall()
-        last = Entry(*rows[0]) if rows else None
-        if last is None or last.right_hash() != last.hash or (len(rows) > 1 and last.previous != rows[1][-1]):
+        last, before = [*chain.entries(con, "order by seq desc limit 2"), None, None][:2]
+        if last is None or last.right_hash() != last.hash or (before is not None and last.previous != before.hash):
             raise RequestError(
                 f"{self.folder}: the last entry of the ledger's chain was changed, or the one before it; bring the "
                 f"ledger back from your copy, or, {ACCEPT}"
@@ -96,12 +94,12 @@ class Anchor:
             mark = None if is_accepted else read(self.path)
             if mark is not None and mark.entries >= entries:
                 return
-            content = {"entries": entries, "head": head, "salt": self.salt}
+            content = Mark(entries=entries, head=head, salt=self.salt).model_dump_json(indent=2)
             partial.unlink(missing_ok=True)
             mode = 0o600 | (0o644 & path.parent.stat().st_mode)  # as its folder: a project's is to be committed
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(content, indent=2) + "\n")
+                file.write(f"{content}\n")
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, path)
@@ -122,11 +120,7 @@ def read(path: Path) -> Mark | None:
         RequestError: if it is not one, or a link that leads nowhere, as when its disk is not mounted.
     """
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        mark = Mark(int(said["entries"]), str(said["head"]), str(said["salt"]))
-        if not 0 < mark.entries < 2**63:
-            raise ValueError
-        return mark
+        return Mark.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         if path.is_symlink():
             raise RequestError(
@@ -136,7 +130,7 @@ def read(path: Path) -> Mark | None:
         return None
     except OSError as error:
         raise RequestError(f"{path}: the ledger's anchor cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError, OverflowError, KeyError, TypeError):
+    except ValidationError:
         raise RequestError(f"{path}: is not the anchor of a ledger; bring it back from git or your copy") from None
 
 

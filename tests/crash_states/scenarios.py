@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 
-from lexveil.ledger import anchor, database, ledger, output_files, spool, transaction
+from lexveil.ledger import anchor, database, ledger, output_files, transaction
 from lexveil.ledger.ledger import Ledger
 
 CAP = 3  # documents of one subject, each of which costs 1
@@ -94,12 +94,6 @@ def together(folder: Path, say: Say) -> None:
     release(folder, "2", ["ana", "cyn"], say, meanwhile=lambda: release(folder, "3", ["cyn", "ben", "cyn", "cyn"], say))
 
 
-def spilled(folder: Path, say: Say) -> None:
-    """The same, with what is asked for kept on disk."""
-    with mock.patch.object(spool, "CHUNK", 1):
-        release(folder, "2", ["ana", "cyn", "ana", "ben"], say)
-
-
 def stream(folder: Path, say: Say) -> None:
     """To standard output."""
     release(folder, "2", ["ana", "cyn", "ana"], say, to="stream")
@@ -160,7 +154,6 @@ SCENARIOS: dict[str, tuple[Callable[[Path, Say], None], Callable[[Path, Say], No
     "first": (nothing, first),
     "second": (first, second),
     "together": (first, together),
-    "spilled": (first, spilled),
     "stream": (first, stream),
     "given back": (first, given_back),
     "aborted": (first, aborted),

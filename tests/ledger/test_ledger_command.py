@@ -93,12 +93,12 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_verify_a_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
-        (name, head) = ledger.database.rows("select release, hash from entries where kind = 'reserved'")[0]
-    (here / "good.json").write_text(json.dumps({"release": {"id": name, "head": head}}))
-    (here / "bad.json").write_text(json.dumps({"release": {"id": name, "head": "0" * 64}}))
+        ((name,), *_) = ledger.database.rows("select release from entries where kind = 'reserved'")
+    for file, release in (("good.json", name), ("bad.json", "another")):
+        (here / file).write_text(json.dumps({"release": {"id": release}}))
     assert call("verify", "--record", "good.json") == 0
     assert call("verify", "--record", "good.json", "bad.json") == 1
-    assert "bad.json: its head is not in the chain" in capsys.readouterr().out
+    assert "bad.json: its release is not in the chain" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "-"])
