@@ -73,11 +73,10 @@ def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
                 return ",".join(columns), n_repeated, n_repeated
         else:
             values = frame[columns[0]].astype(float)
-            wrong = values[
-                (values < (-float("inf") if low is None else low)) | (values > (float("inf") if high is None else high))
-            ]
+            below = values < (-inf if low is None else low)
+            wrong = values[below | (values > (inf if high is None else high))]
             if len(wrong):
-                return columns[0], len(wrong), wrong.min() if low is not None and (wrong < low).any() else wrong.max()
+                return columns[0], len(wrong), wrong.min() if below.any() else wrong.max()
     return None
 
 
