@@ -21,6 +21,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from lexveil import paths
+from lexveil.artifacts.embeddings import write_arrays
 from lexveil.embeddings.neighborhoods import LISTED, NearTable, nearest_words
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Vectors
@@ -110,9 +111,8 @@ def add_lists(
 def write_lists(table: NearTable, key: str, folder: Path) -> None:
     """Write a whole table into ``folder``, which is made."""
     folder.mkdir(parents=True)
-    np.save(folder / NEAR, table.ids, allow_pickle=False)
-    np.save(folder / DISTANCES, table.distances, allow_pickle=False)
-    write_json(_meta(key, len(table), table.largest), folder / META)
+    meta = _meta(key, len(table), table.largest)
+    write_arrays(folder, {"near": table.ids, "distances": table.distances}, meta=meta)
 
 
 def _map_again(folder: Path, key: str, size: int) -> NearTable:
