@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from lexveil.cli.options import exclusive, option
+from lexveil.cli.options import Json, option
 from lexveil.cli.output import anywhere
 from lexveil.errors import RequestError
 from lexveil.runtime.project import find_root
-
-FORM = exclusive("form")
 
 
 def lineage(
@@ -29,8 +27,7 @@ def lineage(
         option("read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded"),
     ] = False,
     at: Annotated[str | None, option("as of a git commit, tag or branch; the work tree stays as it is", "REV")] = None,
-    format: Annotated[Literal["text", "json", "mermaid"], option("how it is written", group=FORM)] = "text",
-    json: Annotated[bool, option("the same as --format json", group=FORM)] = False,
+    json: Json = False,
 ) -> int:
     """What an artifact was made from: commands, parameters, hashes, commit.
 
@@ -40,12 +37,11 @@ def lineage(
 
       lexveil lineage artifacts/private/madlib/S3/10.0
       lexveil lineage letters.out.jsonl --verify
-      lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid
+      lexveil lineage artifacts/report/index.html --at v1.2 --json
     """
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100
     root = anywhere()
-    form = "json" if json else format
     from lexveil.lineage import release_lineage, rendering, trace
     from lexveil.lineage import verify as verification
 
@@ -61,11 +57,9 @@ def lineage(
             )
         asked = asked.relative_to(root)
     if verify:
-        if form == "mermaid":
-            raise RequestError("--verify has no --format mermaid; give text or json")
         checked = verification.verify(asked, at) if record is None else verification.verify_released(asked, record, at)
-        print("\n".join(verification.as_text(checked) if form == "text" else rendering.as_json(checked)))
+        print("\n".join(rendering.as_json(checked) if json else verification.as_text(checked)))
         return 0 if checked["holds"] else 1
     chain = trace.lineage(asked, at) if record is None else release_lineage.released(asked, record, at)
-    print("\n".join(rendering.FORMS[form](chain)))
+    print("\n".join(rendering.as_json(chain) if json else rendering.as_text(chain)))
     return 0

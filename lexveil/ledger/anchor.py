@@ -22,6 +22,7 @@ from lexveil.ledger.output_files import sync
 
 LOCK = "anchor"  # in the folder of the ledger's locks
 ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"
+RESTORE = f"bring the ledger's last copy back, or, {ACCEPT}"
 
 
 class Mark(BaseModel):
@@ -58,29 +59,22 @@ class Anchor:
             raise RequestError(f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it")
         last, before = [*chain.entries(con, "order by seq desc limit 2"), None, None][:2]
         if last is None or last.right_hash() != last.hash or (before is not None and last.previous != before.hash):
-            raise RequestError(
-                f"{self.folder}: the last entry of the ledger's chain was changed, or the one before it; bring the "
-                f"ledger back from your copy, or, {ACCEPT}"
-            )
+            raise RequestError(f"{self.folder}: the end of the ledger's chain was changed; {RESTORE}")
         mark = read(self.path)
         if mark is None:
             if last.seq == 1:
                 return  # nothing was ever released
             raise RequestError(
-                f"{self.path} is missing, which says how far the ledger {self.folder} had come (params.yaml: "
-                f"ledger.anchor); bring it back from git or your copy, or, {ACCEPT}"
+                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: ledger.anchor) is missing; bring it "
+                f"back from git or your copy, or, {ACCEPT}"
             )
         if mark.salt != self.salt:
-            raise RequestError(
-                f"{self.path}: is the anchor of another ledger than {self.folder}, under whose salt no subject of the "
-                f"other is known; bring the other ledger back, or, {ACCEPT}"
-            )
+            raise RequestError(f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}")
         anchored = con.execute("select hash from entries where seq = ?", (mark.entries,)).fetchone()
         if last.seq < mark.entries or anchored is None or anchored[0] != mark.head:
             raise RequestError(
-                f"{self.folder}: the ledger has {last.seq:,} entries and is not the one whose entry {mark.entries:,} "
-                f"{self.path} names: it is an older copy, or was cut or replaced, and has forgotten what was spent "
-                f"since; bring its last copy back, or, {ACCEPT}"
+                f"{self.folder}: the ledger has {last.seq:,} entries, and its anchor {self.path} names another entry "
+                f"{mark.entries:,}: it is an older copy, or was cut or replaced, and forgets spending; {RESTORE}"
             )
 
     def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
@@ -124,8 +118,7 @@ def read(path: Path) -> Mark | None:
     except FileNotFoundError:
         if path.is_symlink():
             raise RequestError(
-                f"{path}: is a link that leads nowhere; mount the disk of the ledger's anchor, or name another place "
-                f"for it (params.yaml: ledger.anchor), or, {ACCEPT}"
+                f"{path}: the ledger's anchor is a link that leads nowhere; mount its disk, or, {ACCEPT}"
             ) from None
         return None
     except OSError as error:
@@ -141,7 +134,4 @@ def check_absent(path: Path, folder: Path) -> None:
         RequestError: if one does.
     """
     if (mark := read(path)) is not None:
-        raise RequestError(
-            f"{folder}: the ledger is gone, whose entry {mark.entries:,} {path} names: who begins anew forgets what "
-            f"every subject has spent; bring its last copy back, or, {ACCEPT}"
-        )
+        raise RequestError(f"{folder}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}")

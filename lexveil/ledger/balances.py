@@ -16,15 +16,15 @@ from typing import Any
 
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.anchor import ACCEPT
+from lexveil.ledger.anchor import RESTORE
 from lexveil.ledger.database import text
 
 
 def edited(wrong: int) -> RequestError:
     """Balances that somebody edited."""
     return RequestError(
-        f"{wrong:,} of the ledger's balances are not what releases charged: somebody edited them. `lexveil ledger "
-        f"verify` says where; bring the ledger back from your copy, or, {ACCEPT}"
+        f"{wrong:,} of the ledger's balances are not what releases charged: somebody edited them (`lexveil ledger "
+        f"verify` says where); {RESTORE}"
     )
 
 

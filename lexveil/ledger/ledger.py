@@ -92,14 +92,11 @@ class Ledger:
         try:
             meta = dict(database.rows("select name, value from meta"))
             if meta.get("salt") != fingerprint(salt):
-                raise RequestError(
-                    f"{folder / SALT}: is not the salt of {folder / DATABASE}, under which its subjects could not be "
-                    "found again; bring the right one back from your copy"
-                )
+                raise RequestError(f"{folder / SALT}: is not the salt of this ledger; bring back the one of your copy")
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
-                    f"{folder}: this ledger keeps {meta.get('keys')} keys, and {keys} ones are asked for (params.yaml: "
-                    "ledger.keys); that is decided when a ledger is made"
+                    f"{folder}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are asked "
+                    "for (params.yaml: ledger.keys)"
                 )
             ledger = cls(folder, meta, database, Hasher(salt))
             database.con.create_function("mac", 2, ledger.hasher.mac, deterministic=True)
@@ -196,13 +193,11 @@ class Ledger:
         self.check_anchor()
         if self.keys_rule != KEYS_RULE:
             raise RequestError(
-                f"{self.folder}: this ledger knows subjects by another rule, under which what is one subject now "
-                "could be several (docs/explanation/ledger.md, Subject keys): what they have spent would be forgotten. "
-                "Keep it, name another folder in params.yaml: ledger.folder, and lower ledger.cap by the largest "
-                "balance that `lexveil ledger show --top 1` names"
+                f"{self.folder}: this ledger knows subjects by another rule, and would forget what they have spent "
+                "(docs/explanation/ledger.md, Subject keys). Name another folder in params.yaml: ledger.folder, and "
+                "lower ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
             )
-        now = datetime.now(UTC)
-        name = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         chain.canonical(about)
         self.recover()
         # The lock before the row: whoever sees the row can tell that its process lives.
@@ -240,22 +235,21 @@ class Ledger:
     def _recover_one(self, number: int, name: str) -> Recovered | None:
         # Read again under the lock: another process may have put it right just before.
         ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
-        if state in ("open", "reserved", "spent"):
-            try:
+        if state in ENDED:
+            return None
+        try:
+            if state != "written":
                 ended = undo(self.database, number, name, {"because": "its process ended"})
-            except RequestError as error:
-                return Recovered(name, state, state, [str(error)])
-            return Recovered(name, state, ended or state, [])
-        if state == "written":
-            try:
-                lost = roll_forward(stored(self.database.con, number), trusted=False)
-            except OSError as error:
-                note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
-                return Recovered(name, state, state, [note])
-            with self.database.transaction() as con:
-                finish(con, number, name, {"recovered": True, "lost": lost})
-            return Recovered(name, state, "committed", lost)
-        return None
+                return Recovered(name, state, ended or state, [])
+            lost = roll_forward(stored(self.database.con, number), trusted=False)
+        except RequestError as error:
+            return Recovered(name, state, state, [str(error)])
+        except OSError as error:
+            note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
+            return Recovered(name, state, state, [note])
+        with self.database.transaction() as con:
+            finish(con, number, name, {"recovered": True, "lost": lost})
+        return Recovered(name, state, "committed", lost)
 
     def _lock_of(self, name: str) -> Path:
         return self.folder / LOCKS / name
@@ -264,15 +258,12 @@ class Ledger:
 def _salt(folder: Path, keys: str, make: bool) -> bytes:
     """The salt of a ledger, which is made first if there is none."""
     database, salt = folder / DATABASE, folder / SALT
-    if not (database.exists() and salt.exists()):
-        if make:
-            _make(folder, keys)
-        elif not database.exists():
-            raise _gone(database)
-        else:
-            raise _unsalted(folder)
+    if make and not (database.exists() and salt.exists()):
+        _make(folder, keys)
+    if not database.exists():
+        raise _gone(database)
     try:
-        content = salt.read_bytes()
+        content = salt.read_bytes() if salt.exists() else b""
     except OSError as error:
         raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
     if len(content) != SALT_BYTES:
@@ -316,10 +307,8 @@ def _make(folder: Path, keys: str) -> None:
         finally:
             making.release(remove=False)
     except OSError as error:
-        raise RequestError(
-            f"{error.filename or folder}: the ledger cannot be made ({error.strerror}); name a folder that can be "
-            "written in params.yaml: ledger.folder"
-        ) from None
+        why = f"the ledger cannot be made ({error.strerror}); name another folder in params.yaml: ledger.folder"
+        raise RequestError(f"{error.filename or folder}: {why}") from None
 
 
 def _make_database(database: Path, salt: bytes, keys: str) -> None:
@@ -343,13 +332,13 @@ def _make_database(database: Path, salt: bytes, keys: str) -> None:
 
 def _gone(database: Path) -> RequestError:
     return RequestError(
-        f"{database} is gone, but its salt is there: bring the database back from your copy. Who begins anew without "
-        "it forgets what every subject has spent; to do so all the same, move the folder away"
+        f"{database} is gone, but its salt is there: bring the database back from your copy, or move the folder away "
+        "to forget what every subject has spent"
     )
 
 
 def _unsalted(folder: Path) -> RequestError:
     return RequestError(
-        f"{folder / SALT} is missing or not whole: bring it back from your copy. Under another salt no subject of "
-        "this ledger would be known again, and all could spend their cap once more"
+        f"{folder / SALT} is missing or not whole: bring it back from your copy. Under another one all subjects could "
+        "spend their cap once more"
     )

@@ -129,13 +129,11 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         top: how many of the largest balances to name.
         releases: how many of the newest releases to name.
     """
+    limit = None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))
     with ledger.database.snapshot() as con:
-        row = con.execute(
-            text("ledger/balances"), {"cap": None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))}
-        ).fetchone()
-        largest = con.execute(
-            "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?", (top,)
-        ).fetchall()
+        row = con.execute(text("ledger/balances"), {"cap": limit}).fetchone()
+        by_size = "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?"
+        largest = con.execute(by_size, (top,)).fetchall()
         newest = con.execute(text("ledger/releases"), {"limit": releases}).fetchall()
         states = dict(con.execute("select state, count(*) from releases group by state order by state"))
         last = chain.newest(con)
@@ -150,9 +148,7 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         balance={name: value / NANO for name, value in zip(SPREAD, spread, strict=True) if value is not None},
         states=states,
         releases=[
-            ReleaseEntry(
-                name, state, time, json.loads(about), None if reserved is None else Reserved(**json.loads(reserved))
-            )
+            ReleaseEntry(name, state, time, json.loads(about), Reserved(**json.loads(reserved)) if reserved else None)
             for name, state, time, about, reserved in newest
         ],
         top=[Balance(subject, nano / NANO) for subject, nano in largest],

@@ -25,6 +25,7 @@ from lexveil.ledger.subjects import Hasher
 from lexveil.types import Floats
 
 ENDED = ("committed", "aborted", "failed")
+PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it"
 
 
 class Transaction:
@@ -189,10 +190,8 @@ class Transaction:
         try:
             lost = roll_forward(stored(self._database.con, self._number), trusted=True)
         except OSError as error:
-            raise RequestError(
-                f"{error.filename2 or error.filename}: the output cannot be renamed ({error.strerror}). It is "
-                "paid for; put that right and run `lexveil ledger show`, which completes it"
-            ) from None
+            why = f"the output, which is paid for, cannot be renamed ({error.strerror})"
+            raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
             raise RequestError(f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same")
@@ -225,7 +224,7 @@ class Transaction:
         if row != (self.state,):
             raise RequestError(
                 f"release {self.id} is {row[0] if row else 'unknown'} in the ledger and {self.state} here: the ledger "
-                "was replaced meanwhile, or its locks do not work. Nothing was published"
+                "was replaced, or its locks do not work. Nothing was published"
             )
 
     def _end(self) -> None:
@@ -244,10 +243,8 @@ def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str
     for file in files:
         other = con.execute(text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}).fetchone()
         if other:
-            raise RequestError(
-                f"{file.partial}: release {other[0]}, which is {other[1]}, writes this file too; wait until it has "
-                "ended, or choose another output"
-            )
+            writer = f"release {other[0]}, which is {other[1]}, writes this file too"
+            raise RequestError(f"{file.partial}: {writer}; wait until it has ended, or choose another output")
     store(con, number, files)
 
 
@@ -270,11 +267,9 @@ def undo(database: Database, number: int, name: str, payload: dict[str, object])
     try:
         discard(stored(database.con, number))
     except OSError as error:
-        raise RequestError(
-            f"{error.filename}: cannot be removed ({error.strerror}), so release {name} stays {state}"
-            f"{'' if state == 'spent' else ' and what was reserved for it is not given back'}; put that right and run "
-            "`lexveil ledger show`"
-        ) from None
+        kept = "" if state == "spent" else " and what was reserved for it is not given back"
+        why = f"cannot be removed ({error.strerror}), so release {name} stays {state}{kept}"
+        raise RequestError(f"{error.filename}: {why}; {PUT_RIGHT}") from None
     with database.transaction() as con:
         if ended == "aborted":
             give_back(con, number)
@@ -298,11 +293,10 @@ def _check_publishable(file: File) -> None:
         sync(file.partial)
         sync(file.partial.parent)
         status = file.partial.lstat()
-        same = status.st_dev == file.final.parent.stat().st_dev
+        if status.st_dev != file.final.parent.stat().st_dev:
+            raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside that")
     except OSError as error:
         raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
-    if not same:
-        raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside its output")
     if not is_own(status):
         raise RequestError(f"{file.partial}: is a link, has another name, or is somebody else's; nothing was published")
     if file.final.is_dir():

@@ -117,8 +117,13 @@ class Files:
         return damaged
 
     def _committed(self, path: str, commit: str) -> str | None:
-        """Return the hash of a file or folder as it was in a commit; None where it had none."""
-        fs = self._scm.get_fs(commit)
+        """Return the hash of a file or folder as it was in a commit; None without one, or without such a commit."""
+        from scmrepo.exceptions import SCMError
+
+        try:
+            fs = self._scm.get_fs(commit)
+        except SCMError:
+            return None
         top = Path("/") / self._root.relative_to(self._scm.root_dir)
         full = (top / path).as_posix()
         if not fs.exists(full):

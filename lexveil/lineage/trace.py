@@ -14,10 +14,9 @@ from lexveil.errors import RequestError, option
 from lexveil.lineage.file_hashes import Files, Listing, below, digest
 from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching
 from lexveil.lineage.results import (
-    ArtifactLineage,
-    Chain,
     ChainEntry,
     Environment,
+    Lineage,
     LockedPath,
     RunRecord,
     StageInput,
@@ -138,7 +137,7 @@ def _text(repo: Repo, file: Path) -> str:
     return str(repo.fs.read_text(path, encoding="utf-8")) if repo.fs.exists(path) else ""
 
 
-def lineage(artifact: Path, revision: str | None = None) -> ArtifactLineage:
+def lineage(artifact: Path, revision: str | None = None) -> Lineage:
     """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
 
     Args:
@@ -157,19 +156,23 @@ def lineage(artifact: Path, revision: str | None = None) -> ArtifactLineage:
             "at": revision,
             "commit": known.commit,
             "committed": known.committed,
-            **chain(known, [owner]),
+            "chain": chain(known, [owner]),
+            "environments": environments(known, [owner]),
         }
 
 
-def chain(known: History, owners: Sequence[str]) -> Chain:
-    """Return chain and environments of all that the stages ``owners`` need, themselves included."""
+def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
+    """Return the chain of all that the stages ``owners`` need, themselves included."""
     names = ancestors(known.graph, owners)
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
+    return [_entry(known, name, read) for name in names]
+
+
+def environments(known: History, owners: Sequence[str]) -> dict[str, Environment | None]:
+    """Return the environments of the runs that made the same chain."""
+    names = ancestors(known.graph, owners)
     used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
-    return {
-        "chain": [_entry(known, name, read) for name in names],
-        "environments": {name: known.environments.get(name) for name in used},
-    }
+    return {name: known.environments.get(name) for name in used}
 
 
 def owner_of(known: History, artifact: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files, Listing
+from lexveil.lineage.file_hashes import Listing
 from lexveil.lineage.release_lineage import Search, released
 from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, State
 from lexveil.lineage.trace import History, ancestors, history, inputs_of, owner_of, privacy_record
@@ -67,10 +67,10 @@ def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifferenc
 def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
     """Compare output and token log with the hashes in record and operator's report."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
-    written = record.get("output", {})
     report = file.with_name(f"{file.name}.operator.json")
-    if record.get("schema", 0) >= 4 and report.is_file():
-        written = written | (json.loads(report.read_text(encoding="utf-8")).get("output") or {})
+    written = dict(record.get("output", {}))
+    if report.is_file():
+        written |= json.loads(report.read_text(encoding="utf-8")).get("output") or {}
     for path, wanted in ((file, "sha256"), (file.with_name(f"{file.name}.tokens.parquet"), "tokens_sha256")):
         if wanted not in written:
             if path.is_file():
@@ -137,18 +137,9 @@ def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
     run = known.origins.get(name)
     recorded_in = known.files.last_change(LOCKFILE.name, known.commit) if known.commit else None
     for commit in filter(None, (run and run["commit"], recorded_in, known.commit)):
-        if _committed(known.files, path, commit) == md5:
+        if known.files.committed(path, commit) == md5:
             return {**_finding("code", path, name, "committed"), "commit": commit}
     return _changed("code", path, name, [{"path": path, "how": "changed"}])
-
-
-def _committed(files: Files, path: str, commit: str) -> str | None:
-    from scmrepo.exceptions import SCMError
-
-    try:
-        return files.committed(path, commit)
-    except SCMError:  # of a clone that does not have it
-        return None
 
 
 def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator[Finding]:

@@ -85,8 +85,6 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "src.txt"), "not made by any stage"),
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
-        (("lineage", "artifacts/first.txt", "--format", "dot"), "--format"),
-        (("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"), "not allowed with"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
         (("gc", "--dry-run", "--remove"), "not allowed with"),
         (("release",), "inbox.source and inbox.sql are null"),

@@ -313,7 +313,7 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         assert verify(folder).holds
         with pytest.raises(RequestError, match="not valid Unicode"), ledger.begin({}) as release:
             asked(release, "\ud800")
-    with pytest.raises(RequestError, match="keeps plain keys, and hashed ones are asked for"):
+    with pytest.raises(RequestError, match="keeps plain keys since it was made, and hashed ones are asked for"):
         Ledger.open(folder, "hashed")
 
 
