@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,11 +122,8 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
 def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) -> History:
     graph = read_graph(repo)
     nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
-    outputs = {
-        Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out))
-        for name, node in nodes.items()
-        for out in node.outs
-    }
+    outs = [(out, name) for name, node in nodes.items() for out in node.outs]
+    outputs = {Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out)) for out, name in outs}
     provenance = json.loads(_text(repo, PROVENANCE) or "{}")
     origins = matching(provenance, lock_entries(_text(repo, LOCKFILE)))
     return History(graph, nodes, outputs, files, origins, provenance.get("environments", {}), commit, committed)
@@ -210,9 +207,8 @@ def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
     """Yield path and md5 of what a stage read when it last ran."""
     from dvc.dependency import ParamsDependency
 
-    stage, node = known.graph.stages[name], known.nodes[name]
-    deps = [dep for dep in node.deps if dep.protocol == "local"]
-    for path, dep in zip(stage.deps, deps, strict=True):
+    deps = [dep for dep in known.nodes[name].deps if dep.protocol == "local"]
+    for path, dep in zip(known.graph.stages[name].deps, deps, strict=True):
         if not isinstance(dep, ParamsDependency):
             yield path.as_posix(), _md5(dep)
 
@@ -260,11 +256,14 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
         listing = known.listing(out)
         if listing is None:
             return None
-        for inside, md5 in sorted(listing.items()):
-            path = f"{out}/{inside}" if inside else out
-            if any(f"{path}/".startswith(f"{folder}/") for folder in read):
-                sources.append({"path": path, "md5": md5})
+        named = {f"{out}/{inside}" if inside else out: md5 for inside, md5 in sorted(listing.items())}
+        sources += [{"path": path, "md5": md5} for path, md5 in named.items() if lies_in(path, read)]
     return sources
+
+
+def lies_in(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of these files or folders, or lies in one."""
+    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:

@@ -11,7 +11,7 @@ from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Listing
 from lexveil.lineage.release_lineage import Search, released
 from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, State
-from lexveil.lineage.trace import History, ancestors, history, inputs_of, owner_of, privacy_record
+from lexveil.lineage.trace import History, ancestors, history, inputs_of, lies_in, owner_of, privacy_record
 from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.hashes import sha256
 
@@ -111,7 +111,7 @@ def _output(known: History, name: str, out: str, read: set[str] | None) -> Findi
         return _changed(kind, out, name, None)
     files = list(_differences(out, listing, now))
     if read is not None:
-        files = [file for file in files if any(f"{file['path']}/".startswith(f"{folder}/") for folder in read)]
+        files = [file for file in files if lies_in(file["path"], read)]
     return _changed(kind, out, name, files) if files else _finding(kind, out, name, "same")
 
 

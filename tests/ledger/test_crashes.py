@@ -226,6 +226,20 @@ print(out)
 """
 
 
+MAKES = """
+import sys
+from lexveil.ledger.ledger import Ledger
+sys.stdin.read()
+with Ledger.open(sys.argv[1]) as ledger:
+    print(ledger.hasher.one("ana").hex())
+"""
+
+
+def test_processes_that_make_a_ledger_at_once_make_one(forks: Forks, folder: Path) -> None:
+    assert len({*together(forks, MAKES, *[[folder]] * 4)}) == 1
+    assert verify(folder).entries == 1
+
+
 def test_processes_cannot_overspend_together(forks: Forks, folder: Path) -> None:
     """4 processes want 64 documents of ana and 32 of ben; each may have 10. They start at the same moment."""
     with Ledger.open(folder) as ledger:
