@@ -65,8 +65,8 @@ class Anchor:
             if last.seq == 1:
                 return  # nothing was ever released
             raise RequestError(
-                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: ledger.anchor) is missing; bring it "
-                f"back from git or your copy, or, {ACCEPT}"
+                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: ledger.anchor) is missing; bring "
+                f"it back from git or your copy, or, {ACCEPT}"
             )
         if mark.salt != self.salt:
             raise RequestError(f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}")
