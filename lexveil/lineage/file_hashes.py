@@ -34,6 +34,11 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
     return {path.removeprefix(f"{prefix}/"): md5 for path, md5 in listing.items() if path.startswith(f"{prefix}/")}
 
 
+def within(folder: str, listing: Mapping[str, str]) -> Listing:
+    """Return a listing by paths in the project; a file is a folder of one, named ""."""
+    return {f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())}
+
+
 def file_md5(file: Path) -> str:
     """Return the md5 of a file's bytes."""
     with file.open("rb") as opened:
@@ -85,9 +90,9 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of the folder that had this hash; None where neither cache nor work tree know them."""
+        """List the files of the file or folder that had this hash; None where neither cache nor work tree know them."""
         if md5 is None or not md5.endswith(".dir"):
-            return None
+            return {"": md5} if md5 else None
         listing = self.cached_listing(md5)
         if listing is not None:
             return listing

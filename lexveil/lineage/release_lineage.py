@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lexveil.artifacts.model_store import OWN, files_named
 from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files
+from lexveil.lineage.file_hashes import Files, within
 from lexveil.lineage.provenance import lock_entries
 from lexveil.lineage.results import Lineage, MadeWith
 from lexveil.lineage.trace import chain, environments, history
@@ -82,11 +82,8 @@ class Search:
 
     def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for out, md5 in outs.items():
-            listing = self.files.recorded(out, md5) if md5.endswith(".dir") else {"": md5}
-            for inside, member in (listing or {}).items():
-                path = f"{out}/{inside}" if inside else out
-                if f"/{path}".endswith(f"/{name}"):
-                    yield path, member
+            listing = within(out, self.files.recorded(out, md5) or {})
+            yield from ((path, member) for path, member in listing.items() if f"/{path}".endswith(f"/{name}"))
 
     def _sha256(self, path: str, md5: str) -> str | None:
         if md5 not in self.hashed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lexveil import paths
 from lexveil.errors import RequestError, option
-from lexveil.lineage.file_hashes import Files, Listing, below, digest
+from lexveil.lineage.file_hashes import Files, Listing, below, digest, within
 from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching
 from lexveil.lineage.results import (
     ChainEntry,
@@ -54,9 +54,9 @@ class History:
     committed: bool | None
 
     def listing(self, out: str) -> Listing | None:
-        """List the files of an output as it was made; a file is a folder of one, named ""."""
-        _, md5 = self.outputs[out]
-        return {"": md5} if md5 and not md5.endswith(".dir") else self.files.recorded(out, md5)
+        """List the files of an output as it was made, by their paths in the project; None where nobody knows them."""
+        listing = self.files.recorded(out, self.outputs[out][1])
+        return None if listing is None else within(out, listing)
 
     def makers(self, path: str) -> list[str]:
         """Return the outputs that are ``path``, hold it, or lie in it."""
@@ -74,14 +74,9 @@ class History:
             listing = self.listing(out)
             if listing is None:
                 return None
-            if path.startswith(f"{out}/"):
-                inside = path.removeprefix(f"{out}/")
-                if inside in listing:
-                    return listing[inside]
-                files |= below(listing, inside)
-            else:
-                folder = out.removeprefix(f"{path}/")
-                files |= {f"{folder}/{name}" if name else folder: md5 for name, md5 in listing.items()}
+            if path in listing:
+                return listing[path]
+            files |= below(listing, path)
         return digest(files) if files else None
 
 
@@ -106,15 +101,11 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
             yield _read(repo, files, *_commit(repo))
             return
         if isinstance(repo.scm, NoSCM):
-            raise RequestError(
-                f"{option('at')} {revision}: this project is not in a git repository, so it has no revisions"
-            )
+            raise RequestError(f"{option('at')} {revision}: this project is in no git repository")
         try:
             resolved = resolve_rev(repo.scm, revision)
         except (RevError, SCMError):  # or there is no commit yet
-            raise RequestError(
-                f"{option('at')} {revision}: there is no such commit, tag or branch; `git log` shows them"
-            ) from None
+            raise RequestError(f"{option('at')} {revision}: there is no such commit, tag or branch") from None
         with switch(repo, resolved) as commit:
             yield _read(repo, files, commit, True)
 
@@ -256,8 +247,7 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
         listing = known.listing(out)
         if listing is None:
             return None
-        named = {f"{out}/{inside}" if inside else out: md5 for inside, md5 in sorted(listing.items())}
-        sources += [{"path": path, "md5": md5} for path, md5 in named.items() if lies_in(path, read)]
+        sources += [{"path": path, "md5": md5} for path, md5 in listing.items() if lies_in(path, read)]
     return sources
 
 

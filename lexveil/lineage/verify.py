@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Listing
+from lexveil.lineage.file_hashes import within
 from lexveil.lineage.release_lineage import Search, released
 from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, State
 from lexveil.lineage.trace import History, ancestors, history, inputs_of, lies_in, owner_of, privacy_record
@@ -100,26 +100,20 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
     """Compare an output with its hash; of the data only what the chain reads."""
     kind: Kind = "output" if read is None else "source"
-    recorded = known.outputs[out][1]
-    now = known.files.now(out)
+    now = within(out, known.files.now(out))
     if not now:
         return _finding(kind, out, name, "absent")
-    if known.files.md5(out) == recorded:
+    if known.files.md5(out) == known.outputs[out][1]:
         return _finding(kind, out, name, "same")
     listing = known.listing(out)
     if listing is None:
         return _changed(kind, out, name, None)
-    files = list(_differences(out, listing, now))
-    if read is not None:
-        files = [file for file in files if lies_in(file["path"], read)]
+    files: list[FileDifference] = [
+        {"path": path, "how": "added" if path not in listing else "missing" if path not in now else "changed"}
+        for path in sorted(listing.keys() | now.keys())
+        if listing.get(path) != now.get(path) and (read is None or lies_in(path, read))
+    ]
     return _changed(kind, out, name, files) if files else _finding(kind, out, name, "same")
-
-
-def _differences(out: str, recorded: Listing, now: Listing) -> Iterator[FileDifference]:
-    for inside in sorted(recorded.keys() | now.keys()):
-        if recorded.get(inside) != now.get(inside):
-            how = "added" if inside not in recorded else "missing" if inside not in now else "changed"
-            yield {"path": f"{out}/{inside}" if inside else out, "how": how}
 
 
 def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
