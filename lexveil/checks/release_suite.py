@@ -79,7 +79,7 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
             between(
                 "coverage",
                 "The vocabulary knows enough of the words",
-                f"has too few words that the vocabulary knows: {{coverage:.1%}}, {GATE}.min_coverage",
+                f"is too strange: the vocabulary knows {{coverage:.1%}} of the words, {GATE}.min_coverage",
                 f"{REFUSED}. Enlarge the corpus by texts like these and run `lexveil run`, or lower the limit",
                 low=min_coverage,
             )
@@ -89,7 +89,7 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
             between(
                 "unprotected_share",
                 "Not too many tokens are unprotected",
-                f"has too many unprotected tokens: {{unprotected_share:.1%}}, {GATE}.max_unprotected",
+                f"is too open: {{unprotected_share:.1%}} of the tokens are unprotected, {GATE}.max_unprotected",
                 f"{REFUSED}. Let policy perturb more, choose another strategy, or raise the limit",
                 high=max_unprotected,
             )
@@ -110,7 +110,7 @@ def release_suite(max_length_ratio: float | None, personal: bool) -> gx.Expectat
             between(
                 "length_ratio",
                 "No document becomes much longer",
-                f"have more words per token of the source than {GATE}.max_length_ratio",
+                f"become longer than the limit of words per token of the source, {GATE}.max_length_ratio",
                 f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
                 high=max_length_ratio,
             )

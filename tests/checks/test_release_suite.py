@@ -85,7 +85,7 @@ def test_messages(frame, docs: DataDocs) -> None:
         validate("releases/x", release_suite(**SUITE), frame(budget=9.0), docs)
     assert "uno" not in str(caught.value)
     numbers = pd.DataFrame([{"release": "x", "coverage": 0.8, "unprotected_share": 1 / 6}])
-    says = r"the source has too few words .*: 80\.0%, params.yaml: inbox.gate.min_coverage .*nothing was spent"
+    says = r"the vocabulary knows 80\.0% of the words, params.yaml: inbox.gate.min_coverage .*nothing was spent"
     with pytest.raises(CheckFailed, match=says):
         validate("releases/x", source_suite(0.81, None), numbers, docs)
     assert first_fault(source_suite(0.8, 0.2), numbers) == first_fault(source_suite(None, None), numbers) is None
