@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,11 +178,14 @@ def parameter_page() -> str:
 
 def model_page() -> str:
     """The card of the model that ships."""
+    from jinja2 import Template
+
     from lexveil.artifacts.model_store import find
-    from lexveil.modelling.card_page import card_page
 
     coverage = json.loads((ROOT / "docs/reference/model-en-coverage.json").read_text(encoding="utf-8"))
-    return card_page(find("en").card, coverage)
+    template = Path(__file__).with_name("model_page.md.j2").read_text(encoding="utf-8")
+    page = Template(template, trim_blocks=True).render(card=find("en").card, coverage=coverage)
+    return re.sub(r"\n{3,}", "\n\n", page).strip() + "\n"
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -37,7 +37,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.context import NOT_CERTAIN, ContextReader, Tokens
+from lexveil.recovery.context import ContextualAdversary, SeenTokens
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -102,15 +102,14 @@ class Measuring:
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
         adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
-        reader = ContextReader(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
+        reader = ContextualAdversary(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
         n = len(is_drawn)
-        kept = np.flatnonzero(done.action == Action.KEPT.value)
-        first, last = np.full(n, NOT_CERTAIN, dtype=np.int64), np.full(n, NOT_CERTAIN, dtype=np.int64)
-        words = done.encoded.words
-        first[kept], last[kept] = reader.certain([words[at] for at in done.encoded.first_word[kept].tolist()])
+        words, first_word = done.encoded.words, done.encoded.first_word.tolist()
+        is_kept = (done.action == Action.KEPT.value).tolist()
+        certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept, strict=True)]
         outputs = np.full(n, -1, dtype=np.int64)
         outputs[is_drawn] = output
-        guesses = reader.guess(Tokens(done.encoded.text_of.astype(np.int64), outputs, done.epsilon, first, last))
+        guesses = reader.guess(SeenTokens(done.encoded.text_of.astype(np.int64), outputs, done.epsilon, certain))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
 

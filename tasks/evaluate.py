@@ -24,10 +24,9 @@ from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.evaluation_models import load_models
 from lexveil.config import CLEAN, Params, load_params
 from lexveil.errors import RequestError
-from lexveil.evaluation.membership import parts_of
 from lexveil.evaluation.metrics import BY_NAME, METRICS
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Models
-from lexveil.evaluation.utility import LeftOut
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
+from lexveil.evaluation.metrics.membership import parts_of
 from lexveil.levels import stage_name
 from lexveil.recovery.measured import GUESSES
 from lexveil.recovery.runs import measure_recovery

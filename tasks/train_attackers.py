@@ -1,6 +1,6 @@
 """Train the models of membership inference, once for all runs: private/none/none/0.0/documents.parquet -> attackers/.
 
-They are trained on clean texts only (lexveil/evaluation/membership.py), and nothing of any run.
+They are trained on clean texts only (lexveil/evaluation/metrics/membership.py), and nothing of any run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lexveil import paths
 from lexveil.artifacts.attackers import write_attackers
 from lexveil.config import CLEAN, Params, load_params
 from lexveil.evaluation.base import joined
-from lexveil.evaluation.membership import STREAM, Parts, attackers, parts_of
+from lexveil.evaluation.metrics.membership import STREAM, Parts, attackers, parts_of
 from lexveil.evaluation.ngrams import Ngrams
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import stage_main

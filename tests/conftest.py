@@ -171,7 +171,7 @@ def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def _quick_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What an epsilon means is estimated from few words, and once for all tests that are about something else."""
     monkeypatch.setattr("lexveil.privatization.engine.engine.FEW", 30)
-    monkeypatch.setattr("lexveil.recovery.estimate.QUICK_DRAWS", 256)
+    monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures")
 
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lexveil.auditing.distances import Distances, euclidean, mahalanobis, on_lists
+from lexveil.auditing.distributions import Distances, euclidean, mahalanobis, on_lists
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.types import Floats, Ids, Vectors
 
 Sentences = Sequence[Sequence[str]]
 CONFIDENCE = 0.999  # of each audit
-STAGES = ("order", "choose", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +72,7 @@ def black_box(
     codes = [np.array([code.setdefault(word, len(code)) for word in out]) for out in drawn.values()]
     ids = np.array([row[word] for word in drawn], dtype=np.int64)
     n = min(map(len, codes))
-    starts = dict(zip(STAGES, (0, n // 4, 2 * (n // 4)), strict=True))
-
-    def sample(number: int, size: int, stage: str) -> Ids:
-        return codes[number][starts[stage] : starts[stage] + size]
-
-    return sampled_audit(sample, epsilon * distances(ids, ids), epsilon, n, CONFIDENCE)
+    return sampled_audit([each[:n] for each in codes], epsilon * distances(ids, ids), epsilon, CONFIDENCE)
 
 
 def verdict(results: Sequence[SampledResult], samples: int, repeats: bool) -> str:

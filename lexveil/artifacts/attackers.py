@@ -9,7 +9,7 @@ import numpy as np
 
 from lexveil import paths
 from lexveil.artifacts.embeddings import read_arrays, write_arrays
-from lexveil.evaluation.membership import PaperAttacker
+from lexveil.evaluation.metrics.membership import PaperAttacker
 from lexveil.runtime.tables import atomic_directory, require
 
 STAGE = "train_attackers"

@@ -29,7 +29,7 @@ def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
     back_end = ENCODERS[settings.encoder]
     if settings.encoder == TfidfMean.name:
         space = load_embedding("word")
-        return lambda texts: back_end(space.tokens, space.vectors, texts)
+        return lambda texts: back_end.make(space.tokens, space.vectors, texts)
     encoder = back_end.maker(settings)()  # a model that was made elsewhere is the same for all
     return lambda _: encoder
 

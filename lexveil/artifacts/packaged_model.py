@@ -37,10 +37,11 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, write_json
-from lexveil.text.collocation_index import Collocations
+from lexveil.text.collocation_index import MAX_WORDS, Collocations
 from lexveil.text.encode import Lexicon
 from lexveil.types import Floats, Orders, Vectors
 
+MAX_DIMENSIONS = 4096
 FORMAT = 1  # of the files; raised when a reader of today could not read them
 CARD = "model.json"
 SCALES, TRAINED_SCALES = "scales.npy", "trained_scales.npy"
@@ -73,13 +74,13 @@ class ModelCard(Result):
     description: str
     built: str
     """Date, as YYYY-MM-DD."""
-    n_tokens: int
+    n_tokens: int = Field(ge=2, le=MAX_WORDS)
     n_words: int
     """Tokens of one word."""
     n_bigrams: int
     n_trigrams: int
-    dimensions: int
-    average_words: float
+    dimensions: int = Field(ge=2, le=MAX_DIMENSIONS)
+    average_words: float = Field(ge=0, allow_inf_nan=False)
     """Words per document of the corpus: the public number by which a base epsilon becomes a budget."""
     sources: list[Source]
     cleaning: list[str]

@@ -1,6 +1,6 @@
 """Test the privacy that a mechanism claims, as an opponent: what `lexveil audit` and ``lexveil.audit`` call.
 
-Nothing of what is tested is asked what it should do: distances, laws, budgets and charges are computed a second time,
+Nothing of what is tested is asked what it should do: distances, distributions, budgets and charges are computed again,
 in a few lines of the audit's own, from the vectors, the word orders and the documents. It looks at three places:
 
 * toys: a line, an anisotropic plane with one far word, and a cloud so large that truncation, clusters and lists act;
@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,11 @@ from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
-from lexveil.auditing.distances import ON_LISTS
+from lexveil.auditing.distributions import ON_LISTS, Space
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.fit import FitResult
-from lexveil.auditing.kernels import Built, draw_mixed, fit, law_of, losses, noise_fit, reach, rungs
-from lexveil.auditing.laws import Space
+from lexveil.auditing.kernels import Built, Drawn, claim_of, draw_mixed, fit, losses, noise_fit, reach, rungs
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.toys import toy
@@ -60,7 +60,7 @@ class _Audit:
     """What all parts of one audit share."""
 
     request: AuditRequest
-    given: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     seed: int
     findings: list[AuditFinding] = field(default_factory=list)
     epsilons: set[float] = field(default_factory=set)
@@ -78,70 +78,71 @@ class _Audit:
 
     def found(self, place: str, *evidence: Any) -> None:
         """Keep findings that there are."""
-        self.findings += [AuditFinding.of(place, one) for one in evidence if one is not None]
+        self.findings += [AuditFinding.of(place, each) for each in evidence if each is not None]
 
     def toy(self, shape: str, n_lists: int) -> None:
-        """One toy: its closed form, its law, its noise, and the losses between its words."""
-        epsilon, name = self.request.epsilon, self.request.mechanism
-        built, one = None, toy(shape, epsilon, n_lists)
+        """One toy: its closed form, its distribution, its noise, and the losses between its words."""
+        request, space_of = self.request, toy(shape, self.request.epsilon, n_lists)
         for _ in range(STRETCHES):
-            built = Built.over(name, one.space, self.given)
-            if built.accepts(epsilon):
+            built = Built.over(request.mechanism, space_of.space, self.parameters)
+            if built.accepts(request.epsilon):
                 break
-            one = one.stretched(2.0)
+            space_of = space_of.stretched(2.0)
         else:
             return
+        place, words = space_of.name, space_of.words
         own = self.generator("own", shape)
-        n = self.request.samples if one.losses else self.request.samples // CLOUD
-        epsilons = rungs(built, int(one.words[1]), epsilon, n, self.error, own)
+        n = request.samples if space_of.losses else request.samples // CLOUD
+        epsilons = rungs(built, int(words[1]), request.epsilon, n, self.error, own)
         self.epsilons |= set(epsilons)
-        self.distribution(one.name, built, one.words)
-        progress = Progress(f"audit, {one.name}", len(one.words) * len(epsilons) * n, "draws")
-        drawn = draw_mixed(
-            built.kernel, one.words, epsilons, n, lambda what: self.generator(shape, what), progress.advance
-        )
+        self.exact(place, built, words)
+        progress = Progress(f"audit, {place}", len(words) * len(epsilons) * n, "draws")
+        drawn = draw_mixed(built.kernel, words, epsilons, n, partial(self.generator, shape), progress.advance)
         progress.finish()
-        self.found(one.name, fit(drawn, built.law, epsilon, self.error, own, with_power=one.losses))
-        self.found(
-            one.name,
-            noise_fit(
-                built.kernel, built.law, epsilon, self.request.samples, self.error, self.generator(shape, "ball")
-            ),
-        )
-        if one.losses:
+        self.sampled(place, built, drawn, own, (shape, "ball"), with_power=space_of.losses)
+        if space_of.losses:
             for at in epsilons:
-                self.found(one.name, losses(drawn, at, built.law, one.words, 1 - self.error))
-
-    def distribution(self, place: str, built: Built, ids: Ids) -> None:
-        """What can be said without samples, for inputs ``ids`` and every output; nothing where no form is known."""
-        kernel, distances, epsilon = built.kernel, built.law.distances, self.request.epsilon
-        if isinstance(kernel, ClosedForm):
-            closed = kernel
-            self.found(
-                place,
-                exact_audit(lambda rows: closed.log_pmf(rows, np.full(len(rows), epsilon)), ids, distances, epsilon),
-            )
-        elif self.request.mechanism == "truncated_gumbel":
-            bounds = gumbel_bounds(built.law.space.size, ids, distances)
-            self.found(place, bounds_audit(*bounds, ids, distances, epsilon))
+                self.found(place, losses(drawn, at, built.claim, words, 1 - self.error))
 
     def embedding(self, made: Prepared, space: Space) -> None:
         """The mechanism as a run builds it, over the words of the project."""
-        request, law = self.request, law_of(self.request.mechanism, space, self.given)
-        built = Built(made.mechanism, law)
+        request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
+        built = Built(made.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
-        self.distribution(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen)
+        self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen)
         own = self.generator("own", "vocabulary")
         few = chosen[:: max(1, len(chosen) // FITTED)][:FITTED]
+        n, epsilons = max(40, request.samples // (10 if claim.closed else 40)), (request.epsilon,)
+        drawn = draw_mixed(made.mechanism, few, epsilons, n, partial(self.generator, "vocabulary"), lambda _: None)
         place = f"vocabulary: {len(few)} of {space.size:,} words"
-        n = max(40, request.samples // (10 if law.closed else 40))
-        drawn = draw_mixed(
-            made.mechanism, few, (request.epsilon,), n, lambda what: self.generator("vocabulary", what), lambda _: None
-        )
-        self.found(place, fit(drawn, law, request.epsilon, self.error, own, with_power=False))
-        self.found(
-            place, noise_fit(made.mechanism, law, request.epsilon, request.samples, self.error, self.generator("ball"))
-        )
+        self.sampled(place, built, drawn, own, ("ball",), with_power=False)
+
+    def exact(self, place: str, built: Built, ids: Ids) -> None:
+        """What can be said without samples, for inputs ``ids`` and every output; nothing where no form is known."""
+        kernel, distances, epsilon = built.kernel, built.claim.distances, self.request.epsilon
+        if isinstance(kernel, ClosedForm):
+            log_pmf = kernel.log_pmf
+            evidence = exact_audit(lambda rows: log_pmf(rows, np.full(len(rows), epsilon)), ids, distances, epsilon)
+            self.found(place, evidence)
+        elif self.request.mechanism == "truncated_gumbel":
+            bounds = gumbel_bounds(built.claim.space.size, ids, distances)
+            self.found(place, bounds_audit(*bounds, ids, distances, epsilon))
+
+    def sampled(
+        self,
+        place: str,
+        built: Built,
+        drawn: Drawn,
+        own: np.random.Generator,
+        ball: tuple[str, ...],
+        *,
+        with_power: bool,
+    ) -> None:
+        """Draws and noise against what is claimed of them."""
+        epsilon, claim = self.request.epsilon, built.claim
+        self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
+        noise = self.generator(*ball)
+        self.found(place, noise_fit(built.kernel, claim, epsilon, self.request.samples, self.error, noise))
 
 
 def audit(
@@ -174,10 +175,8 @@ def audit(
     for shape in SHAPES:
         shared.toy(shape, n_lists)
     if n_lists:
-        wrong = reach(request.mechanism, shared.given, shared.generator("reach"))
-        shared.findings.append(
-            AuditFinding.fact("toy: a long list", "reach", [wrong] if wrong else [], "noise reaches its rarest places")
-        )
+        wrong = reach(request.mechanism, shared.parameters, shared.generator("reach"))
+        shared.findings.append(AuditFinding.fact("toy: a long list", "reach", wrong, "noise reaches its rarest places"))
     shared.embedding(made, space)
     if made.mechanism.no_guarantee is None:
         with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from lexveil.auditing.distances import Distances
+from lexveil.auditing.distributions import Distances
 from lexveil.types import Floats, Ids
 
 # (n,) ids -> (n, W) natural logarithms of the distribution of the output.
@@ -29,11 +29,11 @@ class ExactResult:
 
     Attributes:
         audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), at least where bounds are all that is known; infinite
-            if words at distance 0 have different laws, or if an output is possible for one word only.
+            if words at distance 0 have different distributions, or if an output is possible for one word only.
         pair: ids of the two words that show it; output: the id of y.
         n_pairs: pairs of different words that were compared.
         violation: whether a loss exceeds ε·d by more than ``RELATIVE`` and rounding.
-        method: "exact" where the law is known; "bounds" where the loss is proven to be at least this.
+        method: "exact" where the distribution is known; "bounds" where the loss is proven to be at least this.
     """
 
     claimed: float
@@ -44,18 +44,26 @@ class ExactResult:
     violation: bool
     method: str = "exact"
 
+    detail = None
+
+    @property
+    def shown(self) -> str:
+        """The loss, for a table."""
+        at_least = "> " if self.method == "bounds" and self.audited else ""
+        return f"{at_least}{self.audited:.4g}"
+
     def as_dict(self) -> dict[str, object]:
         """Plain values."""
         return {**asdict(self), "relative_tolerance": RELATIVE}
 
 
 def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare the laws of all pairs of ``ids`` on all outputs; memory is 2 · BLOCK rows of the law and one of pairs.
+    """Compare the distributions of all pairs of ``ids`` on all outputs, in blocks.
 
     Raises:
-        ValueError: if a row of the law is not one: not a number, or not summing to 1 within 1e-6.
+        ValueError: if a row is no distribution: not a number, or not summing to 1 within 1e-6.
     """
-    audited, excess, pair, output, n_pairs = 0.0, -np.inf, None, None, 0
+    audited, is_violated, pair, output, n_pairs = 0.0, False, None, None, 0
     for start in range(0, len(ids), BLOCK):
         first = ids[start : start + BLOCK]
         left = _pmf_rows(log_pmf, first)
@@ -74,20 +82,18 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
                 loss[np.isnan(loss)] = 0.0  # impossible for both
                 at = loss.argmax(axis=1)
                 most = loss[np.arange(len(at)), at]
-                slack = RELATIVE * allowed + ROUNDING * (1 + size)
-                excess = max(excess, float((most - allowed - slack).max()))
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.where(allowed > 0, epsilon * most / allowed, np.where(most > slack, np.inf, 0.0))
+                ratio, over = _compared(most, allowed, size, epsilon)
+                is_violated |= over
                 worst = int(ratio.argmax())
                 n_pairs += len(allowed)
                 if ratio[worst] > audited:
                     audited, output = float(ratio[worst]), int(at[worst])
                     pair = (int(first[i]), int(second[others][worst]))
-    return ExactResult(epsilon, audited, pair, output, n_pairs, excess > 0)
+    return ExactResult(epsilon, audited, pair, output, n_pairs, is_violated)
 
 
 def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare what is proven of a law that has no closed form: no sample finds events of probability e^-100.
+    """Compare what is proven of a distribution that has no closed form: no sample finds events of probability e^-100.
 
     Args:
         stays: (n,) lower bounds of ln Pr[M(w) = w].
@@ -98,26 +104,32 @@ def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances,
     allowed = epsilon * distances(ids, ids).T
     loss = np.maximum(stays[None, :] - reached, 0.0)
     np.fill_diagonal(loss, 0.0)
-    slack = RELATIVE * allowed + ROUNDING * (1 + _largest(reached))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
+    ratio, is_violated = _compared(loss, allowed, _largest(reached), epsilon)
     other, word = np.unravel_index(int(ratio.argmax()), ratio.shape)
     pair = (int(ids[word]), int(ids[other]))
     n_pairs = len(ids) * (len(ids) - 1) // 2
     audited = float(ratio[other, word])
-    return ExactResult(epsilon, audited, pair, pair[0], n_pairs, bool((loss > allowed + slack).any()), "bounds")
+    return ExactResult(epsilon, audited, pair, pair[0], n_pairs, is_violated, "bounds")
+
+
+def _compared(loss: Floats, allowed: Floats, size: float, epsilon: float) -> tuple[Floats, bool]:
+    """ε times losses in shares of what is allowed, and whether one exceeds that by more than rounding can."""
+    slack = RELATIVE * allowed + ROUNDING * (1 + size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
+    return ratio, bool((loss - allowed > slack).any())
 
 
 def _pmf_rows(log_pmf: LogPmf, ids: Ids) -> Floats:
-    law = np.asarray(log_pmf(ids), dtype=np.float64)
-    total = np.exp(law).sum(axis=1)
+    log_p = np.asarray(log_pmf(ids), dtype=np.float64)
+    total = np.exp(log_p).sum(axis=1)
     if not (np.abs(total - 1) < 1e-6).all():
         raise ValueError(f"the probabilities of one input sum to {total[np.abs(total - 1).argmax()]:.9g}, not to 1")
-    return law
+    return log_p
 
 
-def _largest(law: Floats) -> float:
-    finite = law[np.isfinite(law)]
+def _largest(logarithms: Floats) -> float:
+    finite = logarithms[np.isfinite(logarithms)]
     return float(np.abs(finite).max(initial=0.0))
 
 

@@ -14,6 +14,7 @@ from lexveil.auditing.sampled import SampledResult
 
 Verdict = Literal["violated", "no violation found", "inconclusive"]
 Evidence = ExactResult | SampledResult | FitResult
+COLUMNS = ["where", "method", "claimed ε", "audited ε or power", "verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,7 @@ class AuditFinding:
     @classmethod
     def of(cls, place: str, evidence: Evidence) -> AuditFinding:
         """What an exact or sampled audit found."""
-        detail = evidence.worst if isinstance(evidence, FitResult) and evidence.violation else None
-        return cls(place, evidence.method, evidence.violation, evidence, detail)
+        return cls(place, evidence.method, evidence.violation, evidence, evidence.detail)
 
     @classmethod
     def fact(cls, place: str, method: str, wrong: list[str], right: str) -> AuditFinding:
@@ -62,14 +62,8 @@ class AuditFinding:
     def cells(self) -> list[str]:
         """Its row in a table for people."""
         verdict = self.verdict + (f": {self.detail}" if self.detail else "")
-        evidence = self.evidence
-        if evidence is None:
-            return [self.place, self.method, "-", "-", verdict]
-        if isinstance(evidence, FitResult):
-            power = "-" if evidence.factor is None else f"factor {evidence.factor:g}"
-            return [self.place, self.method, f"{evidence.claimed:g}", power, verdict]
-        sign = "" if self.method == "exact" or not evidence.audited else "> "
-        return [self.place, self.method, f"{evidence.claimed:g}", f"{sign}{evidence.audited:.4g}", verdict]
+        figures = ["-", "-"] if self.evidence is None else [f"{self.evidence.claimed:g}", self.evidence.shown]
+        return [self.place, self.method, *figures, verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +120,15 @@ class AuditResult:
 
     def as_dict(self) -> dict[str, object]:
         """Plain values that JSON can carry: infinities as text."""
-        found = {
-            "audits": [finding.as_dict() for finding in self.audits],
-            "violation": self.violation,
-            "verdict": self.verdict,
-        }
-        own = {name: getattr(self, name) for name in self.__slots__} | {"model": self.model.to_dict()}
-        values: dict[str, object] = _finite(own | found)
-        return values
+        values: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
+        values |= {"model": self.model.to_dict(), "audits": [finding.as_dict() for finding in self.audits]}
+        values |= {"violation": self.violation, "verdict": self.verdict}
+        finite: dict[str, object] = _finite(values)
+        return finite
 
     def as_text(self) -> list[str]:
         """Lines for people."""
-        rows = [["where", "method", "claimed ε", "audited ε or power", "verdict"]]
-        rows += [finding.cells for finding in self.audits]
+        rows = [COLUMNS, *(finding.cells for finding in self.audits)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         if self.no_guarantee is not None:
@@ -154,10 +144,9 @@ class AuditResult:
         """As notebooks show it."""
         from lexveil.accounting.notebook import framed, table_html
 
-        columns = ("where", "method", "claimed ε", "audited ε or power", "verdict")
         holds = {"violated": False, "no violation found": True}.get(self.verdict)
         said = framed("Audit", [self.as_text()[-1]], [self.no_guarantee] if self.no_guarantee else [], holds=holds)
-        return said + table_html(columns, [finding.cells for finding in self.audits])
+        return said + table_html(COLUMNS, [finding.cells for finding in self.audits])
 
 
 def _finite(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Whether draws follow the law that a claim is proven of, and how small a difference the test would have seen.
+"""Whether draws follow the distribution that a claim is proven of, and how small a difference would have been seen.
 
-A loss bound alone sees little of what is rare; the law is known, so it is compared too. Events are fixed before the
-draws are looked at: single words, and the sets of the k words of largest probability. Each is tested exactly, by the
-binomial distribution, or, where the audit has only draws of its own of the law, by the binomial of the two samples
+A loss bound alone sees little of what is rare; the distribution is known, so it is compared too. Events are fixed
+before the draws are looked at: single words, and the sets of the k words of largest probability. Each is tested
+exactly, by the binomial distribution, or, where the audit has only draws of its own, by the binomial of the two samples
 given their sum. The errors of all events together are at most the error of the test.
 """
 
@@ -25,14 +25,14 @@ POWERED = 3  # samples, those of most draws, of which the power is computed
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """Draws against a law.
+    """Draws against a distribution.
 
     Attributes:
         claimed: ε.
         tests: events that were tested.
         draws: in all.
-        error: chance that draws of the law are called different.
-        least: the smallest chance of what was seen, if the law is as claimed.
+        error: chance that draws of the distribution are called different.
+        least: the smallest chance of what was seen, if the distribution is as claimed.
         worst: the event of that chance, in words.
         factor: the smallest inflation of ε that this test sees with probability 0.9; None if none up to 8.
     """
@@ -45,7 +45,17 @@ class FitResult:
     worst: str
     factor: float | None
     violation: bool
-    method: str = "law"
+    method: str = "distribution"
+
+    @property
+    def detail(self) -> str | None:
+        """What differs."""
+        return self.worst if self.violation else None
+
+    @property
+    def shown(self) -> str:
+        """The power, for a table."""
+        return "-" if self.factor is None else f"factor {self.factor:g}"
 
     def as_dict(self) -> dict[str, object]:
         """Plain values."""
@@ -53,41 +63,41 @@ class FitResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ClaimedDraws:
     """Draws of one input at one ε, and what is claimed of them.
 
     Attributes:
         counts: (W,) how often each word came out.
-        law: (W,) its probability; or, if ``reference`` is not 0, counts of as many of the audit's own draws.
+        mass: (W,) its probability; or, if ``reference`` is not 0, counts of as many of the audit's own draws.
         order: (W,) words by falling probability, equal ones by rising distance; fixed before the draws.
-        inflated: the law at f·ε, by f, for the power of the test.
+        inflated: the mass at f·ε, by f, for the power of the test.
     """
 
     name: str
     counts: Ids
-    law: Floats
+    mass: Floats
     order: Ids
     reference: int = 0
     inflated: Callable[[float], Floats] | None = None
 
 
-def events(order: Ids, law: Floats, n: int) -> list[Ids]:
+def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
     """The sets of the k likeliest words, and single words that are expected ``LEAST`` times and not always."""
     w = len(order)
     ends = sorted({2**i for i in range(w.bit_length())} | {w - 2**i for i in range(w.bit_length())} & set(range(1, w)))
     single = [order[i : i + 1] for i in range(min(SINGLE, w))]
     # What is rare is tested too: that it comes too often shows however seldom it should.
     return [order[:end] for end in ends if 0 < end < w] + [
-        some for some in single if LEAST <= n * float(law[some].sum()) <= n - LEAST
+        some for some in single if LEAST <= n * float(mass[some].sum()) <= n - LEAST
     ]
 
 
-def law_audit(samples: Sequence[Sample], epsilon: float, error: float) -> FitResult:
+def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: float) -> FitResult:
     """Test all samples together; ``error`` is the chance of a false alarm."""
     tested = []
     for sample in samples:
         n = int(sample.counts.sum())
-        share = sample.law / sample.reference if sample.reference else sample.law
+        share = sample.mass / sample.reference if sample.reference else sample.mass
         tested.append((sample, n, share, events(sample.order, share, n)))
     total = sum(len(sets) for *_, sets in tested) + len(tested)
     each = error / max(total, 1)
@@ -98,9 +108,9 @@ def law_audit(samples: Sequence[Sample], epsilon: float, error: float) -> FitRes
             chance = _chance(int(sample.counts[some].sum()), n, float(share[some].sum()), sample.reference)
             if chance < least:
                 least, worst = chance, f"{sample.name}: {_named(some, sample.order)}"
-        impossible = 0 if sample.reference else int(sample.counts[sample.law <= 0].sum())
+        impossible = 0 if sample.reference else int(sample.counts[sample.mass <= 0].sum())
         if impossible:
-            least, worst = 0.0, f"{sample.name}: {impossible:,} draws of what the law excludes"
+            least, worst = 0.0, f"{sample.name}: {impossible:,} draws of what the claim excludes"
     powered = sorted(tested, key=lambda one: -one[1])[:POWERED]
     factor = next((f for f in FACTORS if any(_sees(one, f, each) for one in powered)), None)
     return FitResult(epsilon, total, draws, error, least, worst, factor, least < each)
@@ -117,8 +127,8 @@ def _chance(seen: int, n: int, share: float, reference: int) -> float:
     return float(min(1.0, 2 * min(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share))))
 
 
-def _sees(tested: tuple[Sample, int, Floats, list[Ids]], factor: float, each: float) -> bool:
-    """Whether one event alone would show the law of f·ε with probability ``POWER``, in normal approximation."""
+def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, each: float) -> bool:
+    """Whether one event alone would show f·ε with probability ``POWER``, in normal approximation."""
     sample, n, share, sets = tested
     if sample.inflated is None:
         return False
@@ -161,7 +171,7 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
 
 
 def independence_audit(pairs: dict[str, tuple[Ids, Ids]], share: float, error: float, epsilon: float) -> FitResult:
-    """Whether outputs that must be independent are equal more or less often than their law says.
+    """Whether outputs that must be independent are equal more or less often than by chance.
 
     Args:
         pairs: outputs side by side, by what they are.

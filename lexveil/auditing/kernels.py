@@ -1,4 +1,4 @@
-"""Audits of a mechanism as a function of words: its law, its noise, its reach and the losses it shows."""
+"""Audits of a mechanism as a function of words: its distribution, its noise, its reach and the losses it shows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.auditing.distances import ON_LISTS, spread
-from lexveil.auditing.fit import FACTORS, POWER, FitResult, Sample, ball_audit, events, law_audit
-from lexveil.auditing.laws import Law, Space
+from lexveil.auditing.distributions import ON_LISTS, Claim, Space, spread
+from lexveil.auditing.fit import FACTORS, ClaimedDraws, FitResult, ball_audit, distribution_audit, events
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
@@ -21,26 +20,28 @@ DRAWS = 8192  # tokens of a call, of all words and ε mixed
 OWN = 4  # of the audit's own draws for each of the mechanism's, where there is no closed form
 RUNGS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)  # of the ladder, in units of the ε that is asked for
 LIST_RUNGS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # on lists, whose unit is one place
+DEVIATIONS = 6.28  # of a difference that would show
 BALLS = 50  # draws of noise whose radii are looked at, for each draw of a word
 DEEP = 50  # bits of a uniform number that are all 0 or all 1
 REACH = 20_001  # places of the list whose ends noise must reach
 
 Generator = Callable[[str], np.random.Generator]
+Drawn = Mapping[tuple[int, float], Ids]  # what came out, by word and ε
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A mechanism over a space, and the law that it claims."""
+    """A mechanism over a space, and what it claims."""
 
     kernel: Kernel
-    law: Law
+    claim: Claim
 
     @classmethod
-    def over(cls, name: str, space: Space, given: Mapping[str, Mapping[str, Any]]) -> Built:
+    def over(cls, name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]]) -> Built:
         """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has them."""
-        own = {key: value for key, value in given.get(name, {}).items() if key != "lists"}
-        kernel = build_mechanism(name, space.vectors.astype(np.float32), {**given, name: own}, space.orders)
-        return cls(kernel, law_of(name, space, given))
+        own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
+        kernel = build_mechanism(name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders)
+        return cls(kernel, claim_of(name, space, parameters))
 
     def accepts(self, epsilon: float) -> bool:
         """Whether the mechanism works at this ε."""
@@ -51,51 +52,43 @@ class Built:
         return True
 
 
-def law_of(name: str, space: Space, given: Mapping[str, Mapping[str, Any]]) -> Law:
-    """The law that a mechanism with these parameters claims."""
-    remap = given.get("rank_remap", {})
+def claim_of(name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]]) -> Claim:
+    """The claim of a mechanism with these parameters."""
+    remap = parameters.get("rank_remap", {})
     remapped = remap if remap.get("enabled") and name in ("madlib", "mahalanobis", "vickrey") else None
-    return Law(name, given.get(name, {}), remapped, space)
+    return Claim(name, parameters.get(name, {}), remapped, space)
 
 
 def rungs(built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator) -> tuple[float, ...]:
     """The ε that is asked for, and that of the ladder at which the smallest inflation of ε would show.
 
-    Computed from the law alone: where it has a closed form, analytically, else from the audit's own draws of it.
+    Computed from the claim alone: where it has a closed form, analytically, else from the audit's own draws of it.
     """
-    law = built.law
-    ladder = LIST_RUNGS if law.mechanism in ON_LISTS else tuple(epsilon * rung for rung in RUNGS)
-    best, found = None, np.inf
-    for rung in ladder:
-        if not built.accepts(rung):
-            continue
-        factor = least_factor(law, word, rung, n, error, rng)
-        if factor < found:
-            best, found = rung, factor
-    return (epsilon,) if best is None or best == epsilon else (epsilon, best)
+    ladder = LIST_RUNGS if built.claim.mechanism in ON_LISTS else tuple(epsilon * rung for rung in RUNGS)
+    factors = {rung: _least_factor(built.claim, word, rung, n, error, rng) for rung in ladder if built.accepts(rung)}
+    best = min(factors, key=lambda rung: factors[rung], default=epsilon)
+    return (epsilon,) if best == epsilon or np.isinf(factors[best]) else (epsilon, best)
 
 
-def least_factor(law: Law, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator) -> float:
+def _least_factor(claim: Claim, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator) -> float:
     """The smallest of a few inflations of ε that n draws of one word would show; infinite if none."""
-    mass = law.pmf(word, epsilon) if law.closed else _counted(law, word, epsilon, n, rng) / n
-    order = likeliest(law, word, mass)
-    sets = events(order, mass, n)
-    z = 5.0 + 1.28 * (POWER > 0)
+    mass = claim.mass(word, epsilon, n, rng)
+    sets = events(likeliest(claim, word, mass), mass, n)
     for factor in FACTORS[2::3]:
         try:
-            other = law.pmf(word, factor * epsilon) if law.closed else _counted(law, word, factor * epsilon, n, rng) / n
+            other = claim.mass(word, factor * epsilon, n, rng)
         except ParameterError:
             return np.inf
         for some in sets:
             p, q = float(mass[some].sum()), float(other[some].sum())
-            if abs(p - q) > z * np.sqrt(max(p * (1 - p), error) / n * (1 if law.closed else 2)):
+            if abs(p - q) > DEVIATIONS * np.sqrt(max(p * (1 - p), error) / n * (1 if claim.closed else 2)):
                 return factor
     return np.inf
 
 
 def draw_mixed(
     kernel: Kernel, words: Ids, epsilons: Sequence[float], n: int, generator: Generator, advance: Callable[[int], None]
-) -> dict[tuple[int, float], Ids]:
+) -> Drawn:
     """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one serves another."""
     kinds = [(int(word), epsilon) for epsilon in epsilons for word in words.tolist()]
     which = np.tile(np.arange(len(kinds)), n)
@@ -111,66 +104,55 @@ def draw_mixed(
 
 
 def fit(
-    drawn: Mapping[tuple[int, float], Ids], law: Law, epsilon: float, error: float, rng: np.random.Generator,
-    with_power: bool,
-) -> FitResult:  # fmt: skip
-    """Compare draws of words with the law that is claimed."""
+    drawn: Drawn, claim: Claim, epsilon: float, error: float, rng: np.random.Generator, *, with_power: bool
+) -> FitResult:
+    """Compare draws of words with the distribution that is claimed."""
     samples = []
     for (word, at), codes in drawn.items():
-        counts, n = np.bincount(codes, minlength=law.space.size), len(codes)
-        reference = 0 if law.closed else OWN * n
-        mass = law.pmf(word, at) if law.closed else _counted(law, word, at, reference, rng).astype(np.float64)
+        counts, n = np.bincount(codes, minlength=claim.space.size), len(codes)
+        reference = 0 if claim.closed else OWN * n
+        mass = claim.pmf(word, at) if claim.closed else claim.counts(word, at, reference, rng).astype(np.float64)
         # The events come from draws that are not compared.
-        ranking = mass if law.closed else _counted(law, word, at, n, rng).astype(np.float64)
+        ranking = mass if claim.closed else claim.counts(word, at, n, rng).astype(np.float64)
 
-        many = min(20_000, OWN * n)
+        def inflated(factor: float, word: int = word, at: float = at, many: int = min(20_000, OWN * n)) -> Floats:
+            return claim.mass(word, factor * at, many, rng)
 
-        def inflated(factor: float, word: int = word, at: float = at, many: int = many) -> Floats:
-            return law.pmf(word, factor * at) if law.closed else _counted(law, word, factor * at, many, rng) / many
-
-        name = f"word {word} at ε = {at:.4g}"
-        order = likeliest(law, word, ranking)
-        samples.append(Sample(name, counts, mass, order, reference, inflated if with_power else None))
-    return law_audit(samples, epsilon, error)
+        name, order = f"word {word} at ε = {at:.4g}", likeliest(claim, word, ranking)
+        samples.append(ClaimedDraws(name, counts, mass, order, reference, inflated if with_power else None))
+    return distribution_audit(samples, epsilon, error)
 
 
-def losses(drawn: Mapping[tuple[int, float], Ids], at: float, law: Law, words: Ids, confidence: float) -> SampledResult:
+def losses(drawn: Drawn, epsilon: float, claim: Claim, words: Ids, confidence: float) -> SampledResult:
     """Lower bounds of the privacy loss between all pairs of words, from their draws at one ε."""
-    codes = [drawn[(int(word), at)] for word in words]
-    n = len(codes[0])
-    starts = {"order": 0, "choose": n // 4, "test": 2 * (n // 4)}
-
-    def sample(number: int, size: int, stage: str) -> Ids:
-        return codes[number][starts[stage] : starts[stage] + size]
-
-    return sampled_audit(sample, at * law.distances(words, words), at, n, confidence)
+    draws = [drawn[int(word), epsilon] for word in words]
+    return sampled_audit(draws, epsilon * claim.distances(words, words), epsilon, confidence)
 
 
 def noise_fit(
-    kernel: Kernel, law: Law, epsilon: float, samples: int, error: float, rng: np.random.Generator
+    kernel: Kernel, claim: Claim, epsilon: float, samples: int, error: float, rng: np.random.Generator
 ) -> FitResult | None:
     """The noise of a mechanism on vectors against the density it claims; None of any other mechanism."""
-    if law.mechanism not in ("madlib", "mahalanobis", "vickrey"):
+    if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):
         return None
-    p = law.space.vectors.shape[1]
-    n = BALLS * samples // max(1, p // 5)
-    step = max(1, 4_000_000 // p)
-    root = np.linalg.cholesky(spread(law.space.vectors, law.share))
+    p = claim.space.vectors.shape[1]
+    n, step = BALLS * samples // max(1, p // 5), max(1, 4_000_000 // p)
+    root = np.linalg.cholesky(spread(claim.space.vectors, claim.share))
     parts = []
     for start in range(0, n, step):
         drawn = np.asarray(kernel.noise(np.full(min(step, n - start), epsilon), rng))[:, :p]
-        parts.append(np.linalg.solve(root, drawn.T).T if law.mechanism == "mahalanobis" else drawn)
+        parts.append(np.linalg.solve(root, drawn.T).T if claim.mechanism == "mahalanobis" else drawn)
     return ball_audit(np.concatenate(parts), epsilon, error)
 
 
-def reach(name: str, given: Mapping[str, Mapping[str, Any]], rng: np.random.Generator) -> str | None:
-    """What is wrong with the reach of noise on a list; None if it reaches as far as its tail of 2^-50 goes.
+def reach(name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random.Generator) -> list[str]:
+    """What is wrong with the reach of noise on a list: it must reach as far as its tail of 2^-50 goes.
 
     The words of the noise are set to numbers whose first bits are all 0 or all 1, which no sample would find.
     """
     places = np.arange(REACH, dtype=np.float64)[:, None]
-    space = Space(places, list_orders(places, 1))
-    kernel = Built.over(name, space, given).kernel
+    order = list_orders(places, 1)
+    kernel = Built.over(name, Space(places, order), parameters).kernel
     n = 1 << 14 if name == "diffractor_tem" else 1 << 11
     bits = rng.integers(0, 2**64 - 1, size=(n, 2), dtype=np.uint64, endpoint=True)
     few = bits[:, 0] >> rng.integers(0, DEEP + 8, size=len(bits)).astype(np.uint64)
@@ -178,14 +160,10 @@ def reach(name: str, given: Mapping[str, Mapping[str, Any]], rng: np.random.Gene
     middle = np.full(len(bits), REACH // 2)
     for epsilon in (0.0036, 0.05, 0.5, 5.0):
         out = kernel.replace(middle, np.full(len(bits), epsilon), bits)
-        moved = np.argsort(space.orders[0])[out] - REACH // 2 if space.orders is not None else out
+        moved = np.argsort(order[0])[out] - REACH // 2
         beyond = min(REACH // 2 - 1, int(DEEP * np.log(2) / epsilon))
         if name == "diffractor_tem":
             beyond = int(0.8 * (REACH // 2))  # outside γ every place is as likely
         if moved.max() < beyond or -moved.min() < beyond:
-            return f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} of {beyond:,} places"
-    return None
-
-
-def _counted(law: Law, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
-    return np.bincount(law.draw(word, epsilon, n, rng), minlength=law.space.size).astype(np.int64)
+            return [f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} of {beyond:,} places"]
+    return []

@@ -1,28 +1,43 @@
-"""The releases that an audit makes of a toy project, and what it finds in them."""
+"""Audits of whole releases of a toy project: what came out, what it cost, and what was said of it.
+
+A release goes the way of a user's: the functions on columns in memory and on files, batches, processes, the ledger.
+What must come of it is computed from the documents by the audit's own rules.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import binom
 
 from lexveil.accounting.budgets import Policy
-from lexveil.auditing import release_path
+from lexveil.auditing.distributions import Claim
 from lexveil.auditing.findings import AuditFinding
-from lexveil.auditing.kernels import law_of
-from lexveil.auditing.release_path import Document, Release
+from lexveil.auditing.fit import FitResult, independence_audit
+from lexveil.auditing.kernels import claim_of, fit
+from lexveil.auditing.release_path import PER_SUBJECT, Release, Releasing
 from lexveil.auditing.request import AuditRequest
-from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, ToyProject, documents, make
+from lexveil.auditing.sampled import SampledResult, sampled_audit
+from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, Document, ToyProject, documents, make
 from lexveil.config import Params
 from lexveil.formats.chunks import ROWS
+from lexveil.ledger.statement import subject, summary
 from lexveil.runtime.stage import Progress
+from lexveil.types import Ids
 
 SAME = 4  # documents of one word at the start of each batch
 BATCHES = 6  # at least, of a release by several processes
 LEAST = 40  # of each other document
+ASKED = 20  # subjects whose balance is asked for
+ROUNDING = 2e-9  # of a nano-epsilon's rounding, for each document
+ACTIONS = {"perturb": "perturbed", "keep": "kept", "drop": "dropped", "sample": "sampled"}
 
 
 def audit_releases(
@@ -31,55 +46,51 @@ def audit_releases(
 ) -> list[AuditFinding]:  # fmt: skip
     """Release documents of a toy project in several ways, and compare with what must come of them."""
     toy = make(folder, request.mechanism, request.strategy, policy, params, request.epsilon)
-    law = law_of(request.mechanism, toy.space, params.mechanisms.model_dump())
-    other = next((one for one in sorted(epsilons) if one != request.epsilon), request.epsilon)
-    progress = Progress("audit, releases", 5 + (request.workers > 1), "releases")
-    made = _releases(request, toy, params.seed, other, rng, progress)
-    progress.finish()
+    claim = claim_of(request.mechanism, toy.space, params.mechanisms.model_dump())
+    other = next((epsilon for epsilon in sorted(epsilons) if epsilon != request.epsilon), request.epsilon)
+    is_experiment = request.mode == "experiment"
+    releasing = Releasing(toy, request.mechanism, request.mode, params.seed if is_experiment else None)
+    made = _releases(request, releasing, other, rng)
     findings: list[AuditFinding] = []
     for name, release in made.items():
         place = f"release: {request.strategy}, {name}"
-        wrong = release_path.composition(release, toy) + release_path.clear_words(release, toy)
-        wrong += release_path.claims(release, request.mode)
-        wrong += release_path.copies(release, toy) if release.consistent else []
+        wrong = composition(release) + clear_words(release) + claims(release, request.mode)
+        wrong += copies(release) if release.consistent else []
         findings.append(AuditFinding.fact(place, "budget", wrong, "each ε is its share of B, and all are as said"))
         if any(not name.startswith("same") for name in release.documents):
-            findings.append(AuditFinding.of(place, release_path.laws(release, toy, law, error, rng)))
+            findings.append(AuditFinding.of(place, distributions(release, claim, error, rng)))
     first = made["in memory"]
     place = f"release: {request.strategy}, {request.mode} mode"
-    findings.append(AuditFinding.of(place, release_path.losses(first, toy, law, 1 - error, request.epsilon)))
+    findings.append(AuditFinding.of(place, losses(first, claim, 1 - error, request.epsilon)))
     # In an experiment, two runs of one seed have the same noise: only one is looked at.
-    looked = [first] if request.mode == "experiment" else [one for one in made.values() if not one.consistent]
+    looked_at = [first] if is_experiment else [release for release in made.values() if not release.consistent]
     for name in (name for name in first.documents if name.startswith("same")):
-        wrong_noise, seen, tested = release_path.reuse(looked, toy, name, error, request.epsilon)
-        noise = AuditFinding.fact(place, "noise", [wrong_noise] if wrong_noise else [], seen)
-        findings.append(noise if tested or wrong_noise else AuditFinding(place, "noise", False, None, seen, True))
-        findings += [AuditFinding.of(place, tested)] if tested else []
-    if request.mode == "release":
+        findings += reuse(looked_at, place, name, error, request.epsilon)
+    if not is_experiment:
         few = {name: document for name, document in first.documents.items() if not name.startswith("same")}
         with contextlib.redirect_stderr(io.StringIO()):
-            hidden, late = releasing(request, toy, params.seed).refused_or_streamed(few, first.budget)
-            capped, beyond = releasing(request, toy, params.seed).capped(few, first.budget)
-        unpaid = release_path.charges([*made.values(), *hidden, capped], toy) + late + beyond
+            hidden, late = releasing.refused_or_streamed(few, first.budget)
+            capped, beyond = releasing.capped(few, first.budget)
+        unpaid = charges([*made.values(), *hidden, capped], toy) + late + beyond
         findings.append(AuditFinding.fact(place, "charges", unpaid, "the ledger charged Σε of the token logs"))
     return findings
 
 
 def _releases(
-    request: AuditRequest, toy: ToyProject, seed: int, other: float, rng: np.random.Generator, progress: Progress
+    request: AuditRequest, releasing: Releasing, other: float, rng: np.random.Generator
 ) -> dict[str, Release]:
-    policy = toy.policy
+    """The releases, by name; ``other`` is the ε of the file."""
+    toy, policy = releasing.toy, releasing.toy.policy
     one_column = documents(toy.joined, policy.oov == "sample", shared=bool(toy.shares))
     same: dict[str, Document] = {"same": (("flint",) * REPEATED,)}
     if policy.oov == "sample":
         same["same unknown"] = (("zorblax",) * REPEATED,)
     two_columns: dict[str, Document] = {name: (("heron",), *document) for name, document in one_column.items()}
     halves: dict[str, Document] = {name: ((word[0],) * (REPEATED // 2),) * 2 for name, (word,) in same.items()}
-    n = max(LEAST, request.samples // 10)
-    path = releasing(request, toy, seed)
-    budget, second = WORDS_PER_TEXT * request.epsilon, WORDS_PER_TEXT * other
+    n, columns = max(LEAST, request.samples // 10), {**two_columns, **halves}
+    budget = WORDS_PER_TEXT * request.epsilon
     names = _arranged(one_column, same, n, rng)
-    columns = {**two_columns, **halves}
+    progress = Progress("audit, releases", 5 + (request.workers > 1), "releases")
     made: dict[str, Release] = {}
 
     def keep(name: str, release: Release) -> None:
@@ -87,23 +98,19 @@ def _releases(
         progress.advance(1)
 
     with contextlib.redirect_stderr(io.StringIO()):
-        keep("in memory", path.in_memory({**one_column, **same}, names, budget, consistent=False))
+        keep("in memory", releasing.in_memory({**one_column, **same}, names, budget))
         few = _arranged(two_columns, same, max(LEAST, n // 2), rng)
-        keep(f"file at ε = {other:.4g}", path.of_files(columns, few, second, 1))
+        keep(f"file at ε = {other:.4g}", releasing.of_files(columns, few, WORDS_PER_TEXT * other, 1))
         if request.workers > 1:
             # So many batches that no process works on all of them before another has started.
             many = [names[row % len(names)] if row % ROWS >= SAME else "same" for row in range(BATCHES * ROWS + 10)]
-            keep("file, processes", path.of_files(columns, many, budget, request.workers))
-        keep("consistent", path.in_memory(one_column, _arranged(one_column, {}, max(LEAST, n // 4), rng), budget, True))
+            keep("file, processes", releasing.of_files(columns, many, budget, request.workers))
+        arranged = _arranged(one_column, {}, max(LEAST, n // 4), rng)
+        keep("consistent", releasing.in_memory(one_column, arranged, budget, consistent=True))
         for run in ("again", "and again"):
-            keep(run, path.in_memory(same, list(same) * SAME, budget, consistent=False))
+            keep(run, releasing.in_memory(same, list(same) * SAME, budget))
+    progress.finish()
     return made
-
-
-def releasing(request: AuditRequest, toy: ToyProject, seed: int) -> release_path.Releasing:
-    """How the releases of an audit are made."""
-    experiment = request.mode == "experiment"
-    return release_path.Releasing(toy, request.mechanism, request.mode, seed if experiment else None)
 
 
 def _arranged(varied: dict[str, Document], same: dict[str, Document], n: int, rng: np.random.Generator) -> list[str]:
@@ -113,3 +120,173 @@ def _arranged(varied: dict[str, Document], same: dict[str, Document], n: int, rn
     head = [name for name in same for _ in range(SAME)]
     step = ROWS - len(head)
     return [name for start in range(0, len(rows), step) for name in (*head, *rows[start : start + step])]
+
+
+def claims(release: Release, mode: str) -> list[str]:
+    """What is wrong with the record's claim: one for a release, none for an experiment."""
+    claimed = release.record.guarantee.formula != "none"
+    if claimed and mode != "release":
+        return ["the record claims privacy for an experiment, whose seed is known"]
+    return [] if claimed or mode != "release" else ["the record claims nothing for a release"]
+
+
+def composition(release: Release) -> list[str]:
+    """What is wrong with the ε of a release: each ε_i, their sum in each document, and the record's word for both."""
+    wrong, most, largest = [], 0.0, 0.0
+    fates = {name: release.fates(name) for name in release.documents}
+    for name, logged in zip(release.names, release.logged, strict=True):
+        if [action for action, _ in logged] != [ACTIONS[fate.action] for fate in fates[name]]:
+            wrong.append(f"document {name!r}: the token log says other fates than the policy")
+            continue
+        for (_, epsilon), fate in zip(logged, fates[name], strict=True):
+            if abs(epsilon - fate.epsilon) > 1e-8 * fate.epsilon:
+                wrong.append(f"document {name!r}: a token spends {epsilon:.6g} where {fate.epsilon:.6g} is its share")
+        spent = math.fsum(epsilon for _, epsilon in logged)
+        if spent > release.budget * (1 + 1e-12):
+            wrong.append(f"document {name!r}: Σε exceeds B by {spent - release.budget:.3g}")
+        most, largest = max(most, spent), max(largest, max((epsilon for _, epsilon in logged), default=0.0))
+    record, spent_in_record = release.record, release.record.spent
+    for what, stated, seen, tolerance in (
+        ("document", getattr(spent_in_record, "most", None), most, 1e-9),
+        ("token", getattr(spent_in_record, "max_token_epsilon", None), largest, 1e-8),
+    ):
+        if stated is not None and abs(stated - seen) > tolerance * seen:
+            wrong.append(f"the record says that a {what} spent {stated:.6g} at most; it was {seen:.6g}")
+    if any(budget != release.budget for budget in record.document_budget.values()):
+        wrong.append("the record says another document budget")
+    return list(dict.fromkeys(wrong))
+
+
+def clear_words(release: Release) -> list[str]:
+    """Words in the output that are none of the mechanism's and that no policy keeps."""
+    wrong = []
+    for name, texts in zip(release.names, release.outputs, strict=True):
+        out, stay = release.read(texts), release.staying(name)
+        if len(out) != len(stay):
+            wrong.append(f"document {name!r}: {len(out)} tokens came out where {len(stay)} must")
+        elif any(code < 0 and fate.action != "keep" for code, fate in zip(out, stay, strict=True)):
+            wrong.append(f"document {name!r}: what is no word of the mechanism came out in the place of a token")
+    return list(dict.fromkeys(wrong))
+
+
+def copies(release: Release) -> list[str]:
+    """Of a consistent release: equal tokens of a document must have equal replacements."""
+    wrong = []
+    for name in release.documents:
+        codes, fates = release.codes(name), release.staying(name)
+        for at, fate in enumerate(fates):
+            if fate.leader != at and fate.leader < len(fates) and (codes[:, at] != codes[:, fate.leader]).any():
+                wrong.append(f"document {name!r}: equal tokens were not replaced alike")
+    return list(dict.fromkeys(wrong))
+
+
+def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
+    """What is wrong with what the ledger says: each subject's charge is the sum of ε_i of its documents' token logs."""
+    owed: dict[str, list[float]] = defaultdict(list)
+    for release in releases:
+        for key, logged in zip(release.subjects, release.logged, strict=True):
+            owed[key] += [epsilon for _, epsilon in logged]
+    wrong = []
+    rows = sum(len(release.names) for release in releases)
+    with toy.open_ledger() as ledger:
+        total, spent = math.fsum(math.fsum(each) for each in owed.values()), summary(ledger, None).spent
+        if abs(total - spent) > ROUNDING * rows + 1e-9 * total:
+            wrong.append(f"the ledger charged {spent:.9g} in all, the token logs spent {total:.9g}")
+        for key in sorted(owed)[:: max(1, len(owed) // ASKED)]:
+            charged, spent = subject(ledger, key, None).epsilon, math.fsum(owed[key])
+            if abs(charged - spent) > ROUNDING * PER_SUBJECT + 1e-9 * spent:
+                wrong.append(f"a subject was charged {charged:.9g} where its token log spent {spent:.9g}")
+                break
+    return wrong
+
+
+def distributions(release: Release, claim: Claim, error: float, rng: np.random.Generator) -> FitResult:
+    """Every token of every document against the distribution of its word at its share of the budget."""
+    drawn: dict[tuple[int, float], list[Ids]] = defaultdict(list)
+    uniform: list[Ids] = []
+    for name in (name for name in release.documents if not name.startswith("same")):
+        codes = release.codes(name)
+        for at, fate in enumerate(release.staying(name)):
+            column = codes[:, at]
+            if fate.action == "perturb" and fate.epsilon > 0:
+                drawn[fate.number, fate.epsilon].append(column[column >= 0])
+            elif fate.action == "sample":
+                uniform.append(column[column >= 0])
+    joined = {kind: np.concatenate(parts) for kind, parts in drawn.items()}
+    joined = {kind: codes for kind, codes in joined.items() if len(codes) >= LEAST}
+    found = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
+    if not uniform:
+        return found
+    seen = np.bincount(np.concatenate(uniform), minlength=claim.space.size)
+    n, share = int(seen.sum()), 1 / claim.space.size
+    chance = float(2 * np.minimum(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share)).min()) * len(seen)
+    if chance >= error / 2:
+        return found
+    why = "sampled tokens are not uniform"
+    return FitResult(found.claimed, found.tests, found.draws, error, chance, why, found.factor, True)
+
+
+def losses(release: Release, claim: Claim, confidence: float, epsilon: float) -> SampledResult:
+    """Bounds of the loss between documents that differ in their first token, whole outputs compared."""
+    heads = [name for name in release.documents if name.startswith("head")]
+    fates = {name: release.fates(name) for name in heads}
+    number = dict[tuple[str | None, ...], int]()
+    codes = [
+        np.array([number.setdefault(release.outputs[row], len(number)) for row in release.rows(name)]) for name in heads
+    ]
+    allowed = np.full((len(heads), len(heads)), np.inf)
+    for a, first in enumerate(heads):
+        for b, second in enumerate(heads):
+            pairs = list(zip(fates[first], fates[second], strict=False))
+            treated_alike = all((one.action, one.epsilon) == (other.action, other.epsilon) for one, other in pairs)
+            if treated_alike and len(fates[first]) == len(fates[second]):
+                allowed[a, b] = math.fsum(
+                    one.epsilon * float(claim.distances(np.array([one.number]), np.array([other.number]))[0, 0])
+                    for one, other in pairs
+                    if one.number != other.number and one.action == "perturb"
+                )
+    n = min(map(len, codes))
+    return sampled_audit([each[:n] for each in codes], allowed, epsilon, confidence)
+
+
+def reuse(releases: Sequence[Release], place: str, name: str, error: float, epsilon: float) -> list[AuditFinding]:
+    """Whether any noise was used twice: no long enough run of outputs of one word may come twice, anywhere.
+
+    Args:
+        name: of the document of one word.
+
+    Returns:
+        What was found, and the test of pairs side by side where words move enough for it.
+    """
+    runs = [codes for release in releases if name in release.documents and (codes := release.codes(name)).size]
+    if not runs:
+        return [AuditFinding.fact(place, "noise", ["no text of one word came out whole"], "")]
+    every = np.concatenate([codes.ravel() for codes in runs])
+    share = float(((np.bincount(every - every.min()) / len(every)) ** 2).sum())
+    length = math.ceil((50 + 2 * math.log2(len(every))) / -math.log2(min(share, 1 - 1e-9)))
+    if length > REPEATED // 2:
+        unclear = f"inconclusive: outputs of one word are equal {share:.0%} of the time"
+        return [AuditFinding(place, "noise", False, None, unclear, True)]
+    windows = [
+        row[start : start + length].tobytes()
+        for codes in runs
+        for row in codes.astype(np.int16)
+        for start in range(len(row) - length + 1)
+    ]
+    wrong = ["noise is used twice"] if len(set(windows)) < len(windows) else []
+    seen = f"{len(windows):,} runs of {length} outputs of one word: none twice"
+    tested = independence_audit(_side_by_side(runs), share, error, epsilon)
+    return [AuditFinding.fact(place, "noise", wrong, seen), AuditFinding.of(place, tested)]
+
+
+def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:
+    """Outputs that must be independent, of releases of one word (rows, tokens)."""
+    codes = max(runs, key=len)
+    pairs = {f"tokens {lag} apart": (codes[:, :-lag].ravel(), codes[:, lag:].ravel()) for lag in (1, 2, 3)}
+    half = codes.shape[1] // 2
+    pairs["the two halves of a document"] = codes[:, :half].ravel(), codes[:, half : 2 * half].ravel()
+    pairs["documents side by side"] = codes[:-1].ravel(), codes[1:].ravel()
+    for number, (one, other) in enumerate(pairwise(runs), 1):
+        rows, width = min(len(one), len(other)), min(one.shape[1], other.shape[1])
+        pairs[f"releases {number} and {number + 1}"] = one[:rows, :width].ravel(), other[:rows, :width].ravel()
+    return pairs

@@ -8,30 +8,27 @@ does not: that a violation is found. A pass says that no event among those looke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, norm
+from scipy.stats import beta, binom, norm
 
 from lexveil.auditing.exact import RELATIVE
-from lexveil.errors import ParameterError
 from lexveil.types import Flags, Floats, Ids
 
-# (input, n, stage) -> (n,) codes >= 0 of n independent outputs; a stage is named "order", "choose" or "test".
-Sampler = Callable[[int, int, str], Ids]
-
 COMPARISONS = 32
+POWERED = (0.5, 0.1, 0.01)  # shares of an event, of which the power is computed
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Comparison:
     """One comparison: the event that tells input a from input b best, and how much it tells for certain.
 
     Attributes:
-        inputs: (a, b), numbers of inputs as the sampler counts them.
+        inputs: (a, b), numbers of inputs.
         allowed: the claim, in nats.
         loss: lower confidence bound of ln Pr[M(a) in E] - ln Pr[M(b) in E], in nats.
         seen: how often E was seen under a and under b in the test samples.
@@ -67,11 +64,18 @@ class SampledResult:
     confidence: float
     comparisons: int
     samples: int
-    worst: Bound | None
+    worst: Comparison | None
     violation: bool
     power: dict[str, float | None]
 
     method: str = "sampled"
+
+    detail = None
+
+    @property
+    def shown(self) -> str:
+        """The loss that is proven, for a table."""
+        return f"> {self.audited:.4g}" if self.audited else "0"
 
     def as_dict(self) -> dict[str, object]:
         """Plain values."""
@@ -79,80 +83,50 @@ class SampledResult:
 
 
 def sampled_audit(
-    sample: Sampler,
-    allowed: Floats,
-    epsilon: float,
-    samples: int,
-    confidence: float,
-    comparisons: int = COMPARISONS,
-    advance: Callable[[int], None] | None = None,
+    draws: Sequence[Ids], allowed: Floats, epsilon: float, confidence: float, comparisons: int = COMPARISONS
 ) -> SampledResult:
     """Look for the events that tell inputs apart best, then bound the loss they show on fresh samples.
 
     A quarter of the samples orders the outputs by their likelihood ratio for every ordered pair of inputs; another
     quarter chooses among the sets of the k first outputs and the single outputs; the pairs that promise most are kept.
-    Only then is the other half drawn, for their inputs alone. It decides nothing but the verdict: each comparison is
-    one pair in one order with one fixed event, bounded by Clopper and Pearson from below for a and from above for b,
-    each with error (1 - confidence) / (2 · comparisons). By the union bound all bounds hold together with the
-    confidence asked for, however their counts depend on each other.
+    Only then is the other half looked at. It decides nothing but the verdict: each comparison is one pair in one order
+    with one fixed event, bounded by Clopper and Pearson from below for a and from above for b, each with error
+    (1 - confidence) / (2 · comparisons). By the union bound all bounds hold together with the confidence asked for,
+    however their counts depend on each other.
 
     Args:
-        allowed: (k, k) the claim in nats for each ordered pair of the k inputs; infinite where nothing is claimed.
+        draws: codes >= 0 of independent outputs of each of the k inputs, equally many of each, at least 40.
+        allowed: (k, k) the claim in nats for each ordered pair of inputs; infinite where nothing is claimed.
         epsilon: what the claim is called in the report.
-        samples: per input, at least 40.
-        advance: told how many draws were made.
-
-    Raises:
-        ParameterError: if there are too few samples or the confidence is not between 0 and 1.
     """
-    if samples < 40:
-        raise ParameterError(f"{samples} samples show nothing; the audit needs at least 40")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"the confidence is {confidence}; it must lie between 0 and 1")
-    k, quarter = len(allowed), samples // 4
+    samples = min(map(len, draws))
+    quarter = samples // 4
     half = samples - 2 * quarter
-
-    def count(stage: str) -> list[Ids]:
-        counted = []
-        for i in range(k):
-            counted.append(np.bincount(sample(i, quarter, stage)).astype(np.int64))
-            if advance:
-                advance(quarter)
-        return counted
-
-    order, choose = count("order"), count("choose")
-    width = max((len(row) for row in order + choose), default=0)
-    first, second = (np.array([np.pad(row, (0, width - len(row))) for row in rows]) for rows in (order, choose))
+    counts = [[np.bincount(codes[start : start + quarter]) for codes in draws] for start in (0, quarter)]
+    width = max(len(row) for rows in counts for row in rows)
+    order, choose = (np.array([np.pad(row, (0, width - len(row))) for row in rows], dtype=np.int64) for rows in counts)
     comparisons = min(comparisons, int(_claimed(allowed).sum()))
-    power = {
-        str(share): power_at(1.0, share, half, comparisons, confidence) if comparisons else None
-        for share in (0.5, 0.1, 0.01)
-    }
     if not comparisons:
+        power = dict.fromkeys(map(str, POWERED))
         return SampledResult(epsilon, 0.0, confidence, 0, half, None, False, power)
-
     error = (1 - confidence) / (2 * comparisons)
-    pairs, chosen = _select(first, second, allowed, float(norm.isf(error)), half / quarter, comparisons)
-    tested: dict[int, Ids] = {}
-    for i in sorted({i for pair in pairs for i in pair}):
-        tested[i] = sample(i, half, "test")
-        if advance:
-            advance(half)
+    pairs, chosen = _select(order, choose, allowed, float(norm.isf(error)), half / quarter, comparisons)
+    tested = [codes[2 * quarter : 2 * quarter + half] for codes in draws]
     bounds = []
     for a, b in pairs:
-        event = _event(first, a, b, int(chosen[a][b]))
+        event = _event(order, a, b, int(chosen[a][b]))
         seen = (_seen(tested[a], event), _seen(tested[b], event))
         loss = loss_bound(seen[0], seen[1], half, half, error)
-        bounds.append(Bound((a, b), float(allowed[a, b]), loss, seen, int(event.sum())))
+        bounds.append(Comparison((a, b), float(allowed[a, b]), loss, seen, int(event.sum())))
 
-    def ratio(bound: Bound) -> float:
+    def ratio(bound: Comparison) -> float:
         return bound.loss / bound.allowed if bound.allowed > 0 else np.inf if bound.loss > 0 else -np.inf
 
     worst = max(bounds, key=ratio)
+    audited = max(0.0, epsilon * ratio(worst))
     violation = any(bound.loss > bound.allowed * (1 + RELATIVE) for bound in bounds)
-    return SampledResult(
-        epsilon, max(0.0, epsilon * ratio(worst)), confidence, comparisons, half, worst, violation, power
-    )
+    power = {str(share): power_at(1.0, share, half, comparisons, confidence) for share in POWERED}
+    return SampledResult(epsilon, audited, confidence, comparisons, half, worst, violation, power)
 
 
 def _claimed(allowed: Floats) -> npt.NDArray[np.bool_]:
@@ -245,8 +219,6 @@ def power_at(allowed: float, share: float, samples: int, comparisons: int, confi
     Returns:
         None if no loss would be caught, not even Pr[E|b] = 0.
     """
-    from scipy.stats import binom
-
     error = (1 - confidence) / (2 * comparisons)
     seen = int(binom.ppf(0.05, samples, share))
     if loss_bound(seen, 0, samples, samples, error) <= allowed:

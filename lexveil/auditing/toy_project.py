@@ -17,12 +17,12 @@ from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.model import CHECKED_BY, Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
-from lexveil.auditing.distances import ON_LISTS
-from lexveil.auditing.laws import Space
+from lexveil.auditing.distributions import ON_LISTS, Space
 from lexveil.auditing.toys import list_orders, places_of
 from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
+from lexveil.ledger.ledger import Ledger
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
 
@@ -33,13 +33,15 @@ MORE = ("and", "17", "42")  # words where classes have shares of the budget: two
 PAIR, TRIPLE = "north_sea", "harbor_storm_signal"
 WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
 
+REPEATED = 256  # how often a document of one word has it
+
 # A token as the audit writes it: a word, a collocation joined by _, a stop word, a mark, or an unknown word.
 Tokens = tuple[str, ...]
-REPEATED = 256
+Document = tuple[Tokens, ...]  # by column
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class TokenFate:
     """What must become of one token.
 
     Attributes:
@@ -78,6 +80,10 @@ class ToyProject:
         """Whether collocations are tokens."""
         return SEGMENTATION_OF[self.strategy] != "word"
 
+    def open_ledger(self) -> Ledger:
+        """The ledger that its releases are charged to."""
+        return Ledger.open(self.model.path(self.model.params.ledger.folder), None, make=False)
+
     def written(self, tokens: Tokens) -> str:
         """A text of these tokens."""
         return re.sub(r" ([.,])", r"\1", " ".join(tokens).replace("_", " "))
@@ -98,7 +104,7 @@ class ToyProject:
             at += size
         return tuple(found)
 
-    def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[Fate]:
+    def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
         """What must become of the tokens of a document, its columns one after the other."""
         number = {token: i for i, token in enumerate(self.tokens)}
         tokens = [token for column in document for token in self.cut(column)]
@@ -120,7 +126,7 @@ class ToyProject:
         most = max([1.0, *self.shares.values()])
         each = min(self.cap * budget / WORDS_PER_TEXT / most, budget / share) if share else 0.0
         return [
-            Fate(action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader)
+            TokenFate(action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader)
             for token, action, leader, paid in zip(tokens, actions, leaders, pays, strict=True)
         ]
 
@@ -150,32 +156,17 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         file = folder / "listed.txt"
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
         release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
-    machine = params.machine.model_copy(update={"executor": "local"})
-    embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
-    ledger = params.ledger.model_copy(update={"folder": ".lexveil/ledger", "cap": None})
-    release_params = params.release.model_copy(update=release)
-    nothing_found = params.policy.model_copy(
-        update={"detector": None, "protect": None}
-    )  # audits are of releases without
-    params = params.model_copy(
-        update={
-            "ledger": ledger,
-            "release": release_params,
-            "machine": machine,
-            "embeddings": embeddings,
-            "policy": nothing_found,
-        }
-    )
+    changes: dict[str, dict[str, object]] = {
+        "ledger": {"folder": ".lexveil/ledger", "cap": None},
+        "release": release,
+        "machine": {"executor": "local"},
+        "embeddings": {"base": NO_BASE},
+        "policy": {"detector": None, "protect": None},  # audits are of releases without
+    }
+    sections = {name: getattr(params, name).model_copy(update=values) for name, values in changes.items()}
+    model = Model(Project(folder, params.model_copy(update=sections), is_project=True))
     space = Space(vectors[: len(tokens)].astype(np.float64), orders)
-    return ToyProject(
-        Model(Project(folder, params, is_project=True)),
-        strategy,
-        policy,
-        tokens,
-        space,
-        2.0,
-        _shares(shares, words) if extra else {},
-    )
+    return ToyProject(model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {})
 
 
 def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
@@ -195,7 +186,7 @@ def _write_collocations(folder: Path) -> None:
         )
 
 
-def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str, tuple[Tokens, ...]]:
+def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str, Document]:
     """Documents of one column, by name; ``head …`` differ in their first token alone.
 
     Args:
@@ -203,8 +194,8 @@ def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str,
     """
     tail = ("grove", PAIR)
     heads = ["amber", "birch", "cedar", "far", *([TRIPLE] if joined else [])]
-    made: dict[str, tuple[Tokens, ...]] = {f"head {head}": ((head, *tail),) for head in heads}
-    made |= {f"head {head}": ((head, *tail),) for head in (["zorblax", "quuxly"] if sampled else [])}
+    heads += ["zorblax", "quuxly"] if sampled else []
+    made: dict[str, Document] = {f"head {head}": ((head, *tail),) for head in heads}
     made |= {
         "capitals": (("AMBER", "Grove", "North_Sea"),),
         "marks": (("the", "birch", "."),),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.auditing.laws import Law, Space
+from lexveil.auditing.distributions import Claim, Space
 from lexveil.types import Floats, Ids
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
@@ -68,7 +68,7 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100)
 
 
-def likeliest(law: Law, word: int, mass: Floats) -> Ids:
+def likeliest(claim: Claim, word: int, mass: Floats) -> Ids:
     """Words by falling ``mass`` (W,), equal ones by rising distance from ``word``."""
-    gap = law.distances(np.array([word]), np.arange(law.space.size))[0]
+    gap = claim.distances(np.array([word]), np.arange(claim.space.size))[0]
     return np.lexsort((gap, -mass)).astype(np.int64)

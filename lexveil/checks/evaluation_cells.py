@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lexveil.config import EvaluationParams
 from lexveil.evaluation.metrics import METRICS
 from lexveil.evaluation.metrics.base import Entry, Metric
+from lexveil.evaluation.metrics.prediction import SETTINGS
 from lexveil.evaluation.scores import half_width
-from lexveil.evaluation.utility import SETTINGS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -60,7 +60,7 @@ def verify(
     Nothing in it is executed, and nothing is unpacked that is larger than its card says.
     """
     from lexveil.data import model_collection
-    from lexveil.data.model_rules import UnsoundModel
+    from lexveil.data.model_verification import UnsoundModel
     from lexveil.errors import CheckFailed
 
     try:
@@ -153,8 +153,7 @@ def build(
 
     from lexveil import paths
     from lexveil.cli.run import bring_up_to_date
-    from lexveil.modelling.build import STAGE, check_target, deliver, prepare_project
-    from lexveil.modelling.recipe import load_recipe
+    from lexveil.modelling.build import STAGE, check_target, deliver, load_recipe, prepare_project
     from lexveil.runtime.graph_libraries import require
     from lexveil.runtime.project import build_lock, prepare
 

@@ -155,9 +155,6 @@ class EvaluationParams(Section):
     language_model: Literal["kneser_ney", "gpt2"] = Field(
         "kneser_ney", description="of perplexity: n-grams of the corpus; or GPT-2"
     )
-    reader: Literal["ngrams", "gpt2"] = Field(
-        "ngrams", description="by context, of recovery: by the n-grams of the corpus; or by GPT-2, which takes hours"
-    )
     transformer_model: str | None = Field(None, description="folder of a model in the form of transformers")
     gpt2_model: str | None = Field(None, description="folder of GPT-2, the same; no model is fetched")
     max_texts: int | None = Field(
@@ -180,7 +177,6 @@ class EvaluationParams(Section):
         for key, chosen, folder in (
             ("classifier", "transformer", "transformer_model"),
             ("language_model", "gpt2", "gpt2_model"),
-            ("reader", "gpt2", "gpt2_model"),
         ):
             if getattr(self, key) == chosen and not getattr(self, folder):
                 raise ValueError(

@@ -2,79 +2,116 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from lexveil.errors import RequestError, option
-from lexveil.formats.base import Source
-from lexveil.formats.c4 import KEYS, C4Shard, c4_row
+from lexveil.errors import RequestError
+from lexveil.formats.base import Row, Source, Table
+from lexveil.formats.compression import compressed
 from lexveil.formats.messages import name, shown
 from lexveil.formats.readers import open_table
-from lexveil.formats.values import text_value
+from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 
 SHARD_BYTES = 32 * 2**20  # of JSON, before compression: small enough to spread work over, large enough to be few
+KEYS = ("text", "timestamp", "url")  # others, such as an author's name, have no use here and are dropped
 
 
-class Shards:
-    """Writes lines into shards of about ``SHARD_BYTES``, which get their names when their number is known.
-
-    The same lines give the same bytes.
-    """
-
-    def __init__(self, folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
-        self.folder, self.shard_bytes = folder, shard_bytes
-        self.count = self.room = 0
-        self.shard: C4Shard | None = None
-
-    def write(self, line: bytes) -> None:
-        """Add a line to the open shard, or begin the next."""
-        if self.shard is None:
-            self.shard = C4Shard(self._path(self.count))
-            self.room = self.shard_bytes
-            self.count += 1
-        self.shard.write(line)
-        self.room -= len(line)
-        if self.room <= 0:
-            self.close()
-
-    def close(self) -> None:
-        """Close the open shard, if there is one."""
-        if self.shard is not None:
-            self.shard.close()
-            self.shard = None
-
-    def finish(self) -> int:
-        """Close, name all shards and return how many there are."""
-        self.close()
-        for shard in range(self.count):
-            self._path(shard).replace(self.folder / f"corpus-train.{shard:05d}-of-{self.count:05d}.json.gz")
-        return self.count
-
-    def _path(self, shard: int) -> Path:
-        return self.folder / f"{shard:05d}.partial"
+def shard_name(number: int, n_shards: int) -> str:
+    """The file name of a shard, as C4 has it."""
+    return f"corpus-train.{number:05d}-of-{n_shards:05d}.json.gz"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorpusReport:
-    """What was written of a corpus.
+def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_BYTES) -> int:
+    """Write lines into shards of about so many bytes and return how many these are; the same lines, the same bytes."""
+    partials: list[Path] = []
+    for first in lines:
+        partials.append(folder / f"{len(partials):05d}.partial")
+        with c4_shard(partials[-1]) as shard:
+            room = shard_bytes
+            for line in itertools.chain([first], lines):
+                shard.write(line)
+                room -= len(line)
+                if room <= 0:
+                    break
+    for number, partial in enumerate(partials):  # named when their number is known
+        partial.replace(folder / shard_name(number, len(partials)))
+    return len(partials)
+
+
+@dataclass(slots=True, kw_only=True)
+class CorpusCounts:
+    """What was read and kept of tables.
 
     Attributes:
-        files: that were read.
-        shards: that were written.
-        json_bytes: before compression.
+        read: documents, of which ``documents`` are kept.
         skipped_blank: rows without text.
+        skipped_unusable: texts of a remote corpus that no later step can carry.
+        json_bytes: before compression.
         dropped_columns: that the corpus has no use for.
+    """
+
+    read: int = 0
+    documents: int = 0
+    skipped_blank: int = 0
+    skipped_unusable: int = 0
+    json_bytes: int = 0
+    dropped_columns: list[str] = field(default_factory=list)
+
+    def add(self, other: CorpusCounts) -> None:
+        """Add the counts of further tables."""
+        for counter in ("read", "documents", "skipped_blank", "skipped_unusable", "json_bytes"):
+            setattr(self, counter, getattr(self, counter) + getattr(other, counter))
+        self.dropped_columns = list(dict.fromkeys([*self.dropped_columns, *other.dropped_columns]))
+
+    def lines(self, table: Table, text_column: str, is_chosen: Callable[[str], bool] | None = None) -> Iterator[bytes]:
+        """The line of each row, empty if it is not kept, and count them.
+
+        Args:
+            is_chosen: of a remote corpus, which texts are kept. A text that nothing can carry is then left out and
+                counted, and not refused as a user's own file is: nobody can mend one text of somebody else's corpus,
+                and one in millions must not end a day of reading.
+        """
+        self.add(CorpusCounts(dropped_columns=[one for one in table.columns if one not in (text_column, *KEYS)]))
+        for row in table.rows:
+            self.read += 1
+            value, line = row.values.get(text_column), b""
+            try:
+                text = text_value(value, text_column, table.source.location(row.line))
+            except RequestError:
+                if is_chosen is None or not isinstance(value, str):
+                    raise
+                self.skipped_unusable += 1
+            else:
+                if text is None or not text.strip():
+                    self.skipped_blank += 1
+                elif is_chosen is None or is_chosen(text):
+                    line = c4_row(text, row, table.source)
+                    self.documents += 1
+                    self.json_bytes += len(line)
+            yield line
+
+
+@dataclass(slots=True, kw_only=True)
+class CorpusReport(CorpusCounts):
+    """What was written of a corpus: of how many files, into how many shards; and where it is from, if it is remote.
+
+    Attributes:
+        share: of the documents, that is kept.
     """
 
     files: int
     shards: int
-    documents: int
-    skipped_blank: int
-    json_bytes: int
-    dropped_columns: list[str]
+    share: float = 1.0
+    address: str | None = None
+    commit: str | None = None
 
 
 def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "text") -> CorpusReport:
@@ -87,44 +124,52 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
     """
     folder.mkdir(parents=True)
     progress = Progress("corpus", 0, "documents", stream=sys.stderr)
-    shards = Shards(folder)
-    documents = skipped = json_bytes = 0
-    sources = list(sources)
-    dropped: dict[str, None] = {}
-    try:
+    report = CorpusReport(files=0, shards=0)
+
+    def lines() -> Iterator[bytes]:
         for source in sources:
-            before = documents
+            report.files += 1
+            before = report.documents
             with open_table(source, text_column, KEYS) as table:
-                dropped |= dict.fromkeys(table.columns)
-                for row in table.rows:
-                    text = text_value(row.values.get(text_column), text_column, source.location(row.line))
-                    if text is None or not text.strip():
-                        skipped += 1
-                        continue
-                    line = c4_row(text, row, source)
-                    shards.write(line)
-                    documents += 1
-                    json_bytes += len(line)
+                for line in filter(None, report.lines(table, text_column)):
+                    yield line
                     progress.advance(1)
-            if documents == before:
-                raise RequestError(
-                    f"{shown(source.path)}: every row of {name(text_column)} is empty; choose another "
-                    f"{option('text_column')}"
-                )
-        count = shards.finish()
-    finally:
-        shards.close()
-    return CorpusReport(
-        files=len(sources),
-        shards=count,
-        documents=documents,
-        skipped_blank=skipped,
-        json_bytes=json_bytes,
-        dropped_columns=[column for column in dropped if column != text_column and column not in KEYS],
-    )
+            if report.documents == before:
+                raise RequestError(f"{shown(source.path)}: every row of {name(text_column)} is empty")
+
+    report.shards = write_shards(lines(), folder)
+    return report
 
 
 def write_no_corpus(folder: Path) -> None:
     """A corpus of no document, one empty shard: where a model takes its place (params.yaml: embeddings.base)."""
     folder.mkdir(parents=True)
-    C4Shard(folder / "corpus-train.00000-of-00001.json.gz").close()
+    with c4_shard(folder / shard_name(0, 1)):
+        pass
+
+
+def c4_line(text: str, timestamp: str | None = None, url: str | None = None) -> bytes:
+    """One line of a shard; always the three keys, in this order."""
+    value = {"text": text, "timestamp": timestamp, "url": url}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def c4_row(text: str, row: Row, source: Source) -> bytes:
+    """The line of a row of any table.
+
+    Raises:
+        RequestError: naming the row, if its timestamp or URL is no string or number.
+    """
+    where = source.location(row.line)
+    timestamp, url = (plain_value(row.values.get(key), key, where, one_line=False) for key in KEYS[1:])
+    return c4_line(text, timestamp, url)
+
+
+@contextmanager
+def c4_shard(path: Path) -> Iterator[IO[bytes]]:
+    """A shard that lines are written to; the same lines give the same bytes. It is on the disk at the end."""
+    with path.open("wb") as file:
+        with ExitStack() as files:
+            yield compressed(file, "gz", files)
+        file.flush()
+        os.fsync(file.fileno())

@@ -15,20 +15,18 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any
 
-from lexveil.data.corpus import CorpusReport
-from lexveil.data.remote import Refused, Remote, RemoteFile, RemoteShard
+from lexveil import paths
+from lexveil.config import load_params
+from lexveil.data.corpus import KEYS, CorpusCounts, CorpusReport, c4_shard, shard_name
+from lexveil.data.remote import Remote, RemoteFile, RemoteShard, find_remote
 from lexveil.errors import RequestError, option
-from lexveil.formats.base import Table
-from lexveil.formats.c4 import KEYS, C4Shard, c4_row
 from lexveil.formats.messages import name
 from lexveil.formats.readers import open_table
-from lexveil.formats.values import text_value
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file, write_json
@@ -52,8 +50,14 @@ class SampleRequest:
     share: float | None = None
     shards: tuple[int, int] | None = None
 
-    def __bool__(self) -> bool:
-        return self != SampleRequest()
+
+@dataclass(slots=True, kw_only=True)
+class ShardReport(CorpusCounts):
+    """What was read and kept of a shard, beside what it was known by then."""
+
+    name: str
+    size: int
+    etag: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +76,13 @@ class SamplingPlan:
         key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
         return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
 
+    def packed(self, shard: RemoteShard, root: Path) -> Path:
+        """What is kept of a shard, if anything is."""
+        return self.folder(root) / f"{shard.number:05d}.json.gz"
 
-@dataclass(slots=True)
-class ShardReport:
-    """What was read and kept of a shard, beside what it was known by then."""
-
-    name: str
-    size: int
-    etag: str | None
-    read: int = 0
-    documents: int = 0
-    skipped_blank: int = 0
-    skipped_unusable: int = 0
-    json_bytes: int = 0
-    dropped_columns: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleReport(CorpusReport):
-    """What was kept of a remote corpus: the share of documents, and where they came from.
-
-    Attributes:
-        read: documents, of which ``documents`` are kept.
-        skipped_unusable: texts that no later step can carry.
-    """
-
-    read: int
-    skipped_unusable: int
-    share: float
-    address: str
-    commit: str | None
+    def state(self, shard: RemoteShard, root: Path) -> Path:
+        """The report of a finished shard. It is written last, so that it stands for the whole shard."""
+        return self.folder(root) / f"{shard.number:05d}.json"
 
 
 def uniform(text: str, seed: int) -> float:
@@ -124,41 +105,58 @@ def share_for(wanted: int, n_documents: float) -> float:
     return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
 
 
+def plan_samples(
+    addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
+) -> dict[str, SamplingPlan]:
+    """Decide what is read of each address, say so, and forget what earlier calls read of others."""
+    if not addresses:
+        return {}
+    params = load_params(root / paths.PARAMS)
+    plans = {
+        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
+        for name, address in addresses.items()
+    }
+    forget(root, but=[plan.folder(root) for plan in plans.values()])
+    announce([*plans.values()], root)
+    return plans
+
+
 def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str) -> SamplingPlan:
     """Decide which shards are read and which share of their documents is kept.
 
     Args:
-        remote: the corpus.
-        wanted: what was asked for.
         max_documents: how many are kept if neither a number nor a share was asked for.
         seed: of params.yaml.
-        text_column: the column that holds the text.
 
     Raises:
         RequestError: if there are no such shards, or the first cannot be read.
     """
     first, last = wanted.shards or (0, len(remote.shards) - 1)
     if not 0 <= first <= last < len(remote.shards):
-        raise RequestError(
-            f"{option('shards')} {first}-{last}: {remote.address} has {len(remote.shards):,} shards, "
-            f"0 to {len(remote.shards) - 1}"
-        )
+        raise RequestError(f"{option('shards')}: {remote.address} has {len(remote.shards):,} shards, from 0")
     shards = remote.shards[first : last + 1]
     if wanted.share is not None:
         return SamplingPlan(remote, shards, wanted.share, seed, text_column, None)
-    total = documents_per_byte(remote, shards[0]) * sum(shard.size for shard in shards)
-    share = share_for(wanted.max_documents or max_documents, total)
-    return SamplingPlan(remote, shards, share, seed, text_column, round(total))
+    n_expected = documents_per_byte(remote, shards[0], text_column) * sum(shard.size for shard in shards)
+    share = share_for(wanted.max_documents or max_documents, n_expected)
+    return SamplingPlan(remote, shards, share, seed, text_column, round(n_expected))
 
 
-def documents_per_byte(remote: Remote, shard: RemoteShard) -> float:
-    """Documents for each byte of a shard as it lies there, estimated from its first ``PROBE`` bytes.
+def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> float:
+    """Documents for each byte of a shard as it lies there: of Parquet known, of others by their first ``PROBE`` bytes.
 
     Raises:
-        RequestError: if it is damaged there.
+        RequestError: naming the first fault there.
     """
-    with remote.open(shard).buffered() as file:
-        return shard.source().format.rows_per_byte(file, shard.source(), shard.size, PROBE)
+    stream, position, n_rows = RemoteFile(remote.fs, shard).buffered(), 0, 0
+    with open_table(shard.source(), text_column, KEYS, stream) as table:
+        if table.n_rows is not None:
+            return table.n_rows / shard.size
+        for n_rows, _ in enumerate(table.rows, 1):  # noqa: B007
+            position = stream.tell()
+            if position >= PROBE:
+                break
+    return n_rows / position
 
 
 def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
@@ -167,28 +165,23 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
     Raises:
         RequestError: if the disk cannot hold what will be kept.
     """
-    kept = 0.0
     for plan in plans:
         total = sum(shard.size for shard in plan.shards)
         done = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
-        kept += plan.share * total
+        number = "" if plan.n_expected is None else f", about {round(plan.share * plan.n_expected):,} of them"
         line = f"corpus: {plan.remote.address}: {len(plan.shards):,} of {len(plan.remote.shards):,} shards"
-        line += f", {size(total - done)} to read" + (f" ({size(done)} were read before)" if done else "")
-        line += f"; a share of {plan.share:g} of the documents is kept"
-        if plan.n_expected is not None:
-            line += f", about {round(plan.share * plan.n_expected):,} of {plan.n_expected:,}"
-        print(f"{line}, about {size(plan.share * total)}", file=sys.stderr, flush=True)
+        line += f", {size(total - done)} to read ({size(done)} were read before)"
+        print(f"{line}; a share of {plan.share:g} of the documents is kept{number}", file=sys.stderr, flush=True)
+    kept = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
     # Once in data/, once in DVC's cache, where the disk cannot link the two.
     disk = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
+    print(disk, file=sys.stderr, flush=True)
     if free < kept:
-        raise RequestError(
-            f"{disk}. Free some, or take less by {option('max_documents')}, {option('share')} or {option('shards')}"
-        )
-    print(f"caution: {disk}" if free < 2 * kept else disk, file=sys.stderr, flush=True)
+        raise RequestError(f"{disk}. Free some, or take less by {option('share')} or {option('shards')}")
 
 
-def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> SampleReport:
+def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
     """Write the documents that are kept into ``folder``, one shard for each that was read, and where they came from.
 
     A shard in which nothing is kept has no file. What an interrupted call finished is not read again, unless size or
@@ -198,163 +191,84 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> SampleReport:
         RequestError: naming shard and row of the first fault; if nothing is kept.
         LexveilError: if a shard cannot be read.
     """
-    staged = plan.folder(root)
-    staged.mkdir(parents=True, exist_ok=True)
-    pending = [shard for shard in plan.shards if finished(plan, shard, root) is None]
+    reports = read_shards(plan, root)
+    kept = [shard for shard in plan.shards if reports[shard.number].documents]
+    place: dict[str, Any] = {"share": plan.share, "address": plan.remote.address, "commit": plan.remote.commit}
+    report = CorpusReport(files=len(plan.shards), shards=len(kept), **place)
+    for of_shard in reports.values():
+        report.add(of_shard)
+    if not kept:
+        is_empty = report.read == report.skipped_blank
+        why = f"every row of {name(plan.text_column)} is empty" if is_empty else f"take a larger {option('share')}"
+        raise RequestError(f"{plan.remote.address}: of {report.read:,} documents none is kept; {why}")
+    folder.mkdir(parents=True)
+    for shard in kept:
+        link_or_copy(plan.packed(shard, root), folder / shard_name(shard.number, len(plan.remote.shards)))
+    shards = [asdict(of_shard) for of_shard in reports.values()]
+    write_json({**place, "seed": plan.seed, "shards": shards, "text_column": plan.text_column}, folder / ORIGIN)
+    return report
+
+
+def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
+    """Read the shards that no earlier call has read; the reports of all, by number."""
+    plan.folder(root).mkdir(parents=True, exist_ok=True)
+    reports = {shard.number: finished(plan, shard, root) for shard in plan.shards}
+    pending = [shard for shard in plan.shards if reports[shard.number] is None]
     progress = Progress("corpus", sum(shard.size for shard in pending), "bytes", stream=sys.stderr)
     for number, shard in enumerate(pending, 1):
         progress.note = f"shard {number:,} of {len(pending):,}"
-        write_json(asdict(keep_from(plan, shard, _packed(staged, shard), progress)), _state(staged, shard))
+        report = keep_from(plan, shard, plan.packed(shard, root), progress)
+        write_json(asdict(report), plan.state(shard, root))
+        reports[shard.number] = report
     if pending:
         progress.finish()
-    reports = [cast(ShardReport, finished(plan, shard, root)) for shard in plan.shards]
-    n_read, n_blank = sum(report.read for report in reports), sum(report.skipped_blank for report in reports)
-    if not any(report.documents for report in reports):
-        why = (
-            f"take a larger {option('share')}"
-            if n_read > n_blank
-            else f"every row of {name(plan.text_column)} is empty; choose another {option('text_column')}"
-        )
-        raise RequestError(f"{plan.remote.address}: of {n_read:,} documents none is kept; {why}")
-
-    folder.mkdir(parents=True)
-    shards = 0
-    for shard, report in zip(plan.shards, reports, strict=True):
-        if report.documents:
-            shards += 1
-            numbered = f"corpus-train.{shard.number:05d}-of-{len(plan.remote.shards):05d}.json.gz"
-            _link(_packed(staged, shard), folder / numbered)
-    origin = {
-        "address": plan.remote.address,
-        "commit": plan.remote.commit,
-        "seed": plan.seed,
-        "share": plan.share,
-        "shards": [asdict(report) for report in reports],
-        "text_column": plan.text_column,
-    }
-    write_json(origin, folder / ORIGIN)
-    return SampleReport(
-        files=len(plan.shards),
-        shards=shards,
-        read=n_read,
-        documents=sum(report.documents for report in reports),
-        skipped_blank=n_blank,
-        skipped_unusable=sum(report.skipped_unusable for report in reports),
-        json_bytes=sum(report.json_bytes for report in reports),
-        dropped_columns=list(dict.fromkeys(column for report in reports for column in report.dropped_columns)),
-        share=plan.share,
-        address=plan.remote.address,
-        commit=plan.remote.commit,
-    )
+    return {number: report for number, report in reports.items() if report is not None}
 
 
 def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progress) -> ShardReport:
-    """Read one shard and write what is kept of it to ``out``.
+    """Read one shard and write what is kept of it to ``out``, if anything is.
 
     Raises:
         RequestError: naming shard and row of the first fault. ``out`` is then not there.
     """
-    source = shard.source()
-    report = ShardReport(shard.name, shard.size, shard.etag)
-    begin = progress.done
-    file = plan.remote.open(shard)
+    report = ShardReport(name=shard.name, size=shard.size, etag=shard.etag)
+    begin, file = progress.done, RemoteFile(plan.remote.fs, shard)
     with (
         atomic_file(out) as partial,
-        _faults_of(shard, file),
-        open_table(source, plan.text_column, KEYS, file.buffered()) as table,
-        C4Shard(partial, "wb") as packed,
+        open_table(shard.source(), plan.text_column, KEYS, file.buffered()) as table,
+        c4_shard(partial) as packed,
     ):
-        others = (column for column in table.columns if column != plan.text_column and column not in KEYS)
-        report.dropped_columns = list(others)
-        for line in lines_kept(plan, table, report):
+        for line in report.lines(table, plan.text_column, lambda text: uniform(text, plan.seed) < plan.share):
             if line:
                 packed.write(line)
             if report.read % 256 == 0:
-                progress.advance(begin + min(file.position, shard.size) - progress.done)
+                progress.advance(begin + file.loc - progress.done)
     if not report.documents:
         out.unlink()
     progress.advance(begin + shard.size - progress.done)
     return report
 
 
-def lines_kept(plan: SamplingPlan, table: Table, report: ShardReport) -> Iterator[bytes]:
-    """The line of each row, empty if it is not kept; counts them in ``report``."""
-    for row in table.rows:
-        report.read += 1
-        text = row.values.get(plan.text_column)
-        if not isinstance(text, str):
-            text = text_value(text, plan.text_column, table.source.location(row.line))
-        line = b""
-        if text is None or not text.strip():
-            report.skipped_blank += 1
-        elif not _is_usable(text):
-            report.skipped_unusable += 1
-        elif uniform(text, plan.seed) < plan.share:
-            line = c4_row(text, row, table.source)
-            report.documents += 1
-            report.json_bytes += len(line)
-        yield line
-
-
-def _is_usable(text: str) -> bool:
-    """Whether every later step can carry it. Where not, it is left out and counted, and not refused as a user's own
-    file is: nobody can mend one text of somebody else's corpus, and one in millions must not end a day of reading.
-    """
-    if "\x00" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@contextmanager
-def _faults_of(shard: RemoteShard, file: RemoteFile) -> Iterator[None]:
-    """Say of a fault in the content that it is not the connection's, whose faults are met where they arise."""
-    try:
-        yield
-    except Refused:
-        raise
-    except RequestError as error:
-        raise RequestError(
-            f"{error.message} (at {file.position:,} of its {shard.size:,} bytes, and so it is where it lies; "
-            f"{option('shards')} A-B "
-            "leaves a shard out)"
-        ) from None
-
-
 def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport | None:
     """The report of a shard that an earlier call finished; None if it did not, or the shard is another now."""
-    folder = plan.folder(root)
     try:
-        report = ShardReport(**json.loads(_state(folder, shard).read_text(encoding="utf-8")))
+        report = ShardReport(**json.loads(plan.state(shard, root).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     # The path before the name has the commit in it, and most commits leave the shards as they were.
     known = Path(report.name).name, report.size, report.etag
-    same = known == (Path(shard.name).name, shard.size, shard.etag)
-    is_there = not report.documents or _packed(folder, shard).exists()
-    return report if same and is_there else None
+    is_same = known == (Path(shard.name).name, shard.size, shard.etag)
+    return report if is_same and (not report.documents or plan.packed(shard, root).exists()) else None
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:
     """Remove finished shards that no call goes on with."""
-    folders = set((root / STAGED).glob("*")) - set(but)
-    for folder in folders:
+    for folder in set((root / STAGED).glob("*")) - set(but):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _packed(folder: Path, shard: RemoteShard) -> Path:
-    return folder / f"{shard.number:05d}.json.gz"
-
-
-def _state(folder: Path, shard: RemoteShard) -> Path:
-    # Written last, so that it stands for the whole shard.
-    return folder / f"{shard.number:05d}.json"
-
-
-def _link(source: Path, target: Path) -> None:
+def link_or_copy(source: Path | str, target: Path | str) -> None:
+    """The same file under another name, as a copy where the disk has no links."""
     try:
         os.link(source, target)
     except OSError:

@@ -6,14 +6,13 @@ before that leaves data/ as it was. Files in data/ may be links into DVC's cache
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,30 +22,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
+from lexveil.artifacts.base_model import find_base
+from lexveil.artifacts.external_embeddings import DIGITS
+from lexveil.artifacts.model_store import find
 from lexveil.config import load_params
-from lexveil.data.base import named, set_base
 from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
-from lexveil.data.corpus_sampling import (
-    ORIGIN,
-    SampleReport,
-    SampleRequest,
-    SamplingPlan,
-    announce,
-    forget,
-    make_plan,
-    stream_corpus,
-)
+from lexveil.data.corpus_sampling import ORIGIN, SampleRequest, forget, link_or_copy, plan_samples, stream_corpus
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.documents import DocumentSetReport, write_documents
-from lexveil.data.remote import find_remote
 from lexveil.errors import LexveilError, RequestError, option
+from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
+from lexveil.runtime.tables import atomic_file
 
 # In a folder that .gitignore names, on the disk that holds data/.
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # of a source of the corpus or a model: a folder's, and stands in params.yaml
+BASE = re.compile(r"(?m)^(embeddings:[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?  base:[ \t]*)([^\s#]+)")  # of params.yaml
+DAMAGED = "damaged; fetch it again by `dvc checkout data.dvc`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +59,12 @@ class DataReport:
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusStatus:
-    """The corpus in data/: its sources by name, and the addresses that shards came from."""
+class SetStatus:
+    """A corpus or a document set in data/; ``parts``: documents by source of the corpus, or by split of the set."""
 
-    files: int
     documents: int
     bytes: int
-    sources: list[str]
-    addresses: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentSetStatus:
-    """One document set in data/; ``columns`` that hold anything, rows by split."""
-
-    files: int
-    rows: int
-    bytes: int
-    columns: list[str]
-    splits: dict[str, int]
+    parts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +74,13 @@ class DataStatus:
     Attributes:
         tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
             describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
+        addresses: that the corpus came from.
     """
 
     tracked: str
-    corpus: CorpusStatus | None
-    documents: dict[str, DocumentSetStatus]
+    corpus: SetStatus | None
+    addresses: list[str]
+    documents: dict[str, SetStatus]
 
 
 def materialize_default(root: Path) -> None:
@@ -106,8 +90,7 @@ def materialize_default(root: Path) -> None:
         RequestError: if gensim's test data is missing or altered, or ROOT/data cannot be written.
     """
     with _replacement(root) as partial:
-        write_default_corpus(partial / "corpus")
-        write_default_documents(partial / "documents")
+        _write_default(partial)
     shutil.rmtree(root / PREVIOUS, ignore_errors=True)
 
 
@@ -121,13 +104,16 @@ def use_default(root: Path) -> dict[str, bool]:
         RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC has not saved.
     """
     check_project(root)
-    pointer = root / "data.dvc"
-    before = pointer.read_bytes() if pointer.exists() else None
+    before = _pointer(root)
     with tracked_replacement(root) as partial:
-        write_default_corpus(partial / "corpus")
-        write_default_documents(partial / "documents")
-        keep(root / "data/embeddings", partial / "embeddings")
-    return {"unchanged": pointer.read_bytes() == before}
+        _write_default(partial)
+        complete(root, partial)
+    return {"unchanged": _pointer(root) == before}
+
+
+def _write_default(folder: Path) -> None:
+    write_default_corpus(folder / "corpus")
+    write_default_documents(folder / "documents")
 
 
 def use(
@@ -157,96 +143,86 @@ def use(
         RequestError: naming file and row of the first fault. data/ is then as it was.
         LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes on from there.
     """
-    if not corpus and not documents and model is None:
-        raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
-    if corpus and model is not None:
-        raise RequestError(
-            f"{option('model')} {model} takes the place of a {option('corpus')}; for both, write `base: {model}` "
-            f"under embeddings in "
-            "params.yaml"
-        )
-    if not text_column:
-        raise RequestError(
-            f"{option('text_column')}: the name is empty; give the name of the column that holds the text"
-        )
+    sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus else {}
+    _check_request(sources, documents, text_column, wanted, model)
     check_project(root)
-    sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus is not None else {}
-    for name in filter(None, sources):
-        if not re.fullmatch(NAME, name):
-            raise RequestError(
-                f"{option('corpus')} {shown(Path(name))}=…: no name for a source; it has a-z, 0-9, _ and -, and "
-                f"begins with a "
-                "letter or digit"
-            )
     corpus_files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
     document_files = find_sources(documents)
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
-    if wanted and not addresses:
-        raise RequestError(
-            f"{option('max_documents')}, {option('shares')} and {option('shards')} are of a {option('corpus')} that "
-            f"is an address, such as hf://allenai/c4/en; "
-            "of files sample.max_documents of params.yaml is taken"
-        )
-    plans = _plans(addresses, wanted, text_column, root)
-    n_samples = load_params(root / paths.PARAMS).report.samples if (root / paths.PARAMS).exists() else None
-    notes: list[str] = []
-    base = None if model is None else named(model)
-    if base is not None and set_base(root, base):
+    plans = plan_samples(addresses, wanted, text_column, root)
+    notes, written, sets = list[str](), dict[str, CorpusReport](), None
+    if model is not None and set_base(root, base := _base(model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
-    written: dict[str, CorpusReport] = {}
-    sets: dict[str, DocumentSetReport] | None = None
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
         if documents:
             sets = write_documents(document_files, partial / "documents", text_column)
-        elif not keep(root / "data/documents", partial / "documents"):
-            write_default_documents(partial / "documents")
-            notes.append("documents: none were given and none were there, so the embedded default's are used")
-        if sources:
-            for name in sources:
-                folder = partial / "corpus" / name
-                if name in plans:
-                    written[name] = stream_corpus(plans[name], folder, root)
-                else:
-                    written[name] = write_corpus(corpus_files[name], folder, text_column)
-        elif base is not None:
+        for name in sources:
+            folder = partial / "corpus" / name
+            if name in plans:
+                written[name] = stream_corpus(plans[name], folder, root)
+            else:
+                written[name] = write_corpus(corpus_files[name], folder, text_column)
+        if model is not None:
             write_no_corpus(partial / "corpus")
-        elif not keep(root / "data/corpus", partial / "corpus"):
-            write_default_corpus(partial / "corpus")
-            notes.append("corpus: none was given and none was there, so the embedded default's is used")
-        keep(root / "data/embeddings", partial / "embeddings")
+        notes += complete(root, partial)
     if plans:
         forget(root)
-    notes += _notes(sets or {}, written)
-    if sets and n_samples:
-        notes.append(
-            f"report.samples of params.yaml is {n_samples}: the report will show that many of these texts as they are; "
-            "null shows none of them"
-        )
+    notes += [*_notes(sets or {}, written), *_note_on_samples(root, bool(sets))]
     return DataReport(written.get("", written) if sources else None, sets, notes)
 
 
-def _plans(
-    addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
-) -> dict[str, SamplingPlan]:
-    if not addresses:
-        return {}
-    params = load_params(root / paths.PARAMS)
-    plans = {
-        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
-        for name, address in addresses.items()
-    }
-    forget(root, but=[plan.folder(root) for plan in plans.values()])
-    announce(list(plans.values()), root)
-    return plans
+def _check_request(
+    sources: Mapping[str, Path | str],
+    documents: Sequence[Path],
+    text_column: str,
+    wanted: SampleRequest,
+    model: str | None,
+) -> None:
+    if not sources and not documents and model is None:
+        raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
+    if sources and model is not None:
+        raise RequestError(f"{option('model')} {model} takes the place of a {option('corpus')}; give one of both")
+    if not text_column:
+        raise RequestError(f"{option('text_column')}: the name is empty; give that of the column of texts")
+    for name in filter(None, sources):
+        if not re.fullmatch(NAME, name):
+            raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
+    if wanted != SampleRequest() and not any(isinstance(source, str) for source in sources.values()):
+        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
+
+
+def _base(model: str) -> str:
+    """How params.yaml names a model: one that ships by its name, one of the user's with its hash."""
+    package = find(model)
+    return model if package.folder.parent == paths.MODELS else f"{model}@{package.hash[:DIGITS]}"
+
+
+def set_base(root: Path, base: str) -> bool:
+    """Write ``base`` into params.yaml, one line; False if it stands there already.
+
+    Raises:
+        RequestError: if the line is not where the template has it, or the model does not go with other parameters.
+    """
+    file = root / paths.PARAMS
+    settings = load_params(file).embeddings
+    find_base(settings.model_copy(update={"base": base}))
+    if settings.base == base:
+        return False
+    with atomic_file(file) as partial:
+        text = file.read_text(encoding="utf-8")
+        partial.write_text(BASE.sub(lambda match: match[1] + base, text, count=1), encoding="utf-8", newline="\n")
+        if load_params(partial).embeddings.base != base:
+            raise RequestError(f"{file}: there is no line `base:` in section embeddings; write `base: {base}` there")
+    return True
 
 
 def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]) -> Iterator[str]:
     for source, report in corpus.items():
-        where = f"corpus/{source}" if source else "corpus"
+        where = f"corpus/{source}".rstrip("/")
         if report.skipped_blank:
             yield f"{where}: {report.skipped_blank:,} rows without text were skipped"
-        if isinstance(report, SampleReport) and report.skipped_unusable:
+        if report.skipped_unusable:
             yield f"{where}: {report.skipped_unusable:,} texts with NUL or an unpaired surrogate were skipped"
         if report.dropped_columns:
             yield f"{where}: columns dropped: {names(report.dropped_columns)}"
@@ -257,6 +233,28 @@ def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, Corp
             yield f"documents/{dataset}: columns dropped: {names(written.dropped_columns)}"
 
 
+def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
+    """Say how many of new texts the report will show: the number was perhaps written for other documents."""
+    params = root / paths.PARAMS
+    if has_new_texts and params.exists() and (n_samples := load_params(params).report.samples):
+        yield f"report.samples of params.yaml is {n_samples}: the report will show so many of them; null shows none"
+
+
+def complete(root: Path, partial: Path) -> list[str]:
+    """Carry over what data/ has and ``partial`` lacks; of what neither has, the embedded default; notes for people."""
+    notes, defaults = [], {"documents": write_default_documents, "corpus": write_default_corpus, "embeddings": None}
+    for name, write_default in defaults.items():
+        old, new = root / "data" / name, partial / name
+        if new.exists():
+            continue
+        if old.is_dir() and any(old.iterdir()):
+            shutil.copytree(old, new, symlinks=True, copy_function=link_or_copy)
+        elif write_default is not None:
+            write_default(new)
+            notes.append(f"{name}: none was given and none was there, so the embedded default's is used")
+    return notes
+
+
 def status(root: Path) -> DataStatus:
     """`lexveil data status`: what is in data/, and whether DVC has it.
 
@@ -264,47 +262,33 @@ def status(root: Path) -> DataStatus:
         RequestError: if a file in data/ is damaged.
     """
     tracked, folder = _tracked(root), root / "data/corpus"
+    parts: Counter[str] = Counter()
     shards = sorted(folder.rglob("*.json.gz"))
-    corpus = CorpusStatus(
-        files=len(shards),
-        documents=sum(_count_lines(shard) for shard in shards),
-        bytes=sum(shard.stat().st_size for shard in shards),
-        sources=sorted({shard.parent.name for shard in shards if shard.parent != folder}),
-        addresses=[
-            json.loads(origin.read_text(encoding="utf-8"))["address"] for origin in sorted(folder.rglob(ORIGIN))
-        ],
-    )
-    sets = sorted((root / "data/documents").glob("*.parquet"))
-    return DataStatus(tracked, corpus if shards else None, {path.stem: _describe(path) for path in sets})
+    for shard in shards:
+        parts["" if shard.parent == folder else shard.parent.name] += _count_lines(shard)
+    corpus = SetStatus(parts.total(), sum(shard.stat().st_size for shard in shards), dict(sorted(parts.items())))
+    origins = [json.loads(origin.read_text(encoding="utf-8")) for origin in sorted(folder.rglob(ORIGIN))]
+    sets = {path.stem: _describe(path) for path in sorted((root / "data/documents").glob("*.parquet"))}
+    return DataStatus(tracked, corpus if shards else None, [origin["address"] for origin in origins], sets)
 
 
 def _count_lines(shard: Path) -> int:
-    count, last = 0, b"\n"
     try:
-        with gzip.open(shard, "rb") as stream:
-            while block := stream.read(2**20):
-                count += block.count(b"\n")
-                last = block[-1:]
-    except (OSError, EOFError, zlib.error):
-        raise RequestError(f"{shown(shard)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
-    return count + (last != b"\n")
+        with open_bytes(shard, "gz") as lines:
+            return sum(1 for _ in lines)
+    except OSError:
+        raise RequestError(f"{shown(shard)}: {DAMAGED}") from None
 
 
-def _describe(path: Path) -> DocumentSetStatus:
+def _describe(path: Path) -> SetStatus:
     try:
         file = pq.ParquetFile(path)
-        columns = file.schema_arrow.names
-        splits: dict[str, int] = {}
-        if "split" in columns:
-            counts = file.read(columns=["split"]).column("split").value_counts().to_pylist()
-            splits = {str(entry["values"]): entry["counts"] for entry in counts}
-        filled = [
-            column for column in columns
-            if any(batch.column(0).null_count < len(batch) for batch in file.iter_batches(columns=[column]))
-        ]  # fmt: skip
+        columns = file.read(columns=["split"]).columns  # which a set need not have
     except (pa.ArrowException, OSError):
-        raise RequestError(f"{shown(path)}: damaged; fetch it again by `dvc checkout data.dvc`") from None
-    return DocumentSetStatus(1, file.metadata.num_rows, path.stat().st_size, filled, dict(sorted(splits.items())))
+        raise RequestError(f"{shown(path)}: {DAMAGED}") from None
+    counts = columns[0].value_counts().to_pylist() if columns else []
+    splits = {str(entry["values"]): entry["counts"] for entry in counts}
+    return SetStatus(file.metadata.num_rows, path.stat().st_size, dict(sorted(splits.items())))
 
 
 def check_project(root: Path) -> None:
@@ -314,17 +298,13 @@ def check_project(root: Path) -> None:
 
 
 def _tracked(root: Path) -> str:
-    if not (root / "data.dvc").exists():
+    if _pointer(root) is None:
         return "no"
     answer = _dvc(root, "status", "--json", "data.dvc")
     if answer.returncode:
         raise LexveilError(f"dvc status data.dvc failed: {_reason(answer.stderr)}")
-    states = {
-        state
-        for change in json.loads(answer.stdout).get("data.dvc", [])
-        if isinstance(change, dict)
-        for state in change.get("changed outs", {}).values()
-    }
+    changes = [change for change in json.loads(answer.stdout).get("data.dvc", []) if isinstance(change, dict)]
+    states = {state for change in changes for state in change.get("changed outs", {}).values()}
     if not states:
         return "yes"
     return "unsaved" if states == {"not in cache"} and (root / "data").exists() else "changed"
@@ -333,17 +313,15 @@ def _tracked(root: Path) -> str:
 @contextmanager
 def tracked_replacement(root: Path) -> Iterator[Path]:
     """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc add`."""
-    data, pointer = root / "data", root / "data.dvc"
+    data = root / "data"
     _finish_swap(root)
     if (root / PREVIOUS).exists():  # killed before DVC knew of the new data: it does so now
         _add(root)
         shutil.rmtree(root / PREVIOUS)
     if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
         why = "there is no data.dvc" if tracked == "no" else "it is not what DVC has saved for data.dvc"
-        raise RequestError(
-            f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it, and try again"
-        )
-    before = pointer.read_bytes() if pointer.exists() else None
+        raise RequestError(f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it")
+    before = _pointer(root)
     with _replacement(root) as partial:
         yield partial
     try:
@@ -381,6 +359,12 @@ def _finish_swap(root: Path) -> None:
         (root / PREVIOUS).replace(root / "data")
 
 
+def _pointer(root: Path) -> bytes | None:
+    """The bytes of data.dvc, if it is there."""
+    pointer = root / "data.dvc"
+    return pointer.read_bytes() if pointer.exists() else None
+
+
 def _swap_back(root: Path, pointer: bytes | None) -> None:
     data, previous = root / "data", root / PREVIOUS
     shutil.rmtree(data, ignore_errors=True)
@@ -390,21 +374,6 @@ def _swap_back(root: Path, pointer: bytes | None) -> None:
         (root / "data.dvc").unlink(missing_ok=True)
     else:
         (root / "data.dvc").write_bytes(pointer)
-
-
-def keep(old: Path, new: Path) -> bool:
-    """Carry a folder of data/ over, by links where the disk allows; False if it holds nothing."""
-    if not old.is_dir() or not any(old.iterdir()):
-        return False
-
-    def link(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    shutil.copytree(old, new, symlinks=True, copy_function=link)
-    return True
 
 
 def _add(root: Path) -> None:
@@ -423,6 +392,5 @@ def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _reason(output: str) -> str:
     """DVC's own error line; the last line, where there is none, is often only an offer of help."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    return (errors or lines or ["it gave no reason"])[-1]
+    lines = output.strip().split("\n")
+    return ([line for line in lines if line.startswith("ERROR")] or lines)[-1].strip()

@@ -14,9 +14,9 @@ import json
 import zlib
 from pathlib import Path
 
-from lexveil.data.documents import SetWriter, document, made_id
+from lexveil.data.corpus import c4_line
+from lexveil.data.documents import document, made_id, write_set
 from lexveil.errors import RequestError
-from lexveil.formats.c4 import c4_line
 
 REVIEWS = Path(__file__).with_name("reviews.jsonl")
 VALIDATION = 5  # every fifth sentence of each label is held out
@@ -48,17 +48,18 @@ def write_default_documents(folder: Path) -> None:
     """
     folder.mkdir(parents=True)
     # Not compressed, for the reason given at stored_gzip: 70 kB are not worth a dependence on a compressor.
-    with SetWriter(folder / "pang_lee.parquet", compression="none") as out:
-        seen = {"0": 0, "1": 0}
-        for number, (label, text) in enumerate(polarity(), 1):
-            seen[label] += 1
-            split = "train" if seen[label] % VALIDATION else "validation"
-            out.write(document(made_id("pang_lee", number), split, text, label=label))
-    with SetWriter(folder / "reviews.parquet", compression="none") as out:
-        for number, line in enumerate(REVIEWS.read_text(encoding="utf-8").splitlines(), 1):
-            review = json.loads(line)
-            author = review.pop("author")
-            out.write(document(made_id("reviews", number), **review, attribute=author))
+    seen, sentences = {"0": 0, "1": 0}, []
+    for number, (label, text) in enumerate(polarity(), 1):
+        seen[label] += 1
+        split = "train" if seen[label] % VALIDATION else "validation"
+        sentences.append(document(made_id("pang_lee", number), split, text, label=label))
+    write_set(sentences, folder / "pang_lee.parquet", compression="none")
+    reviews = [json.loads(line) for line in REVIEWS.read_text(encoding="utf-8").splitlines()]
+    rows = (
+        document(made_id("reviews", number), attribute=review.pop("author"), **review)
+        for number, review in enumerate(reviews, 1)
+    )
+    write_set(rows, folder / "reviews.parquet", compression="none")
 
 
 def articles() -> list[str]:
@@ -81,9 +82,7 @@ def _lines(file: str) -> list[str]:
         raise RequestError(f"gensim's test data ({file}) is not installed; run `uv sync --reinstall-package gensim`")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != TEST_DATA[file]:
-        raise RequestError(
-            f"{path}: not the file that the default data is made from; run `uv sync --reinstall-package gensim`"
-        )
+        raise RequestError(f"{path}: not what the default is made from; `uv sync --reinstall-package gensim`")
     # Pound signs, dashes and accents stand there as Windows writes them.
     return [line.strip() for line in content.decode("cp1252").split("\n") if line.strip()]
 

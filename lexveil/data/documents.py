@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,53 +37,30 @@ def made_id(dataset: str, number: int) -> str:
     return f"{dataset}-{number:06d}"
 
 
-def document(
-    doc_id: str,
-    split: str,
-    text: str,
-    *,
-    text_b: str | None = None,
-    label: str | None = None,
-    attribute: str | None = None,
-) -> dict[str, str | None]:
+def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[str, str | None]:
     """A row in the columns of ``SCHEMA``."""
-    return {"doc_id": doc_id, "split": split, "text": text, "text_b": text_b, "label": label, "attribute": attribute}
+    return {"doc_id": doc_id, "split": split, "text": text, "text_b": None, "label": None, "attribute": None, **others}
 
 
-class SetWriter:
-    """Writes the rows of one document set, a row group at a time."""
+def write_set(rows: Iterable[dict[str, str | None]], path: Path, **options: Any) -> None:
+    """Write the rows of one document set, each in the columns of ``SCHEMA``, a row group at a time."""
+    with pq.ParquetWriter(path, SCHEMA, **(options or PARQUET)) as parquet:
+        for group in _groups(rows):
+            parquet.write_table(pa.Table.from_pylist(group, schema=SCHEMA))
+    with path.open("rb") as written:
+        os.fsync(written.fileno())
 
-    def __init__(self, path: Path, **options: Any) -> None:
-        self.path = path
-        self.file = path.open("xb")
-        self.parquet = pq.ParquetWriter(self.file, SCHEMA, **(options or PARQUET))
-        self.rows: list[dict[str, str | None]] = []
-        self.characters = 0
 
-    def write(self, row: dict[str, str | None]) -> None:
-        """Add a row, which has every column of ``SCHEMA``."""
-        self.rows.append(row)
-        self.characters += len(row["text"] or "") + len(row["text_b"] or "")
-        if len(self.rows) >= ROWS or self.characters >= CHARACTERS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self.rows:
-            self.parquet.write_table(pa.Table.from_pylist(self.rows, schema=SCHEMA))
-        self.rows, self.characters = [], 0
-
-    def __enter__(self) -> SetWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._flush()
-            self.parquet.close()
-            self.file.flush()
-            os.fsync(self.file.fileno())
-        finally:
-            self.file.close()
+def _groups(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, str | None]]]:
+    group, characters = list[dict[str, str | None]](), 0
+    for row in rows:
+        group.append(row)
+        characters += len(row["text"] or "") + len(row["text_b"] or "")
+        if len(group) >= ROWS or characters >= CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +69,6 @@ class DocumentSetReport:
 
     rows: int
     made_ids: bool
-    columns: list[str]
     dropped_columns: list[str]
 
 
@@ -107,39 +83,31 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
     """
     if text_column in OTHERS:
-        raise RequestError(
-            f"{option('text_column')} {text_column}: this column has a meaning of its own; rename it in the files"
-        )
+        raise RequestError(f"{option('text_column')} {text_column}: has a meaning of its own; rename it in the files")
     folder.mkdir(parents=True)
     progress = Progress("documents", 0, "documents", stream=sys.stderr)
     places: dict[str, tuple[Source, int]] = {}
-    done = 0
     reports: dict[str, DocumentSetReport] = {}
+
+    def rows(dataset: str, source: Source, table: Table) -> Iterator[dict[str, str | None]]:
+        seen, before = dict.fromkeys(table.columns), len(places)
+        for row in table.rows:
+            seen |= dict.fromkeys(row.values)
+            taken = normalised(table, row, text_column, dataset)
+            doc_id = str(taken["doc_id"])
+            if doc_id in places:
+                other, line = places[doc_id]
+                both = f"{other.location(line)} and {source.location(row.line)}"
+                raise RequestError(f"{both} have the same doc_id; make ids unique over all files")
+            places[doc_id] = (source, row.line)
+            progress.advance(1)
+            yield taken
+        dropped = [column for column in seen if column != text_column and column not in OTHERS]
+        reports[dataset] = DocumentSetReport(len(places) - before, "doc_id" not in table.columns, dropped)
+
     for dataset, source in dataset_names(sources).items():
-        with open_table(source, text_column, OTHERS) as table, SetWriter(folder / f"{dataset}.parquet") as out:
-            seen = dict.fromkeys(table.columns)
-            before = done
-            for row in table.rows:
-                seen |= dict.fromkeys(row.values)
-                taken = normalised(table, row, text_column, dataset)
-                doc_id = taken["doc_id"]
-                assert doc_id is not None
-                if doc_id in places:
-                    other, line = places[doc_id]
-                    raise RequestError(
-                        f"{other.location(line)} and {source.location(row.line)} have the same doc_id; "
-                        "make ids unique over all files, for example by the set's name in front"
-                    )
-                places[doc_id] = (source, row.line)
-                out.write(taken)
-                done += 1
-                progress.advance(1)
-        reports[dataset] = DocumentSetReport(
-            rows=done - before,
-            made_ids="doc_id" not in table.columns,
-            columns=["doc_id", "split", "text", *(column for column in SCHEMA.names[3:] if column in seen)],
-            dropped_columns=[column for column in seen if column != text_column and column not in OTHERS],
-        )
+        with open_table(source, text_column, OTHERS) as table:
+            write_set(rows(dataset, source, table), folder / f"{dataset}.parquet")
     return reports
 
 
@@ -152,15 +120,10 @@ def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[s
     doc_id = plain_value(row.values.get("doc_id"), "doc_id", where)
     if doc_id is None:
         if "doc_id" in table.columns or "doc_id" in row.values:
-            raise RequestError(
-                f"{where}: `doc_id` is empty; give every row an id, or drop the column to have them made"
-            )
+            raise RequestError(f"{where}: `doc_id` is empty; give every row one, or drop the column")
         doc_id = made_id(dataset, row.number)
-    return document(
-        doc_id,
-        plain_value(row.values.get("split"), "split", where) or "all",
-        text,
-        text_b=text_value(row.values.get("text_b"), "text_b", where) or None,
-        label=plain_value(row.values.get("label"), "label", where),
-        attribute=plain_value(row.values.get("attribute"), "attribute", where),
+    split, label, attribute = (
+        plain_value(row.values.get(column), column, where) for column in ("split", "label", "attribute")
     )
+    text_b = text_value(row.values.get("text_b"), "text_b", where) or None
+    return document(doc_id, split or "all", text, text_b=text_b, label=label, attribute=attribute)

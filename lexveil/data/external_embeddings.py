@@ -10,14 +10,12 @@ from pathlib import Path
 from lexveil import paths
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import content_hash
-from lexveil.data.data_store import NAME, check_project, keep, tracked_replacement
-from lexveil.data.default import write_default_corpus, write_default_documents
+from lexveil.data.data_store import NAME, check_project, complete, tracked_replacement
+from lexveil.data.model_verification import RESERVED
 from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.runtime.tables import write_json
-
-RESERVED = ("own", "word", "gst", "mst", "none")
 
 
 def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict[str, object]:
@@ -38,42 +36,24 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
             it was.
     """
     if not re.fullmatch(NAME, name) or name in RESERVED:
-        raise RequestError(
-            f"{shown(Path(name))}: no name for a model; it has a-z, 0-9, _ and -, begins with a letter or digit, "
-            f"and is none of {', '.join(RESERVED)}"
-        )
+        raise RequestError(f"{shown(name)}: a model's name is of a-z, 0-9, _ and -, and none of {', '.join(RESERVED)}")
     if max_words is not None and max_words < 2:
         raise RequestError(f"{option('max_words')}: at least 2 words are needed")
     check_project(root)
     data = root / "data"
     if (root / "data.dvc").exists() and not data.exists():
-        raise RequestError(
-            f"{shown(data)}: absent, and data.dvc names it; bring it back by `dvc pull data.dvc` or `lexveil run`, "
-            "or choose other data by `lexveil data default`"
-        )
+        raise RequestError(f"{shown(data)}: absent, and data.dvc names it; bring it back by `dvc pull data.dvc`")
     model = read_model(file, max_words)
     with tracked_replacement(root) as partial:
-        if not keep(data / "documents", partial / "documents"):
-            write_default_documents(partial / "documents")
-        if not keep(data / "corpus", partial / "corpus"):
-            write_default_corpus(partial / "corpus")
-        keep(data / "embeddings", partial / "embeddings")
+        complete(root, partial)
         folder = partial / "embeddings" / name
         replaced = folder.exists()
         shutil.rmtree(folder, ignore_errors=True)
         write_embedding(model.space, folder)
-        n_words, dimensions = model.space.vectors.shape
-        facts = {
-            "dimensions": dimensions,
-            "dtype": "float32",
-            "form": model.form,
-            "hash": content_hash(folder),
-            "left_out": model.left_out,
-            "n_read": model.n_read,
-            "n_tokens": n_words,
-        }
-        write_json(facts, folder / "meta.json")
-    return {"model": f"{name}@{facts['hash']}", "replaced": replaced, **describe(root / paths.model(name))}
+        (n_words, dimensions), digest = model.space.vectors.shape, content_hash(folder)
+        facts = {"dimensions": dimensions, "form": model.form, "left_out": model.left_out, "n_read": model.n_read}
+        write_json({**facts, "dtype": "float32", "hash": digest, "n_tokens": n_words}, folder / "meta.json")
+    return {"model": f"{name}@{digest}", "replaced": replaced, **describe(root / paths.model(name))}
 
 
 def listed(root: Path) -> dict[str, object]:
@@ -86,10 +66,5 @@ def listed(root: Path) -> dict[str, object]:
 def describe(folder: Path) -> dict[str, object]:
     """Words, dimensions, form, entries read, and how many were left out for what reason."""
     facts = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-    return {
-        "words": facts["n_tokens"],
-        "dimensions": facts["dimensions"],
-        "form": facts["form"],
-        "read": facts["n_read"],
-        "left_out": facts["left_out"],
-    }
+    facts |= {"words": facts["n_tokens"], "read": facts["n_read"]}
+    return {key: facts[key] for key in ("words", "dimensions", "form", "read", "left_out")}

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,6 @@ from lexveil.types import Counts, Floats, Orders
 MAX_WORDS = 50_000  # unless asked otherwise: what the model that ships has, and orders of it are made in a minute
 EXACT_UP_TO = 8 * EXACT_BELOW  # tokens whose orders are exact; of more, greedy over approximate neighbours
 SEED = 0  # of the starts of orders and of the texts' replacements: the same file gives the same model
-NO_COLLOCATIONS = "none"
 ENGLISH = "en"
 LEE_CORPUS = "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not texts the vectors were made of"
 
@@ -75,15 +73,11 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     rows, scales = quantized(space.vectors)
     if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
         raise RequestError(f"{shown(file)}: numbers too large or too small for single precision; rescale the vectors")
-    as_loaded = rows.astype(np.float32) * scales[:, None]
-    is_word = np.array(["_" not in token for token in space.tokens])
-    progress.total = 2 * (len(space.tokens) + int(is_word.sum()))
-    orders = {
-        "word": two_orders(as_loaded[is_word], "word", progress),
-        "all": two_orders(as_loaded, "all", progress),
-    }
+    vectors = rows.astype(np.float32) * scales[:, None]  # as they will be loaded
+    search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
+    orders = two_orders(WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress)
     structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
-    card = _card(file, wanted, model, sha256(file), has_structure=bool(structure))
+    card = _card(file, wanted, model, has_structure=bool(structure))
     write_packaged(folder, card, space, pmi, orders, structure, _notice(file, wanted))
 
 
@@ -125,11 +119,19 @@ def counts_by_rank(n: int, known: Counts) -> Counts:
     return counts.astype(np.int64)
 
 
-def two_orders(vectors: np.ndarray[Any, np.dtype[np.float32]], name: str, progress: Progress) -> Orders:
-    """(2, n) orders of the tokens for 1-Diffractor, from two starts that depend on their number alone."""
-    starts = [int(stream(SEED, "import", name, str(i)).integers(len(vectors))) for i in range(2)]
-    search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
-    return greedy_orders(vectors, starts, search, SEED, progress.advance)
+def two_orders(space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress) -> dict[str, Orders]:
+    """(2, n) orders for 1-Diffractor, of the words and of all tokens, from two starts each that follow from the seed.
+
+    Args:
+        purpose: names the random streams.
+    """
+    parts = {"word": space.vectors[["_" not in token for token in space.tokens]], "all": space.vectors}
+    progress.total = 2 * sum(map(len, parts.values()))
+    orders = {}
+    for name, vectors in parts.items():
+        starts = [int(stream(seed, purpose, name, str(i)).integers(len(vectors))) for i in range(2)]
+        orders[name] = greedy_orders(vectors, starts, search, seed, progress.advance)
+    return orders
 
 
 def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:
@@ -152,25 +154,25 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
     }
 
 
-def _card(file: Path, wanted: Import, model: WordVectors, digest: str, *, has_structure: bool) -> dict[str, object]:
+def _card(file: Path, wanted: Import, model: WordVectors, *, has_structure: bool) -> dict[str, object]:
     """All of the card but for what follows from the files."""
-    source = wanted.collocations
+    source, digest, has_counts = wanted.collocations, sha256(file), bool(model.space.counts.any())
     origin = f"{model.form}, sha256 {digest}"
     sources = [Source(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)]
-    faults = ["The texts that the vectors were made of are not known here; the licence is what the importer said."]
+    made_with = {"file": digest, "lexveil": version()}
     if source is not None:
         named = f"{source.card.name} {source.card.version}"
         origin = f"collocations, PMI and counts of model {named}, sha256 of its card {source.hash}"
         sources.append(Source(name=named, documents=0, words=0, license=source.card.license, origin=origin))
-        faults.append("Collocations have composed vectors, the mean of their words': what more they mean is not there.")
-    if not model.space.counts.any():
-        faults.append("Counts of words are by their rank in the file.")
-    if not has_structure:
-        faults.append("What one replaced word changes was not measured: no public text of this language is at hand.")
+        made_with["collocations"] = source.hash
+    faults = {
+        "The texts that the vectors were made of are not known here; the licence is what the importer said.": True,
+        "Collocations have composed vectors, the mean of their words': what more they mean is not there.": source,
+        "Counts of words are by their rank in the file.": not has_counts,
+        "What one replaced word changes was not measured: no public text of this language is here.": not has_structure,
+    }
     return {
-        "name": wanted.name,
-        "version": wanted.version,
-        "language": wanted.language,
+        **{key: getattr(wanted, key) for key in ("name", "version", "language")},
         "license": " AND ".join(dict.fromkeys(each.license for each in sources)),
         "description": f"Word vectors of {file.name} with {'composed' if source else 'no'} collocations",
         "built": datetime.now(UTC).date().isoformat(),
@@ -180,19 +182,19 @@ def _card(file: Path, wanted: Import, model: WordVectors, digest: str, *, has_st
         "dropped": model.left_out,
         "parameters": {
             "max_words": wanted.max_words,
-            "counts": "of the file" if model.space.counts.any() else "by rank",
+            "counts": "of the file" if has_counts else "by rank",
             "composition": "mean",
         },
-        "made_with": {"file": digest, "lexveil": version()} | ({"collocations": source.hash} if source else {}),
+        "made_with": made_with,
         "quality": {},
-        "known_faults": faults,
+        "known_faults": [fault for fault, applies in faults.items() if applies],
     }
 
 
 def _notice(file: Path, wanted: Import) -> str:
     """The attribution of the vectors, then that of the model whose collocations were taken."""
-    lines = [f"# {wanted.name}", "", f"Word vectors of {shown(file.name)}: {wanted.license}.", ""]
+    notice = f"# {wanted.name}\n\nWord vectors of {shown(file.name)}: {wanted.license}.\n"
     if (source := wanted.collocations) is not None:
-        lines += [f"Collocations, PMI and counts of {source.card.name} {source.card.version}:", ""]
-        lines.append((source.folder / "NOTICE.md").read_text(encoding="utf-8"))
-    return "\n".join(lines).rstrip("\n") + "\n"
+        notice += f"\nCollocations, PMI and counts of {source.card.name} {source.card.version}:\n\n"
+        notice += (source.folder / "NOTICE.md").read_text(encoding="utf-8")
+    return notice.rstrip("\n") + "\n"

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,10 +18,8 @@ from lexveil import paths
 from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import DEFAULT, OWN, find, installed
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
-from lexveil.data.imported_models import MAX_WORDS, NO_COLLOCATIONS, Import, import_vectors
-from lexveil.data.model_archive import archive_name, unpack, write_archive
-from lexveil.data.model_rules import RESERVED
-from lexveil.data.model_verification import verify_folder
+from lexveil.data.imported_models import MAX_WORDS, Import, import_vectors
+from lexveil.data.model_verification import RESERVED, unpack, verify_folder, write_archive
 from lexveil.errors import MissingArtifact, RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.parameters import MODEL_NAME
@@ -49,23 +47,25 @@ def model_of(name: str) -> PackagedModel:
     return PackagedModel(folder)
 
 
+def named(folder: Path) -> str:
+    """NAME@HASH of a model."""
+    model = PackagedModel(folder)
+    return f"{model.card.name}@{model.hash[:DIGITS]}"
+
+
 def listed() -> dict[str, object]:
     """`lexveil model list`: NAME@HASH of every model, and what it is."""
-    return {f"{name}@{model.hash[:DIGITS]}": _facts(model) for name, model in installed().items()}
+    return {named(model.folder): _facts(model) for model in installed().values()}
 
 
 def _facts(model: PackagedModel) -> dict[str, object]:
     card = model.card
+    size = sum((model.folder / name).stat().st_size for name in card.files)
     return {
-        "version": card.version,
-        "language": card.language,
-        "license": card.license,
-        "tokens": card.n_tokens,
-        "words": card.n_words,
-        "bigrams": card.n_bigrams,
-        "trigrams": card.n_trigrams,
+        **{key: getattr(card, key) for key in ("version", "language", "license")},
+        **{key: getattr(card, f"n_{key}") for key in ("tokens", "words", "bigrams", "trigrams")},
         "dimensions": card.dimensions,
-        "megabytes": round(sum((model.folder / name).stat().st_size for name in card.files) / 1e6, 1),
+        "megabytes": round(size / 1e6, 1),
         "built": card.built,
         "kept": "ships with Lexveil" if model.folder.parent == paths.MODELS else str(model.folder),
     }
@@ -84,22 +84,17 @@ def verify(what: str) -> dict[str, object]:
         UnsoundModel: naming the first fault.
         RequestError: if there is neither a model nor a file of this name.
     """
-    path = Path(what)
-    if re.fullmatch(MODEL_NAME, what) and (what == OWN or what in installed() or not path.exists()):
-        return _verified(model_of(what).folder)
-    if path.is_dir():
-        return _verified(path)
-    if path.is_file():
-        with TemporaryDirectory(prefix="lexveil-") as temporary:
-            unpack(path, Path(temporary))
-            return _verified(Path(temporary), path)
-    raise RequestError(f"{shown(what)}: there is no such model, folder or file")
-
-
-def _verified(folder: Path, shown_as: Path | None = None) -> dict[str, object]:
-    card = verify_folder(folder, shown_as)
-    named = f"{card.name}@{PackagedModel(folder).hash[:DIGITS]}"
-    return {"model": named, "version": card.version, "sound": True, "tokens": card.n_tokens, "license": card.license}
+    path = folder = Path(what)
+    with TemporaryDirectory(prefix="lexveil-") as temporary:
+        if re.fullmatch(MODEL_NAME, what) and (what == OWN or what in installed() or not path.exists()):
+            folder = model_of(what).folder
+        elif path.is_file():
+            folder = Path(temporary)
+            unpack(path, folder)
+        elif not path.is_dir():
+            raise RequestError(f"{shown(what)}: there is no such model, folder or file")
+        card = verify_folder(folder, path)
+        return {"model": named(folder), "sound": True, "tokens": card.n_tokens, "license": card.license}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +120,27 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
     Raises:
         RequestError: if the source cannot be used, something needed is not said, or a model of that name is there.
     """
+    is_packaged = source.is_dir() or _is_zip(source)
+    if is_packaged and options != ImportOptions():
+        given = [f"--{key.replace('_', '-')}" for key, value in asdict(options).items() if value is not None]
+        raise RequestError(f"{', '.join(given)}: for plain word vectors; {shown(source)} says this itself, in {CARD}")
     with _incoming() as folder:
         if source.is_dir():
-            _refuse_options(options, source)
-            card = verify_folder(source)
-            for name in (CARD, *card.files):
+            for name in (CARD, *verify_folder(source).files):
                 (folder / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(source / name, folder / name)
-        elif _is_zip(source):
-            _refuse_options(options, source)
+        elif is_packaged:
             unpack(source, folder)
-            card = verify_folder(folder, source)
         else:
             wanted = _wanted(options, force)
             import_vectors(source, wanted, folder, Progress("orders", 0, "tokens", stream=sys.stderr))
-            card = verify_folder(folder, source)
+        card = verify_folder(folder, source)
         target = _target(card.name, force)
         replaced = target.exists()
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(exist_ok=True)
         os.replace(folder, target)
-    model = PackagedModel(target)
-    return {"model": f"{card.name}@{model.hash[:DIGITS]}", "replaced": replaced, **_facts(model)}
+    return {"model": named(target), "replaced": replaced, **_facts(PackagedModel(target))}
 
 
 def _is_zip(source: Path) -> bool:
@@ -157,52 +151,29 @@ def _is_zip(source: Path) -> bool:
         raise RequestError(f"{shown(source)}: cannot be read ({error.strerror})") from None
 
 
-def _refuse_options(options: ImportOptions, source: Path) -> None:
-    if said := [
-        f"--{field.name.replace('_', '-')}" for field in fields(options) if getattr(options, field.name) is not None
-    ]:
-        raise RequestError(f"{', '.join(said)}: for plain word vectors; {shown(source)} says this itself, in {CARD}")
-
-
 def _wanted(options: ImportOptions, force: bool) -> Import:
     """What plain vectors are imported as; everything that is wrong with it is said before they are read."""
-    missing = [f"--{one}" for one in ("name", "license", "language") if not (getattr(options, one) or "").strip()]
-    if missing:
+    name, license, language = ((each or "").strip() for each in (options.name, options.license, options.language))
+    needed = {"--name": name, "--license": license, "--language": language}
+    if missing := [key for key, value in needed.items() if not value]:
         raise RequestError(f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves")
-    assert options.name is not None and options.license is not None and options.language is not None
-    if not re.fullmatch(MODEL_NAME, options.name) or options.name in RESERVED:
-        raise RequestError(
-            f"{option('name')} {shown(options.name)}: no name for a model; it has a-z, 0-9, _ and -, begins with a "
-            f"letter, "
-            f"and is none of {', '.join(RESERVED)}"
-        )
-    if options.version is not None and not re.fullmatch(VERSION, options.version):
-        raise RequestError(
-            f"{option('version')} {shown(options.version)}: not a version; one, two or three numbers, such as 1.0"
-        )
-    _target(options.name, force)
-    source = options.collocations or DEFAULT
-    return Import(
-        options.name,
-        options.license.strip(),
-        options.language,
-        None if source == NO_COLLOCATIONS else model_of(source),
-        options.version or "1",
-        options.max_words or MAX_WORDS,
-    )
+    if not re.fullmatch(MODEL_NAME, name) or name in RESERVED:
+        raise RequestError(f"{option('name')} {shown(name)}: no name for a model, or one of {', '.join(RESERVED)}")
+    version, source = options.version or "1", options.collocations or DEFAULT
+    if not re.fullmatch(VERSION, version):
+        raise RequestError(f"{option('version')} {shown(version)}: not a version, such as 1.0")
+    _target(name, force)
+    collocations = None if source == "none" else model_of(source)
+    return Import(name, license, language, collocations, version, options.max_words or MAX_WORDS)
 
 
 def _target(name: str, force: bool) -> Path:
     """Where a model of the user lies."""
     if (paths.MODELS / name).exists():
-        raise RequestError(
-            f"{name} ships with Lexveil; a model of this name cannot be added: choose another by {option('name')}"
-        )
+        raise RequestError(f"{name} ships with Lexveil; choose another {option('name')}")
     target = make_user_data() / "models" / name
     if target.exists() and not force:
-        raise RequestError(
-            f"{target} is there already; replace it with {option('force')}, or see it by `lexveil model show {name}`"
-        )
+        raise RequestError(f"{target} is there already; replace it with {option('force')}")
     return target
 
 
@@ -214,13 +185,11 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     """
     model = model_of(name)
     card = verify_folder(model.folder)
-    out = out or Path(archive_name(card))
+    out = out or Path(f"{card.name}-{card.version}.lexveil.zip")
     if out.exists() and not force:
-        raise RequestError(
-            f"{shown(out)} is there already; replace it with {option('force')}, or write elsewhere with -o"
-        )
+        raise RequestError(f"{shown(out)} is there already; replace it with {option('force')}")
     write_archive(model.folder, card, out)
-    return {"file": str(out), "model": f"{card.name}@{model.hash[:DIGITS]}", "sha256": sha256(out)}
+    return {"file": str(out), "model": named(model.folder), "sha256": sha256(out)}
 
 
 def remove(name: str) -> dict[str, object]:
@@ -232,10 +201,7 @@ def remove(name: str) -> dict[str, object]:
     folder = find(name).folder
     if folder.parent == paths.MODELS:
         raise RequestError(f"{name} ships with Lexveil and stays")
-    if folder.is_symlink():
-        folder.unlink()
-    else:
-        shutil.rmtree(folder)
+    folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
     return {"removed": str(folder)}
 
 

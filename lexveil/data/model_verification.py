@@ -1,27 +1,52 @@
-"""Reads a packaged model as one reads what a stranger sends, and checks it against ``model_rules``."""
+"""Reads a packaged model, a folder or one file, as one reads what a stranger sends: the first fault is named.
+
+A model is made by somebody else. It may be damaged, made by another program, or made to do harm; it is never code, and
+its sizes are bounded by its card before one byte is unpacked. An archive, NAME-VERSION.lexveil.zip, is a plain zip
+of its files, the same bytes on every machine.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import TypeAdapter, ValidationError
 
-from lexveil.artifacts.packaged_model import CARD, ORDERS, SCALES, TRAINED_SCALES, ModelCard
-from lexveil.data.model_rules import (
-    CARD_LIMIT,
-    Array,
-    UnsoundModel,
-    check_array,
-    check_files,
-    check_numbers,
-    check_order,
-    check_scales,
-    check_structure,
-    check_tokens,
-    read_card,
-)
+from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.artifacts.packaged_model import CARD, FORMAT, ORDERS, SCALES, TRAINED_SCALES, ModelCard
+from lexveil.artifacts.structure import MeasuredStructure
+from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 from lexveil.runtime.hashes import sha256
+from lexveil.runtime.tables import atomic_file
+from lexveil.text.normal_forms import has_letters, normal_form
+
+Array = npt.NDArray[Any]
+
+RESERVED = ("own", "none", "word", "gst", "mst")  # names that mean something else where a model is named
+CARD_LIMIT = 2**20  # bytes
+TOTAL_LIMIT = 2**31  # bytes of a whole model
+LARGEST = 1e9  # of a coordinate: squares of distances must stay finite in single precision
+MAX_LENGTH = 3  # words of a collocation
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class UnsoundModel(RequestError):
+    """A model that is not what a model must be."""
+
+
+def _require(holds: object, fault: str) -> None:
+    if not holds:
+        raise UnsoundModel(fault)
 
 
 def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
@@ -45,52 +70,234 @@ def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
 
 def _verified(folder: Path) -> ModelCard:
     sizes = _sizes(folder)
-    if sizes.pop(CARD, CARD_LIMIT + 1) > CARD_LIMIT:
-        raise UnsoundModel(f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes")
+    _require(sizes.pop(CARD, CARD_LIMIT + 1) <= CARD_LIMIT, f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes")
     card = read_card((folder / CARD).read_bytes())
     check_files(card, sizes)
     for name, expected in card.files.items():
-        if sha256(folder / name) != expected:
-            raise UnsoundModel(f"{name}: not the file that {CARD} names (its sha256 differs); get the model again")
-    tokens = check_tokens(card, (folder / "words.txt").read_bytes())
-    n, p = card.n_tokens, card.dimensions
-    arrays: dict[str, Array] = {}
-    for name, dtype, shape in (
-        ("counts.npy", "<u4", (n,)),
-        ("pmi.npy", "<f4", (n,)),
-        ("vectors.npy", "|i1", (n, p)),
-        *((name, "<f4", (n,)) for name in (SCALES, TRAINED_SCALES) if name in card.files),
-    ):
-        arrays[name] = _array(folder, name)
-        check_array(name, arrays[name], dtype, shape)
-    check_numbers(tokens, arrays["counts.npy"], arrays["pmi.npy"])
+        is_same = sha256(folder / name) == expected
+        _require(is_same, f"{name}: not the file that {CARD} names (its sha256 differs); get the model again")
+    tokens = _tokens(card, (folder / "words.txt").read_bytes())
+    n = card.n_tokens
+    counts, pmi = _array(folder, "counts.npy", "<u4", (n,)), _array(folder, "pmi.npy", "<f4", (n,))
+    vectors = _array(folder, "vectors.npy", "|i1", (n, card.dimensions))
+    _check_numbers(tokens, counts, pmi)
     for name in (SCALES, TRAINED_SCALES):
-        if name in arrays:
-            check_scales(name, arrays["vectors.npy"], arrays[name])
-    check_order(ORDERS["word"], _array(folder, ORDERS["word"]), card.n_words)
-    check_order(ORDERS["all"], _array(folder, ORDERS["all"]), n)
-    check_structure((folder / "structure.json").read_bytes())
+        if name in card.files:
+            _check_scales(name, vectors, _array(folder, name, "<f4", (n,)))
+    for name, size in ((ORDERS["word"], card.n_words), (ORDERS["all"], n)):
+        orders = _array(folder, name, "<u2" if size <= 2**16 else "<u4", (2, size))
+        for number, order in enumerate(orders, 1):
+            is_order = np.array_equal(np.sort(order), np.arange(size))
+            _require(is_order, f"{name}: order {number} is not a permutation of the {size:,} tokens")
+    _check_structure((folder / "structure.json").read_bytes())
     return card
 
 
 def _sizes(folder: Path) -> dict[str, int]:
     """The bytes of each file by its path inside the folder."""
-    if not folder.is_dir():
-        raise UnsoundModel("not a folder")
+    _require(folder.is_dir(), "not a folder")
     sizes = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise UnsoundModel(f"{shown(name)}: a link or a device; a model has plain files only")
+        is_plain = not path.is_symlink() and (path.is_file() or path.is_dir())
+        _require(is_plain, f"{shown(name)}: a link or a device; a model has plain files only")
         if path.is_file():
             sizes[name] = path.stat().st_size
     return sizes
 
 
-def _array(folder: Path, name: str) -> Array:
+def read_card(content: bytes) -> ModelCard:
+    """The card, if it is one of this format.
+
+    Raises:
+        UnsoundModel: naming the first field that is wrong.
+    """
+    try:
+        given = json.loads(content)
+    except (ValueError, RecursionError):
+        raise UnsoundModel(f"{CARD}: not JSON") from None
+    version = given.get("format") if isinstance(given, dict) else None
+    _require(
+        type(version) is not int or version == FORMAT,
+        f"{CARD}: format {version}; this version of Lexveil reads format {FORMAT}. "
+        "Update Lexveil, or get the model in that format",
+    )
+    try:
+        card = ModelCard.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "as a whole"
+        raise UnsoundModel(f"{CARD}: {shown(field)}: {first['msg'].lower()}") from None
+    named = f"{CARD}: name: {card.name} means something else; none of {', '.join(RESERVED)} is possible"
+    _require(card.name not in RESERVED, named)
+    _require(card.license.strip(), f"{CARD}: license: empty; it must say under which licence the model may be used")
+    is_sum = card.n_words >= 2 and card.n_words + card.n_bigrams + card.n_trigrams == card.n_tokens
+    _require(is_sum, f"{CARD}: n_words, n_bigrams and n_trigrams do not add up to n_tokens, or there is no word")
+    return card
+
+
+def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
+    """See that the files beside the card are those of a model, each named in it, and none larger than it can be.
+
+    Args:
+        sizes: bytes by path inside the model, without the card.
+    """
+    n, header = card.n_tokens, 4096
+    limits = {
+        "words.txt": 256 * n,
+        **dict.fromkeys(("counts.npy", "pmi.npy", SCALES), 4 * n + header),
+        "vectors.npy": n * card.dimensions + header,
+        ORDERS["word"]: 8 * card.n_words + header,
+        ORDERS["all"]: 8 * n + header,
+        "structure.json": 2**20,
+        "NOTICE.md": 2**22,
+    }
+    if TRAINED_SCALES in card.files:  # which a model need not have
+        limits[TRAINED_SCALES] = limits[SCALES]
+    for files, others, fault in (
+        (sizes, limits, "no file of a model"),
+        (limits, sizes, "missing"),
+        (limits, card.files, f"{CARD} names no sha256 of it"),
+        (card.files, limits, f"{CARD} names it, and it is no file of a model"),
+    ):
+        if odd := sorted(set(files) - set(others)):
+            raise UnsoundModel(f"{shown(odd[0])}: {fault}")
+    for name, size in sizes.items():
+        most = limits[name]
+        _require(size <= most, f"{name}: {size:,} bytes; a model of {card.n_tokens:,} tokens has {most:,} at most")
+    _require(sum(sizes.values()) <= TOTAL_LIMIT, f"more than {TOTAL_LIMIT:,} bytes")
+
+
+def _tokens(card: ModelCard, content: bytes) -> list[str]:
+    """The tokens of words.txt, each one that the tokenizer makes of a text, or 2 or 3 such words joined by ``_``."""
+    from lexveil.text.tokenize import is_token
+
+    try:
+        *tokens, rest = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise UnsoundModel(f"words.txt: not UTF-8 at byte {error.start:,}") from None
+    _require(not rest, "words.txt: its last line has no end; it is truncated")
+    _require(len(tokens) == card.n_tokens, f"words.txt: {len(tokens):,} tokens; {CARD} says {card.n_tokens:,}")
+    seen: set[str] = set()
+    known: dict[str, bool] = {}
+    for line, token in enumerate(tokens, 1):
+        words, where = token.split("_"), f"words.txt, line {line:,}"
+        _require(token not in seen, f"{where}: a token that was there before")
+        seen.add(token)
+        _require(len(words) <= MAX_LENGTH, f"{where}: {len(words)} words; a collocation has {MAX_LENGTH} at most")
+        for word in words:
+            if word not in known:
+                known[word] = normal_form(word) == word and is_token(word, card.language)
+            is_usable = known[word] and (len(words) == 1 or has_letters(word))
+            _require(is_usable, f"{where}: not a token as the tokenizer makes them of a text")
+    lengths = np.bincount([token.count("_") for token in tokens], minlength=MAX_LENGTH).tolist()
+    is_said = lengths == [card.n_words, card.n_bigrams, card.n_trigrams]
+    _require(is_said, f"words.txt: {lengths} tokens of 1, 2 and 3 words, which is not what {CARD} says")
+    return tokens
+
+
+def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
+    """An array of the type and the shape that the format gives it."""
     try:
         # Never unpickles, and takes no other of NumPy's formats for an array.
         array: Array = np.lib.format.open_memmap(folder / name, mode="r")
     except (ValueError, OSError, EOFError, SyntaxError, OverflowError):
         raise UnsoundModel(f"{name}: not an array of plain numbers as NumPy writes them") from None
+    wanted = f"{np.dtype(dtype)} of shape {shape}"
+    is_wanted = array.dtype == np.dtype(dtype) and array.shape == shape
+    _require(is_wanted, f"{name}: {array.dtype} of shape {array.shape}; it must be {wanted}")
     return array
+
+
+def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
+    """See that counts, (V,), fall, PMI, (V,), is finite, and single words have none."""
+    rises = counts[1:] > counts[:-1]
+    place = int(np.argmax(rises)) + 2
+    _require(
+        not rises.any(), f"counts.npy: count {place:,} is larger than the one before; they fall from token to token"
+    )
+    _require(counts[-1], "counts.npy: a count of 0; every token of a model was seen")
+    finite = np.isfinite(pmi)
+    _require(finite.all(), f"pmi.npy: number {int(np.argmin(finite)) + 1:,} is not finite")
+    of_words = pmi[["_" not in token for token in tokens]]
+    _require(not of_words.any(), "pmi.npy: a single word has a PMI; it must be 0")
+
+
+def _check_scales(name: str, vectors: Array, scales: Array) -> None:
+    """See that rows (V, p) of int8 times scales (V,) are vectors of finite, moderate lengths."""
+    is_positive = np.isfinite(scales).all() and (scales > 0).all()
+    _require(is_positive, f"{name}: every scale must be finite and greater than 0")
+    largest = max(
+        float((np.abs(vectors[start : start + 8192].astype(np.int16)).max(axis=1) * scales[start : start + 8192]).max())
+        for start in range(0, len(vectors), 8192)
+    )
+    _require(largest <= LARGEST, f"{name}: a coordinate of {largest:g}; {LARGEST:g} is the largest")
+
+
+def _check_structure(content: bytes) -> None:
+    """See that structure.json has measurements by segmentation, or none."""
+    try:
+        measured = TypeAdapter(dict[str, MeasuredStructure]).validate_json(content)
+    except ValueError:
+        raise UnsoundModel("structure.json: not measurements by segmentation") from None
+    for name, one in measured.items():
+        strategies = {strategy for strategy, segmentation in SEGMENTATION_OF.items() if segmentation == name}
+        is_known = strategies and one.segmentation == name
+        _require(is_known, f"structure.json: {shown(name)}: not the measurement of a segmentation")
+        is_whole = all(set(part) == strategies for part in (one.policies, one.strategies, one.any_policy))
+        _require(is_whole, f"structure.json: {name}: not all of the strategies {', '.join(sorted(strategies))}")
+        changes = [change.to_dict() for part in (one.strategies, one.any_policy) for change in part.values()]
+        is_share = all(0 <= share <= 1 for change in changes for each in change.values() for share in each.values())
+        _require(is_share, f"structure.json: {name}: a share that does not lie between 0 and 1")
+
+
+def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
+    """Write a model's files into one archive.
+
+    They are stored, not compressed: zlib and zlib-ng would compress them to different bytes, and 8-bit vectors hardly
+    shrink. Names are sorted, with the card first; dates and rights are fixed.
+    """
+    with atomic_file(out) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name in (CARD, *sorted(card.files)):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.create_system = 3  # Unix, whatever writes it
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(entry, (folder / name).read_bytes())
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """Unpack an archive into an empty folder; every name, kind and size is checked before anything is written.
+
+    Raises:
+        UnsoundModel: if it is no archive of a model; what it holds is not checked here.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _unpack(archive, folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError):
+        raise UnsoundModel(f"{shown(file)}: a damaged archive; get it again") from None
+    except UnsoundModel as error:
+        raise UnsoundModel(f"{shown(file)}: {error}") from None
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
+    entries: dict[str, zipfile.ZipInfo] = {}
+    for entry in archive.infolist():
+        mode = stat.S_IFMT(entry.external_attr >> 16)
+        if entry.is_dir() and entry.filename == "orders/":
+            continue
+        name, is_file = shown(entry.filename), mode in (0, stat.S_IFREG) and not entry.is_dir()
+        _require(is_file, f"{name}: a link or a folder; an archive has plain files only")
+        is_readable = not entry.flag_bits & 0x1 and entry.compress_type in _PLAIN
+        _require(is_readable, f"{name}: encrypted, or compressed otherwise than by deflate")
+        _require(entry.filename not in entries, f"{name}: there twice")
+        entries[entry.filename] = entry
+    has_card = CARD in entries and entries[CARD].file_size <= CARD_LIMIT
+    _require(has_card, f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?")
+    card = read_card(archive.read(entries[CARD]))
+    # Only the names of a model's files pass, so that none points elsewhere, and no file is larger than its card says.
+    check_files(card, {name: entry.file_size for name, entry in entries.items() if name != CARD})
+    (folder / "orders").mkdir()
+    for name, entry in entries.items():
+        with archive.open(entry) as source, (folder / name).open("wb") as target:  # reads no more than its size
+            shutil.copyfileobj(source, target)

@@ -5,17 +5,19 @@ Nothing is kept of what is read. What an error says of itself is not repeated: i
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
+
+from fsspec.core import url_to_fs
+from fsspec.spec import AbstractBufferedFile
 
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.base import Source
@@ -32,7 +34,7 @@ class Refused(RequestError):
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
 HUB = re.compile(
-    r"hf://(?:datasets/)?(?P<repo>[\w.-]+/[\w.-]+)"
+    r"hf://(?:datasets/)?(?!(?:datasets|spaces|models|buckets)/)(?P<repo>[\w.-]+/[\w.-]+)"
     r"(?:@(?P<revision>refs/convert/[^/]+|refs/pr/\d+|[^/]+))?(?:/(?P<path>.*))?",
     re.IGNORECASE,
 )
@@ -47,8 +49,11 @@ TRANSIENT = {
     "ConnectionError", "TimeoutError", "Timeout", "TransportError", "ChunkedEncodingError", "ClientConnectionError",
     "ClientPayloadError", "IncompleteRead", "ProtocolError",
 }  # fmt: skip
+OFFLINE = "OfflineModeIsEnabled"  # one of them, too
 # Temporary states of a server: too slow, too many requests; and 5xx.
 TRANSIENT_STATUS = {408, 425, 429}
+# What else changes with the content of a file, as far as the place tells it: an ETag, the hub a hash, a disk a time.
+ETAGS = ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,6 @@ class Remote:
     shards: tuple[RemoteShard, ...]
     commit: str | None
 
-    def open(self, shard: RemoteShard) -> RemoteFile:
-        """Open a shard for reading."""
-        return RemoteFile(self.fs, shard)
-
 
 def is_address(text: str) -> bool:
     """Whether this is an address (hf://…, s3://…) and not a path."""
@@ -96,14 +97,13 @@ def is_address(text: str) -> bool:
 
 def shown_address(address: str) -> str:
     """An address for messages and records: without user, password and query, any of which may be a secret."""
-    return "::".join(_shown_link(link) for link in address.split("::"))
-
-
-def _shown_link(link: str) -> str:
-    if "://" not in link:  # a path, in which ? stands for a character
-        return shown(link)
-    parts = urlsplit(link)
-    return shown(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")))
+    links = []
+    for link in address.split("::"):
+        if "://" in link:  # in a path ? stands for a character
+            parts = urlsplit(link)
+            link = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))  # noqa: PLW2901
+        links.append(shown(link))
+    return "::".join(links)
 
 
 def find_remote(address: str) -> Remote:
@@ -117,40 +117,32 @@ def find_remote(address: str) -> Remote:
         LexveilError: if it cannot be reached.
     """
     where = shown_address(address)
-    commit = None
-    url = address
-    if address.lower().startswith("hf://"):
-        # Set before huggingface_hub is imported, which reads it then.
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        url, commit = _hub_url(address)
-    fs, path = _file_system(url, where)
+    try:
+        url, commit = _hub_url(address) if address.lower().startswith("hf://") else (address, None)
+        fs, path = url_to_fs(url)
+    except ImportError:
+        raise RequestError(f"{where}: its library is not installed; for hf:// run `uv sync --extra hf`") from None
+    except ValueError:
+        raise RequestError(f"{where}: no address of a kind that is known; known are those of fsspec") from None
     entries = persistent(where, lambda: _entries(fs, path))
-    files = [entry for entry in entries if entry["type"] == "file"]
-    readable = sorted(
-        (entry for entry in files if as_source(Path(shown_address(entry["name"])))), key=lambda entry: entry["name"]
-    )
-    if not _is_folder(path, files):
-        unknown = [entry["name"] for entry in files if entry not in readable]
-        if unknown:
-            raise RequestError(
-                f"{shown_address(unknown[0])}: the ending of the name does not say how to read it; "
-                f"known are {known_endings()}"
-            )
-    else:
+    files = sorted((entry for entry in entries if entry["type"] == "file"), key=lambda entry: entry["name"])
+    readable = [entry for entry in files if as_source(Path(shown_address(entry["name"])))]
+    if not _is_pattern(path) and not any(entry["name"] == path for entry in files):  # a folder
         readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
         readable = [entry for entry in readable if TRAIN.search(Path(entry["name"]).name)] or readable
+    elif unknown := [entry["name"] for entry in files if entry not in readable]:
+        raise RequestError(f"{shown_address(unknown[0])}: not an ending of data; known are {known_endings()}")
     if not readable:
         folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
         hint = f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
         raise RequestError(f"{where}: no file here can be read as data; known are {known_endings()}{hint}")
     for entry in readable:
         if entry.get("size") is None:
-            raise RequestError(
-                f"{shown_address(entry['name'])}: its size is not told there; fetch it and give the file"
-            )
-    shards = (
-        RemoteShard(number, entry["name"], int(entry["size"]), _etag(entry)) for number, entry in enumerate(readable)
-    )
+            raise RequestError(f"{shown_address(entry['name'])}: its size is not told; fetch it and give the file")
+    shards = []
+    for number, entry in enumerate(readable):
+        etag = next((str(entry[key]).strip('"') for key in ETAGS if entry.get(key)), None)
+        shards.append(RemoteShard(number, entry["name"], int(entry["size"]), etag))
     return Remote(where, fs, tuple(shards), commit)
 
 
@@ -158,7 +150,7 @@ def _hub_url(address: str) -> tuple[str, str | None]:
     """The address of a data set of the hub as its file system wants it, at its present commit; and that commit."""
     where = shown_address(address)
     parts = HUB.fullmatch(address)
-    if parts is None or parts["repo"].split("/")[0] in ("datasets", "spaces", "models", "buckets"):
+    if parts is None:
         raise RequestError(f"{where}: not of the form hf://[datasets/]ORG/NAME[@REVISION]/PATH")
     commit = persistent(where, lambda: hub_commit(parts["repo"], parts["revision"]))
     # A revision with a slash is one of the hub's own refs, which its file system takes as they are.
@@ -169,30 +161,11 @@ def _hub_url(address: str) -> tuple[str, str | None]:
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
     """The commit that a revision of a data set stands for now."""
-    with _libraries("hf://"):
-        import huggingface_hub
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
+    import huggingface_hub
+
     sha: str | None = huggingface_hub.HfApi().repo_info(repo, repo_type="dataset", revision=revision).sha
     return sha
-
-
-def _file_system(url: str, where: str) -> tuple[Any, str]:
-    with _libraries(where):
-        from fsspec.core import url_to_fs
-
-        try:
-            fs, path = url_to_fs(url)
-        except ValueError:
-            raise RequestError(f"{where}: no address of a kind that is known; known are those of fsspec") from None
-    return fs, path
-
-
-@contextlib.contextmanager
-def _libraries(where: str) -> Any:
-    try:
-        yield
-    except ImportError:
-        fix = "run `uv sync --extra hf`" if where.startswith("hf://") else "install fsspec's library for it"
-        raise RequestError(f"{where}: a library for addresses of this kind is not installed; {fix}") from None
 
 
 def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
@@ -203,21 +176,9 @@ def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
     return [info] if info["type"] == "file" else list(fs.ls(path, detail=True))
 
 
-def _is_folder(path: str, files: Iterable[dict[str, object]]) -> bool:
-    return not _is_pattern(path) and not any(entry["name"] == path for entry in files)
-
-
 def _is_pattern(path: str) -> bool:
     # In an address ? begins the query.
     return "*" in path or "[" in path or ("?" in path and "://" not in path)
-
-
-def _etag(entry: dict[str, object]) -> str | None:
-    """What changes with the content, as far as the place tells it: an ETag, the hub a hash, a disk a time."""
-    for key in ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime"):
-        if entry.get(key):
-            return str(entry[key]).strip('"')
-    return None
 
 
 def persistent(what: str, call: Callable[[], T]) -> T:
@@ -233,14 +194,16 @@ def persistent(what: str, call: Callable[[], T]) -> T:
         except LexveilError:
             raise
         except Exception as error:
-            reason = _reason(error)
+            status = _status(error)
+            reason = type(error).__name__ + (f", HTTP {status}" if status else "")
+            if (hint := _why_refused(error, status)) is not None:
+                raise Refused(f"{what}: refused ({reason}); {hint}") from None
             if not is_transient(error):
-                raise _refusal(what, error, reason) from None
+                if status is None and not isinstance(error, OSError):
+                    raise  # a fault of the program
+                raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
-                raise LexveilError(
-                    f"{what}: not to be had in {TRIES} tries ({reason}); what is finished is kept, and the same "
-                    "command goes on from there"
-                ) from None
+                raise LexveilError(f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on") from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
             print(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s", file=sys.stderr, flush=True)
             time.sleep(wait)
@@ -265,100 +228,41 @@ def is_transient(error: BaseException) -> bool:
     if status is not None:
         return status in TRANSIENT_STATUS or status >= 500
     names = {ancestor.__name__ for ancestor in type(error).__mro__}
-    return bool(names & TRANSIENT) and "OfflineModeIsEnabled" not in names
+    return bool(names & TRANSIENT) and OFFLINE not in names
 
 
-def _reason(error: BaseException) -> str:
-    status = _status(error)
-    return type(error).__name__ + (f", HTTP {status}" if status else "")
-
-
-def _refusal(what: str, error: Exception, reason: str) -> LexveilError:
-    status = _status(error)
+def _why_refused(error: Exception, status: int | None) -> str | None:
+    """What to do about an error that comes whenever it is asked for; None for others."""
     if status in (401, 403) or isinstance(error, PermissionError):
-        return Refused(
-            f"{what}: refused ({reason}); check the name, which the hub refuses too if it does not exist; for what is "
-            "private or gated accept its terms on its page and log in (`hf auth login`, or HF_TOKEN), elsewhere give "
-            "credentials as fsspec's library for it takes them"
-        )
+        return "check the name; for what is private or gated accept its terms and log in (`hf auth login`, or HF_TOKEN)"
     if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
-        return Refused(f"{what}: not found; check the name, the path and the revision")
-    if type(error).__name__ == "OfflineModeIsEnabled":
-        return Refused(f"{what}: HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
+        return "not found: check the name, the path and the revision"
+    if type(error).__name__ == OFFLINE:
+        return "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"
     if isinstance(error, ValueError | NotImplementedError):  # so fsspec says, of servers without range requests too
-        return Refused(f"{what}: cannot be listed, or read from any byte on, where it lies; fetch it and give the file")
-    if status is None and not isinstance(error, OSError):
-        raise error
-    return LexveilError(f"{what}: cannot be read ({reason})")
+        return "it cannot be listed, or read from any byte on, where it lies; fetch it and give the file"
+    return None
 
 
-class RemoteFile(io.RawIOBase):
-    """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte.
-
-    ``fetched``: bytes that were asked for and came.
-    """
+class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
+    """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte."""
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
-        self.fs, self.shard = fs, shard
-        self.file: IO[bytes] | None = None
-        self.position = self.fetched = 0
+        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
+        super().__init__(fs, shard.path, cache_type="none", size=shard.size)
+        self.shown = shard.name
 
     def buffered(self) -> io.BufferedReader:
         """The same, with large requests behind small reads."""
-        return io.BufferedReader(self, CHUNK)
+        return io.BufferedReader(cast(io.RawIOBase, self), CHUNK)
 
-    def readable(self) -> bool:
-        """Yes."""
-        return True
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return persistent(self.shown, lambda: self._fetch_once(start, end))
 
-    def seekable(self) -> bool:
-        """Yes."""
-        return True
-
-    def tell(self) -> int:
-        """The position in bytes."""
-        return self.position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position; nothing is asked of the place yet."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: self.shard.size}[whence]
-        self.position = max(0, start + offset)
-        return self.position
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes, at most as many as the buffer holds."""
-        content = persistent(self.shard.name, lambda: self._fetch(len(buffer)))
-        buffer[: len(content)] = content
-        self.position += len(content)
-        self.fetched += len(content)
-        return len(content)
-
-    def _fetch(self, n_bytes: int) -> bytes:
-        n_bytes = min(n_bytes, self.shard.size - self.position)
-        if n_bytes <= 0:
-            return b""
-        try:
-            if self.file is None:
-                # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
-                self.file = cast(IO[bytes], self.fs.open(self.shard.path, "rb", cache_type="none"))
-            if self.file.tell() != self.position:
-                self.file.seek(self.position)
-            content = self.file.read(n_bytes)
-        except BaseException:
-            self._drop()
-            raise
+    def _fetch_once(self, start: int, end: int) -> bytes:
+        with self.fs.open(self.path, "rb", cache_type="none") as file:
+            file.seek(start)
+            content: bytes = file.read(end - start)
         if not content:
-            self._drop()
             raise ConnectionError("the file ended before its size")
         return content
-
-    def _drop(self) -> None:
-        file, self.file = self.file, None
-        if file is not None:
-            with contextlib.suppress(Exception):
-                file.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._drop()
-        super().close()

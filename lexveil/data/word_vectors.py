@@ -10,16 +10,13 @@ The first three also gzipped (.gz). Which form a file has is seen from its conte
 
 from __future__ import annotations
 
-import gzip
+import itertools
 import re
-import warnings
-import zlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +25,10 @@ import pyarrow.parquet as pq
 
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
+from lexveil.formats.compression import MAGIC, open_bytes
 from lexveil.formats.messages import shown
 from lexveil.text.languages import DEFAULT
 from lexveil.text.normal_forms import normal_form
-from lexveil.types import Vectors
 
 # Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where it is not known).
 Entry = tuple[int, bytes, npt.NDArray[np.float32], int]
@@ -40,7 +37,7 @@ PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row"}  # of a 
 
 LINE_LIMIT = 2**20  # bytes
 WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
-CHUNK = 4096  # vectors copied together
+BATCH = 4096  # rows of Parquet that are read at a time
 DIMENSIONS = (2, 4096)
 
 
@@ -63,6 +60,25 @@ class WordVectors:
     left_out: dict[str, int]
 
 
+@dataclass(slots=True)
+class VectorFile:
+    """A file of word vectors, of so many dimensions, and of ``size`` words if its header says so."""
+
+    path: Path
+    form: Form
+    dimensions: int
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        low, high = DIMENSIONS
+        if not low <= self.dimensions <= high:
+            raise self.fault(1, f"{self.dimensions} dimensions; between {low} and {high} are possible")
+
+    def fault(self, number: int, what: str) -> RequestError:
+        """The error of a line, word or row."""
+        return RequestError(f"{shown(self.path)}, {PLACES.get(self.form, 'line')} {number:,}: {what}")
+
+
 def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT) -> WordVectors:
     """Read a file of word vectors and bring its words to the tokenizer's normal form.
 
@@ -77,208 +93,134 @@ def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT
         RequestError: naming the line (binary: the word) of the first fault: another number of dimensions, a number
             that is not finite, truncated, more or fewer words than the header says; or no usable word at all.
     """
-    with _opened(path) as stream:
-        try:
-            if stream.read(4) == b"PAR1":
-                dimensions, rows = _table_rows(path)
-                return _collect(path, "parquet", None, dimensions, rows, (max_words, language))
-            stream.seek(0)
-            form, size, dimensions, rows = _rows(stream, path)
-            return _collect(path, form, size, dimensions, rows, (max_words, language))
-        except (EOFError, OSError, zlib.error, pa.ArrowException):
-            raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
     try:
-        with path.open("rb") as plain:
-            zipped = plain.read(2) == b"\x1f\x8b"
-            plain.seek(0)
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=plain)) if zipped else plain
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise RequestError(f"{shown(path)}: cannot be read ({error.strerror})") from None
+        with open_bytes(path, "") as plain:
+            start = plain.read(4)
+        with open_bytes(path, "gz" if start.startswith(MAGIC["gz"]) else "") as stream:
+            file, entries = _parquet(path) if start == b"PAR1" else _text_or_binary(stream, path)
+            return _collect(file, entries, max_words, language)
+    except (OSError, pa.ArrowException):
+        raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
 
 
-def _collect(
-    path: Path, form: Form, size: int | None, dimensions: int, rows: Iterator[Entry], wanted: tuple[int | None, str]
-) -> WordVectors:
-    max_words, language = wanted
-    tokens: list[str] = []
-    taken: set[str] = set()
+def _collect(file: VectorFile, entries: Iterator[Entry], max_words: int | None, language: str) -> WordVectors:
+    tokens: dict[str, None] = {}
     surfaces: set[bytes] = set()
     left_out: Counter[str] = Counter()
-    counts: list[int] = []
-    blocks: list[Vectors] = []
-    block = np.empty((CHUNK, dimensions), dtype=np.float32)
-    n_read, whole = 0, True
-    for number, word, vector, count in rows:
+    vectors, counts, n_read = list[npt.NDArray[np.float32]](), list[int](), 0
+    for number, word, vector, count in entries:
         if not np.isfinite(vector).all():
-            raise RequestError(f"{_location(path, form, number)}: a number is not finite")
+            raise file.fault(number, "a number is not finite")
         n_read += 1
         reason = "repeated" if word in surfaces else _unusable(word, language)
         surfaces.add(word)
-        if reason is None and (token := normal_form(word.decode("utf-8"))) in taken:
+        if reason is None and (token := normal_form(word.decode("utf-8"))) in tokens:
             reason = "same_form"
         if reason is not None:
             left_out[reason] += 1
             continue
-        taken.add(token)
-        row = len(tokens) % CHUNK
-        if row == 0 and tokens:
-            blocks.append(block.copy())
-        block[row] = vector
-        tokens.append(token)
+        tokens[token] = None
+        vectors.append(vector)
         counts.append(count)
         if len(tokens) == max_words:
-            whole = False
             break
-    if whole and size is not None and n_read != size:
-        raise RequestError(f"{shown(path)}: the header says {size:,} words, the file has {n_read:,}; fetch it again")
+    else:
+        if file.size not in (None, n_read):
+            raise RequestError(f"{shown(file.path)}: the header says {file.size:,} words, the file has {n_read:,}")
     if not tokens:
-        raise RequestError(f"{shown(path)}: none of its {n_read:,} words can be a token of a text")
-    blocks.append(block[: (len(tokens) - 1) % CHUNK + 1])
-    vectors = np.concatenate(blocks)
-    return WordVectors(
-        WordSpace(tokens, vectors, np.array(counts, dtype=np.int64)), form, n_read, dict(sorted(left_out.items()))
-    )
+        raise RequestError(f"{shown(file.path)}: none of its {n_read:,} words can be a token of a text")
+    space = WordSpace([*tokens], np.array(vectors, dtype=np.float32), np.array(counts, dtype=np.int64))
+    return WordVectors(space, file.form, n_read, dict(sorted(left_out.items())))
 
 
 def _unusable(word: bytes, language: str) -> str | None:
     """Why a text can never contain this word as one token; None if it can."""
-    try:
-        text = word.decode("utf-8")
-    except UnicodeDecodeError:
-        return "not_utf8"
     from lexveil.text.tokenize import is_token
 
-    # Written alone it must come out of the tokenizer as one token, and as the one that is stored.
-    return None if is_token(text, language) else "no_token"
+    try:
+        # Written alone it must come out of the tokenizer as one token, and as the one that is stored.
+        return None if is_token(word.decode("utf-8"), language) else "no_token"
+    except UnicodeDecodeError:
+        return "not_utf8"
 
 
-def _location(path: Path, form: Form, number: int) -> str:
-    return f"{shown(path)}, {PLACES.get(form, 'line')} {number:,}"
-
-
-def _rows(stream: IO[bytes], path: Path) -> tuple[Form, int | None, int, Iterator[Entry]]:
-    """The form, the number of words that a header names, the dimensions, and the rows."""
-    first = stream.readline(LINE_LIMIT)
+def _text_or_binary(stream: Any, path: Path) -> tuple[VectorFile, Iterator[Entry]]:
+    lines = iter(lambda: stream.readline(LINE_LIMIT), b"")
+    first = next(lines, b"")
     if not first.strip():
         raise RequestError(f"{shown(path)}: its first line is empty; word vectors in text or binary form are wanted")
     if header := re.fullmatch(rb"\s*(\d{1,10})[ \t]+(\d{1,5})\s*", first):
-        size, dimensions = int(header[1]), int(header[2])
-        _check_dimensions(path, dimensions)
+        file = VectorFile(path, "word2vec text", int(header[2]), int(header[1]))
+        second = next(lines, b"")
         # A text's first word and numbers fill one line; a binary's bytes do not read as numbers.
-        line = stream.readline(LINE_LIMIT)
-        if not line:
-            raise RequestError(f"{shown(path)}: the header says {size:,} words, the file has 0; fetch it again")
-        _, numbers = _split(line, dimensions)
-        if numbers is not None:
-            return "word2vec text", size, dimensions, _text_rows(line, 2, stream, path, "word2vec text", dimensions)
-        return "word2vec binary", size, dimensions, _binary_rows(line, stream, path, size, dimensions)
-    dimensions = len(first.split()) - 1
-    if dimensions < 1 or _split(first, dimensions)[1] is None:
-        raise RequestError(f"{shown(path)}, line 1: neither a header nor a word with its numbers")
-    _check_dimensions(path, dimensions)
-    return "glove text", None, dimensions, _text_rows(first, 1, stream, path, "glove text", dimensions)
+        if not second or _split(second, file.dimensions) is not None:
+            return file, _text_rows(file, itertools.chain([second] if second else [], lines), 2)
+        file.form = "word2vec binary"
+        return file, _binary_rows(file, second, stream)
+    file = VectorFile(path, "glove text", max(DIMENSIONS[0], len(first.split()) - 1))
+    if _split(first, file.dimensions) is None:
+        raise file.fault(1, "neither a header nor a word with two numbers or more")
+    return file, _text_rows(file, itertools.chain([first], lines), 1)
 
 
-def _check_dimensions(path: Path, dimensions: int) -> None:
-    low, high = DIMENSIONS
-    if not low <= dimensions <= high:
-        raise RequestError(f"{shown(path)}, line 1: {dimensions} dimensions; between {low} and {high} are possible")
-
-
-def _text_rows(line: bytes, number: int, stream: IO[bytes], path: Path, form: Form, dimensions: int) -> Iterator[Entry]:
-    while line:
+def _text_rows(file: VectorFile, lines: Iterable[bytes], start: int) -> Iterator[Entry]:
+    blank = 0
+    for number, line in enumerate(lines, start):
         if len(line) == LINE_LIMIT:
-            raise RequestError(f"{_location(path, form, number)}: longer than a word and its numbers can be")
-        word, vector = _split(line, dimensions)
-        if vector is None:
-            if line.strip():
-                raise RequestError(f"{_location(path, form, number)}: {_fault(line, dimensions)}")
-            if stream.read(1):
-                raise RequestError(f"{_location(path, form, number)}: an empty line")
-            return
-        yield number, word, vector, 0
-        line = stream.readline(LINE_LIMIT)
-        number += 1
+            raise file.fault(number, "longer than a word and its numbers can be")
+        if not line.strip():
+            blank = blank or number
+            continue
+        entry = _split(line, file.dimensions)
+        if blank or entry is None:  # blank lines may stand at the end only
+            raise file.fault(blank or number, f"not a word and {file.dimensions} numbers, which the lines before have")
+        yield number, *entry, 0
 
 
-def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32] | None]:
-    """A word and its numbers; None where they are not ``dimensions`` numbers."""
-    word, _, rest = line.rstrip().replace(b"\t", b" ").partition(b" ")
-    numbers = _numbers(rest)
-    if numbers is not None and len(numbers) == dimensions:
-        return word, numbers
-    # A word with spaces inside, as some GloVe files have them; were its end a number, it would be a line too long.
-    parts = line.rstrip().replace(b"\t", b" ").rsplit(b" ", dimensions)
-    if len(parts) == dimensions + 1 and _numbers(parts[0].rsplit(b" ", 1)[-1]) is None:
-        numbers = _numbers(b" ".join(parts[1:]))
-        if numbers is not None and len(numbers) == dimensions:
-            return parts[0], numbers
-    return word, None
+def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]] | None:
+    """A word and its numbers; None where they are not ``dimensions`` numbers.
 
-
-def _numbers(text: bytes) -> npt.NDArray[np.float32] | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            wide = np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ")
-        except (DeprecationWarning, ValueError):
-            return None
-    if not text.strip():
+    Words have spaces inside in some GloVe files; were the end of such a word a number, the line would be too long.
+    """
+    word, *numbers = line.rsplit(None, dimensions) if line[:1].strip() else [b"", *line.split()]
+    vector = _numbers(numbers)
+    if vector is None or len(vector) != dimensions or _numbers(word.split()[1:][-1:]) is not None:
         return None
-    with np.errstate(over="ignore"):
-        return wide.astype(np.float32)  # what is too large becomes infinite, and is refused as such
+    return word, vector
 
 
-def _fault(line: bytes, dimensions: int) -> str:
-    fields = line.split()[1:]
-    if len(fields) == dimensions:
-        wrong = next((i for i, field in enumerate(fields, 1) if _numbers(field) is None), 0)
-        return f"value {wrong} is not a number"
-    return f"{len(fields)} numbers; the lines before have {dimensions}"
+def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
+    """The numbers, if there are any and all are; what is too large becomes infinite, and is refused as such."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(texts).astype(np.float64).astype(np.float32) if texts else None
+    except ValueError:
+        return None
 
 
-def _binary_rows(start: bytes, stream: IO[bytes], path: Path, size: int, dimensions: int) -> Iterator[Entry]:
-    width = 4 * dimensions
-    kept = start
-
-    def fill(least: int) -> bool:
-        nonlocal kept
-        while len(kept) < least:
-            more = stream.read(max(2**20, least - len(kept)))
-            if not more:
-                return False
-            kept += more
-        return True
-
-    position = 0
-    for number in range(1, size + 1):
-        # Cut off what was used only now and then, or the copying would cost more than the reading.
-        if len(kept) - position < width + WORD_LIMIT:
-            kept, position = kept[position:], 0
-            fill(width + WORD_LIMIT)
-        while kept[position : position + 1] == b"\n":  # the original program ends every vector by one
-            position += 1
-        end = kept.find(b" ", position, position + WORD_LIMIT)
+def _binary_rows(file: VectorFile, start: bytes, stream: Any) -> Iterator[Entry]:
+    width, kept = 4 * file.dimensions, bytearray(start)
+    assert file.size is not None
+    for number in range(1, file.size + 1):
+        if len(kept) < width + WORD_LIMIT:
+            kept += stream.read(2**20)
+        while kept[:1] == b"\n":  # the original program ends every vector by one
+            del kept[:1]
+        end = kept.find(b" ", 0, WORD_LIMIT)
         if end < 0 or len(kept) < end + 1 + width:
-            what = "truncated" if end >= 0 or len(kept) - position < WORD_LIMIT else "no end of the word is found"
-            where = _location(path, "word2vec binary", number)
-            raise RequestError(f"{where} of {size:,}: {what}; fetch the file again")
-        vector = np.frombuffer(kept, dtype="<f4", count=dimensions, offset=end + 1)
-        yield number, kept[position:end], vector, 0
-        position = end + 1 + width
-    if kept[position:].strip(b"\n") or stream.read(1):
-        raise RequestError(f"{shown(path)}: more follows after the {size:,} words that the header names")
+            is_truncated = end >= 0 or len(kept) < WORD_LIMIT
+            problem = "truncated" if is_truncated else "no end of the word is found"
+            raise file.fault(number, f"{problem}, of {file.size:,} words; fetch the file again")
+        vector = np.frombuffer(bytes(kept[end + 1 : end + 1 + width]), dtype="<f4")
+        yield number, bytes(kept[:end]), vector, 0
+        del kept[: end + 1 + width]
+    if kept.strip(b"\n") or stream.read(1):
+        raise file.fault(file.size, "more follows after the words that the header names")
 
 
-def _table_rows(path: Path) -> tuple[int, Iterator[Entry]]:
-    """The dimensions of a Parquet file's vectors, and its rows."""
+def _parquet(path: Path) -> tuple[VectorFile, Iterator[Entry]]:
     table = pq.ParquetFile(path)
-    schema = table.schema_arrow
-    kinds = {field.name: field.type for field in schema}
+    kinds = {field.name: field.type for field in table.schema_arrow}
     if not pa.types.is_string(kinds.get("word")) or not _is_vector(kinds.get("vector")):
         raise RequestError(f"{shown(path)}: a table without the columns word (text) and vector (list of numbers)")
     if "count" in kinds and not pa.types.is_integer(kinds["count"]):
@@ -286,11 +228,9 @@ def _table_rows(path: Path) -> tuple[int, Iterator[Entry]]:
     if not table.metadata.num_rows:
         raise RequestError(f"{shown(path)}: a table without rows")
     first = next(table.iter_batches(1, columns=["vector"])).column(0)[0].as_py()
-    dimensions = len(first or ())
-    _check_dimensions(path, dimensions)
-    return dimensions, _batches(
-        table, path, dimensions, [name for name in ("word", "vector", "count") if name in kinds]
-    )
+    file = VectorFile(path, "parquet", len(first or ()))
+    columns = [name for name in ("word", "vector", "count") if name in kinds]
+    return file, _table_rows(file, table.iter_batches(BATCH, columns=columns))
 
 
 def _is_vector(kind: pa.DataType | None) -> bool:
@@ -299,18 +239,13 @@ def _is_vector(kind: pa.DataType | None) -> bool:
     return bool(pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
 
 
-def _batches(table: pq.ParquetFile, path: Path, dimensions: int, columns: list[str]) -> Iterator[Entry]:
-    number = 0
-    for batch in table.iter_batches(CHUNK, columns=columns):
-        words, vectors = (batch.column(name).to_pylist() for name in ("word", "vector"))
-        counts = batch.column("count").to_pylist() if "count" in columns else [0] * len(words)
-        for word, vector, count in zip(words, vectors, counts, strict=True):
-            number += 1
-            if word is None or count is None or count < 0 or vector is None or None in vector:
-                raise RequestError(f"{_location(path, 'parquet', number)}: a word, a number or a count is missing")
-            if len(vector) != dimensions:
-                raise RequestError(
-                    f"{_location(path, 'parquet', number)}: {len(vector)} numbers; the rows before have {dimensions}"
-                )
-            with np.errstate(over="ignore"):
-                yield number, word.encode(), np.array(vector, dtype=np.float32), count
+def _table_rows(file: VectorFile, batches: Iterable[pa.RecordBatch]) -> Iterator[Entry]:
+    rows = (row for batch in batches for row in batch.to_pylist())
+    for number, row in enumerate(rows, 1):
+        word, vector, count = row["word"], row["vector"], row.get("count", 0)
+        if word is None or count is None or count < 0 or vector is None or None in vector:
+            raise file.fault(number, "a word, a number or a count is missing")
+        if len(vector) != file.dimensions:
+            raise file.fault(number, f"{len(vector)} numbers; the rows before have {file.dimensions}")
+        with np.errstate(over="ignore"):
+            yield number, word.encode(), np.array(vector, dtype=np.float32), count

@@ -60,10 +60,9 @@ def read_address(text: str) -> Address:
         raise RequestError(f"the address of the database cannot be read; write {FORMS}") from None
     # Between a : and an @, wherever they stand: clients cut an address in other ways than the standard library.
     if re.search(r"^[^\[]*:.*@", rest) or set(options) & set(SECRETS):
+        # It would end in the shell's history, in params.yaml or in lineage.
         raise RequestError(
-            "the address of the database has a password in it, or what looks like one (an @ elsewhere is written %40); "
-            "it would end in the shell's history, in params.yaml or in lineage. Leave it out: it is read from "
-            f"{WHERE_PASSWORDS_ARE}"
+            f"the address has a password, or a : before an @ (write %40); put it into {WHERE_PASSWORDS_ARE}"
         )
     return Address(text, engine)
 
@@ -74,8 +73,6 @@ def _sqlite(rest: str) -> Address:
         raise RequestError("an address of SQLite is sqlite:///relative/path or sqlite:////absolute/path")
     path = Path(unquote(name))
     if not path.exists() and Path("/", path).exists():
-        raise RequestError(
-            f"{shown(path)}: there is no such file; a path from the root has four slashes: sqlite:////..."
-        )
+        raise RequestError(f"{shown(path)}: no such file; a path from the root has four slashes: sqlite:////...")
     path = path.absolute()
     return Address(f"sqlite:///{path}", "sqlite", path)

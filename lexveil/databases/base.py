@@ -1,22 +1,25 @@
-"""What the engines share: rows of a query, and faults that quote the query alone."""
+"""What the engines share: a database in one transaction, its rows, and faults that quote the query alone."""
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, ClassVar, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
-from lexveil.errors import LexveilError, RequestError, option
-from lexveil.formats.messages import duplicate_column, name
 
 QUERY = "the query"  # what the rows of a query are called in messages
 BATCH = 2_000  # rows that are held at a time
 LOCK_SECONDS = 30  # to wait for a lock, unless the client's own settings say how long
+Types = Mapping[str, str]  # of columns, as a database calls them
 RECORDS = "lexveil_records"  # the table of the records of what was written
 
 
@@ -31,38 +34,76 @@ class Rows:
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    kinds: Mapping[str, str]
+    kinds: Types
 
 
-def driver(module: str) -> Any:
-    """Import a driver of the extra ``databases``.
+class Database(ABC):
+    """A database in a transaction, which is rolled back unless it is committed.
 
-    Raises:
-        RequestError: naming the command that installs it, if it is not installed.
+    Attributes:
+        record_columns: of the table of records, beside the table's name and the release's.
+        record_values: what is put into them, by number.
     """
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        raise RequestError(
-            f"this needs the package {module.partition('.')[0].replace('_', '-')}, which is not installed; "
-            "`pip install 'lexveil[databases]'` brings the drivers of all databases"
-        ) from None
+
+    record_columns: ClassVar[str]
+    record_values: ClassVar[str]
+
+    def __init__(self, address: Address, connection: Any, cursor: Any) -> None:
+        self.address, self.connection, self.cursor = address, connection, cursor
+
+    @abstractmethod
+    def rows(self, query: str) -> Rows:
+        """What a query gives; it can change nothing.
+
+        Raises:
+            RequestError: if it cannot be run; also while batches are read.
+        """
+
+    @abstractmethod
+    def types(self, table: Sequence[str]) -> dict[str, str] | None:
+        """The columns of a table and their types as the database calls them; None if it is not there."""
+
+    @abstractmethod
+    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:
+        """Put rows into a table, which is made if it ``is_new``.
+
+        Args:
+            types: of columns, if it is not that of Arrow.
+        """
+
+    def keep_record(self, table: Sequence[str], release: str, record: str) -> None:
+        """Put a record into the table of records, which stands beside the table."""
+        records = [*table[:-1], RECORDS]
+        if self.types(records) is None:
+            self.cursor.execute(
+                f"create table {quoted(*records)} "
+                f"({self.record_columns}, table_name text not null, release text not null)"
+            )
+        self.cursor.execute(
+            f"insert into {quoted(*records)} (table_name, release, record) values ({self.record_values})",
+            (table[-1], release, record),
+        )
 
 
-def require_distinct(columns: list[str]) -> None:
-    """See that a query names each of its columns once.
+def connected(address: Address, quotables: Collection[str], *, to_write: bool) -> AbstractContextManager[Database]:
+    """Connect to a database; what goes wrong there is a ``RequestError`` of one line.
 
-    Raises:
-        RequestError: with the numbers of the first two that have the same name.
+    Args:
+        quotables: what messages may quote: the query, or the names of tables and columns.
+        to_write: refuse one that can only be read; a file that is not there is made.
     """
-    for number, column in enumerate(columns):
-        if (first := columns.index(column)) < number:
-            raise duplicate_column(QUERY, first, number)
+    engine = importlib.import_module(f"{__package__}.{address.engine}")
+    return cast(AbstractContextManager[Database], engine.connected(address, " ".join(quotables), to_write))
 
 
-def quoted(identifier: str) -> str:
-    """A name as SQL has it."""
-    return '"' + identifier.replace('"', '""') + '"'
+def quoted(*path: str) -> str:
+    """A name as SQL has it, with those of what it is in before it."""
+    return ".".join('"' + identifier.replace('"', '""') + '"' for identifier in path)
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Names of columns as SQL has them."""
+    return ", ".join(map(quoted, columns))
 
 
 def stripped(sql: str) -> str:
@@ -78,35 +119,27 @@ def quotable(message: str, query: str) -> str:
     return shown_line[:300]
 
 
-def lost(address: Address, n_rows: int) -> RequestError:
-    """The connection broke while rows were read."""
-    return RequestError(
-        f"{address.shown}: the connection was lost after {n_rows:,} rows; nothing was released or spent. See to the "
-        "server and run it again"
-    )
+def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[str, str]:
+    """Write the rows of a query to a Parquet file.
 
+    A request reads its input twice, and its budget is spent in between. A snapshot that is held open for that long
+    keeps a server from clearing up, and a connection that breaks in the second pass would spend the budget for nothing.
+    So a query is read once, at the start, in one transaction and in bounded memory.
 
-def taken(address: Address, table: str) -> RequestError:
-    """The table to write is there."""
-    return RequestError(
-        f"{address.shown}: the table {table} exists already; choose another name, or say {option('if_exists')} append "
-        f"or replace"
-    )
+    Args:
+        out: readable by its owner alone.
 
-
-def require_columns(address: Address, table: str, columns: Iterable[str], there: Container[str]) -> None:
-    """See that a table to write into has all columns of the rows.
+    Returns:
+        What the database calls the type of each column for which Arrow's does not say it all.
 
     Raises:
-        RequestError: naming the first that it lacks.
+        RequestError: if the query cannot be read, or not to its end.
     """
-    if missing := [column for column in columns if column not in there]:
-        raise RequestError(
-            f"{address.shown}: the table {table} has no column {name(missing[0])}; leave it out of the query, or "
-            "choose another table"
-        )
-
-
-def not_written(error: RequestError) -> LexveilError:
-    """A fault while a table is written, when the noise has been drawn."""
-    return LexveilError(f"{error}; the table is as it was and nothing was released")
+    query = stripped(sql)
+    with connected(address, [query], to_write=False) as database:
+        rows = database.rows(query)
+        # Not compressed: it is read twice and then gone.
+        with pq.ParquetWriter(out, rows.schema, compression="none", use_dictionary=False) as writer:
+            for batch in rows.batches:
+                writer.write_batch(batch, row_group_size=BATCH)
+    return rows.kinds

@@ -6,29 +6,16 @@ Addresses and passwords are libpq's: it reads PGHOST, PGUSER, PGPASSWORD, PGPASS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from lexveil.databases.address import WHERE_PASSWORDS_ARE, Address
-from lexveil.databases.base import (
-    LOCK_SECONDS,
-    QUERY,
-    RECORDS,
-    Rows,
-    driver,
-    lost,
-    quotable,
-    quoted,
-    require_columns,
-    require_distinct,
-    stripped,
-    taken,
-)
+from lexveil.databases.base import LOCK_SECONDS, QUERY, Database, Rows, Types, listed, quotable, quoted
 from lexveil.errors import RequestError, option
-from lexveil.formats.messages import name
+from lexveil.formats.messages import name, require_distinct
 
 BATCH_BYTES = 4 * 2**20
 TYPE, TYPMOD = b"POSTGRESQL:type", b"POSTGRESQL:typmod"
@@ -39,75 +26,107 @@ PLAIN |= {f"_{kind}" for kind in PLAIN}
 INCOMING = "lexveil_incoming"  # a temporary table
 
 # What the server says while rows stream comes without its number; these say nothing of the data.
-KNOWN = (
-    "canceling statement due to statement timeout",
-    "canceling statement due to lock timeout",
-    "canceling statement due to user request",
-    "canceling statement due to conflict with recovery",
-    "could not resize shared memory segment",
-    "No space left on device",
+KNOWN = re.compile(
+    "canceling statement due to (statement timeout|lock timeout|user request|conflict with recovery)"
+    "|could not resize shared memory segment|No space left on device"
 )
-GONE = (
-    "terminating connection",
-    "server closed the connection",
-    "no connection to the server",
-    "connection not open",
-    "SSL SYSCALL error",
-    "could not receive data from server",
-    "could not send data to server",
+GONE = re.compile(
+    "terminating connection|server closed the connection|no connection to the server|connection not open"
+    "|SSL SYSCALL error|could not receive data from server|could not send data to server"
 )
+READ_ONLY = f"the transaction is read-only: give {option('sql')} a SELECT, and for a table a server that is no standby"
 HINTS = {
     "55P03": f"a lock was not to be had in time ({LOCK_SECONDS} s, or lock_timeout in PGOPTIONS); try again later",
     "57014": "the statement was cancelled: by statement_timeout, or by somebody; see to either and run it again",
-    "25006": f"the transaction is read-only, so nothing is written in it: give {option('sql')} a SELECT that changes "
-    f"nothing, and "
-    "for the table of -o a server that is no standby",
+    "25006": READ_ONLY,
 }
 OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages are about names and syntax
 
 
-@contextmanager
-def rows(address: Address, sql: str) -> Iterator[Rows]:
-    """Run a query in a read-only transaction.
+class Postgresql(Database):
+    """A database of PostgreSQL."""
 
-    Raises:
-        RequestError: if there is no connection, or the query cannot be run; also while batches are read.
-    """
-    query = stripped(sql)
-    with _session(address, query) as (connection, cursor):
+    record_columns: ClassVar = "written timestamptz not null default now(), record json not null"
+    record_values: ClassVar = "$1, $2, cast($3::text as json)"
+
+    def rows(self, query: str) -> Rows:  # noqa: D102
+        cursor = self.cursor
         cursor.execute("set transaction isolation level repeatable read read only")
-        _wait_for_locks(cursor)
+        self._wait_for_locks()
         schema = cursor.adbc_execute_schema(query)
-        require_distinct(schema.names)
-        wanted, kinds = _wanted(schema)
-        if kinds:
-            query = f"select {', '.join(wanted)} from (\n{query}\n) as source"
+        require_distinct(schema.names, QUERY)
+        if kinds := {field.name: _sql_type(field) for field in schema if _kind(field) not in PLAIN}:
+            query = f"select {', '.join(map(_selected, schema))} from (\n{query}\n) as source"
         cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
         cursor.execute(query)
-        reader = cursor.fetch_record_batch()
         types = pa.schema([pa.field(field.name, _arrow_type(field)) for field in schema])
-        yield Rows(types, _cast(reader, types, address), kinds)
-        with suppress(Exception):  # all was read: how the transaction ends changes nothing
-            connection.rollback()
+        return Rows(types, _cast(cursor.fetch_record_batch(), types, self.address), kinds)
+
+    def types(self, table: Sequence[str]) -> dict[str, str] | None:  # noqa: D102
+        target = quoted(*table)
+        self.cursor.execute("select to_regclass($1) is not null", (target,))
+        if self.cursor.fetchone() == (False,):
+            return None
+        self.cursor.execute(
+            "select attname::text, format_type(atttypid, atttypmod) from pg_attribute "
+            "where attrelid = to_regclass($1) and attnum > 0 and not attisdropped",
+            (target,),
+        )
+        return dict(self.cursor.fetchall())
+
+    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:  # noqa: D102
+        self._wait_for_locks()
+        self.cursor.adbc_ingest(INCOMING, batches, mode="create", temporary=True)
+        incoming, target, columns = f"pg_temp.{quoted(INCOMING)}", quoted(*table), batches.schema.names
+        values = ", ".join(
+            quoted(column) + (f"::{types[column]} as {quoted(column)}" if column in types else "") for column in columns
+        )
+        into = f"create table {target} as" if is_new else f"insert into {target} ({listed(columns)})"
+        self.cursor.execute(f"{into} select {values} from {incoming}")
+        self.cursor.execute(f"drop table {incoming}")
+
+    def _wait_for_locks(self) -> None:
+        self.cursor.execute(
+            f"select set_config('lock_timeout', '{LOCK_SECONDS}s', true) where current_setting('lock_timeout') = '0'"
+        )
+        self.cursor.fetchall()
 
 
-def _wanted(schema: pa.Schema) -> tuple[list[str], dict[str, str]]:
-    """What to select of a query, and the server's names of the types that come as text or as decimals."""
-    wanted, kinds = [], {}
-    for field in schema:
-        kind = _kind(field)
-        column = quoted(field.name)
-        if kind in PLAIN:
-            wanted.append(column)
-            continue
-        kinds[field.name] = _sql_type(field)
-        is_array = pa.types.is_list(field.type)
-        wanted.append(f"{column}::text{'[]' if is_array else ''} as {column}")
-    return wanted, kinds
+@contextmanager
+def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Postgresql]:
+    """Connect to a database.
+
+    Raises:
+        RequestError: if the drivers are not installed; of what goes wrong there.
+    """
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ModuleNotFoundError:
+        raise RequestError("adbc-driver-postgresql is not installed; `pip install 'lexveil[databases]'`") from None
+    try:
+        connection = dbapi.connect(address.text)
+    except dbapi.Error as error:
+        raise RequestError(f"{address.shown}: {_no_connection(str(error))}") from None
+    with closing(connection), closing(connection.cursor()) as cursor:
+        try:
+            if to_write:
+                cursor.execute("select current_setting('transaction_read_only')")
+                if cursor.fetchone() == ("on",):
+                    raise RequestError(f"{address.shown}: {READ_ONLY}")
+            yield Postgresql(address, connection, cursor)
+        except dbapi.Error as error:
+            raise RequestError(f"{address.shown}: {_reason(error, quotables)}") from None
 
 
 def _kind(field: pa.Field) -> str:
     return str((field.metadata or {}).get(TYPE, b""), "utf-8")
+
+
+def _selected(field: pa.Field) -> str:
+    """A column in a SELECT, as text if Arrow does not have its values as they are."""
+    column = quoted(field.name)
+    as_text = f"::text{'[]' if pa.types.is_list(field.type) else ''} as {column}"
+    return column if _kind(field) in PLAIN else column + as_text
 
 
 def _decimal(field: pa.Field) -> tuple[int, int] | None:
@@ -142,7 +161,7 @@ def _cast(reader: pa.RecordBatchReader, types: pa.Schema, address: Address) -> I
         except StopIteration:
             return
         except (OSError, pa.ArrowException) as error:
-            raise _broken(error, address, n_rows) from None
+            raise RequestError(f"{address.shown}: {_broken(str(error), n_rows)}") from None
         columns = []
         for field, array in zip(types, batch.columns, strict=True):
             try:
@@ -156,152 +175,34 @@ def _cast(reader: pa.RecordBatchReader, types: pa.Schema, address: Address) -> I
         yield pa.RecordBatch.from_arrays(columns, schema=types)
 
 
-def _broken(error: Exception, address: Address, n_rows: int) -> RequestError:
-    said = str(error)
-    if any(phrase in said for phrase in GONE):
-        return lost(address, n_rows)
-    known = next((phrase for phrase in KNOWN if phrase in said), None)
-    why = known or "what the server says may hold a value and is not shown; try the query in psql"
-    return RequestError(f"{address.shown}: the query failed after {n_rows:,} rows ({why}); nothing was released")
+def _broken(message: str, n_rows: int) -> str:
+    """Why rows stopped to come, of which the server gives no number."""
+    if GONE.search(message):
+        return f"the connection was lost after {n_rows:,} rows; nothing was released or spent. Run it again"
+    known = KNOWN.search(message)
+    why = known[0] if known else "what the server says may hold a value and is not shown; try the query in psql"
+    return f"the query failed after {n_rows:,} rows ({why}); nothing was released"
 
 
-@contextmanager
-def _session(address: Address, query: str) -> Iterator[tuple[Any, Any]]:
-    """A connection in a transaction, which is rolled back unless it was committed."""
-    dbapi = driver("adbc_driver_postgresql.dbapi")
-    try:
-        connection = dbapi.connect(address.text)
-    except dbapi.Error as error:
-        raise RequestError(f"{address.shown}: {_no_connection(str(error))}") from None
-    with closing(connection), closing(connection.cursor()) as cursor:
-        try:
-            yield connection, cursor
-        except dbapi.Error as error:
-            raise RequestError(f"{address.shown}: {_said(error, query)}") from None
-
-
-def _no_connection(said: str) -> str:
+def _no_connection(message: str) -> str:
     """What libpq says of a connection that it does not get: it knows no data, and quotes no password."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     line = re.sub(r"^.*?Failed to connect: ", "", " ".join(lines))[:300]
-    hint = ""
-    if "password" in line:
-        hint = f". Passwords are read from {WHERE_PASSWORDS_ARE}"
+    hint = f". Passwords are read from {WHERE_PASSWORDS_ARE}" if "password" in line else ""
     return f"no connection: {line.rstrip('.')}{hint}"
 
 
-def _said(error: Any, query: str) -> str:
+def _reason(error: Any, quotables: str) -> str:
     """What the server says: of names and syntax as it is; of anything else only its number."""
     state = error.sqlstate or ""
     if state in HINTS:
         return HINTS[state]
-    details = dict(error.details or [])
-    primary = details.get("PG_DIAG_MESSAGE_PRIMARY") or details.get(b"PG_DIAG_MESSAGE_PRIMARY") or b""
-    primary = primary.decode("utf-8", "replace") if isinstance(primary, bytes) else str(primary)
+    details = {str(key, "ascii") if isinstance(key, bytes) else key: value for key, value in error.details or []}
+    primary = details.get("PG_DIAG_MESSAGE_PRIMARY", b"")
+    primary = primary.decode("utf-8", "replace") if isinstance(primary, bytes) else primary
     if state[:2] in OF_QUERY and primary:
-        return f"{quotable(primary, query)} (SQLSTATE {state})"
-    if any(phrase in str(error) for phrase in GONE):
+        return f"{quotable(primary, quotables)} (SQLSTATE {state})"
+    if GONE.search(str(error)):
         return "the connection was lost; nothing was released. See to the server and run it again"
     number = f" (SQLSTATE {state})" if state else ""
     return f"the server refuses it{number}; what it says may hold a value and is not shown. Try the query in psql"
-
-
-def _wait_for_locks(cursor: Any) -> None:
-    cursor.execute(
-        f"select set_config('lock_timeout', '{LOCK_SECONDS}s', true) where current_setting('lock_timeout') = '0'"
-    )
-    cursor.fetchall()
-
-
-def check_table(address: Address, table: Sequence[str], if_exists: str, columns: Sequence[str] = ()) -> None:
-    """See, before anything is spent, that a table can be written.
-
-    Args:
-        table: its name, after its schema's if one is given.
-        columns: which it must have, if it is there.
-
-    Raises:
-        RequestError: if it is there and must not be or lacks a column, or there is no connection.
-    """
-    with _session(address, ".".join(table)) as (connection, cursor):
-        if _exists(cursor, table):
-            if if_exists == "fail":
-                raise taken(address, ".".join(table))
-            require_columns(address, ".".join(table), columns, _types(cursor, ".".join(map(quoted, table))))
-        cursor.execute("select current_setting('transaction_read_only')")
-        if cursor.fetchone() == ("on",):
-            raise RequestError(f"{address.shown}: {HINTS['25006']}")
-        connection.rollback()
-
-
-def write_table(
-    address: Address,
-    table: Sequence[str],
-    if_exists: str,
-    batches: pa.RecordBatchReader,
-    kinds: Mapping[str, str],
-    record: tuple[str, str],
-) -> None:
-    """Put rows into a table, with their record in ``lexveil_records``, in one transaction.
-
-    Args:
-        kinds: the server's own types of columns that are text or decimals here; of a table that is there, its own
-            types count.
-        record: the name of the release, and the record.
-
-    Raises:
-        RequestError: if that fails; the database is as it was then.
-    """
-    target, columns = ".".join(map(quoted, table)), batches.schema.names
-    with _session(address, " ".join([*table, *columns, *kinds.values(), RECORDS])) as (connection, cursor):
-        _wait_for_locks(cursor)
-        cursor.adbc_ingest(INCOMING, batches, mode="create", temporary=True)
-        incoming = f"pg_temp.{quoted(INCOMING)}"
-        if _exists(cursor, table):
-            if if_exists == "fail":
-                raise taken(address, ".".join(table))
-            kinds = _types(cursor, target)
-            require_columns(address, ".".join(table), columns, kinds)
-            if if_exists == "replace":
-                cursor.execute(f"delete from {target}")
-            names = ", ".join(map(quoted, columns))
-            cursor.execute(f"insert into {target} ({names}) select {_as(columns, kinds)} from {incoming}")
-        else:
-            cursor.execute(f"create table {target} as select {_as(columns, kinds)} from {incoming}")
-        _keep_record(cursor, table, record)
-        cursor.execute(f"drop table {incoming}")
-        connection.commit()
-
-
-def _as(columns: Sequence[str], types: Mapping[str, str]) -> str:
-    return ", ".join(
-        quoted(column) + (f"::{types[column]} as {quoted(column)}" if column in types else "") for column in columns
-    )
-
-
-def _exists(cursor: Any, table: Sequence[str]) -> bool:
-    cursor.execute("select to_regclass($1) is not null", (".".join(map(quoted, table)),))
-    return bool(cursor.fetchone()[0])
-
-
-def _types(cursor: Any, target: str) -> dict[str, str]:
-    cursor.execute(
-        "select attname::text, format_type(atttypid, atttypmod) from pg_attribute "
-        "where attrelid = to_regclass($1) and attnum > 0 and not attisdropped",
-        (target,),
-    )
-    return dict(cursor.fetchall())
-
-
-def _keep_record(cursor: Any, table: Sequence[str], record: tuple[str, str]) -> None:
-    records = [*table[:-1], RECORDS]
-    target = ".".join(map(quoted, records))
-    if not _exists(cursor, records):
-        cursor.execute(
-            f"create table {target} (written timestamptz not null default now(), table_name text not null, "
-            "release text not null, record json not null)"
-        )
-    cursor.execute(
-        f"insert into {target} (table_name, release, record) values ($1, $2, cast($3::text as json))",
-        (table[-1], *record),
-    )

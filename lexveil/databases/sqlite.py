@@ -7,56 +7,92 @@ asked for first, in the same transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import ClassVar
 
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import (
-    BATCH,
-    LOCK_SECONDS,
-    QUERY,
-    RECORDS,
-    Rows,
-    quotable,
-    quoted,
-    require_columns,
-    require_distinct,
-    stripped,
-    taken,
-)
+from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, Database, Rows, Types, listed, quotable, quoted
 from lexveil.errors import RequestError, option
-from lexveil.formats.messages import name
+from lexveil.formats.messages import name, require_distinct
 
 ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
 
 
-@contextmanager
-def rows(address: Address, sql: str) -> Iterator[Rows]:
-    """Run a query in a read-only transaction.
+class Sqlite(Database):
+    """A database of SQLite."""
 
-    Raises:
-        RequestError: if there is no such file, or the query cannot be run; also while batches are read.
-    """
-    query = stripped(sql)
-    with _session(address, query, "ro") as connection:
-        connection.execute("pragma query_only = true")
-        connection.execute("begin")
-        cursor = connection.execute(query)
+    record_columns: ClassVar = "written text not null default current_timestamp, record text not null"
+    record_values: ClassVar = "?, ?, ?"
+
+    def rows(self, query: str) -> Rows:  # noqa: D102
+        self.connection.execute("pragma query_only = true")
+        self.connection.execute("begin")
+        cursor = self.cursor.execute(query)
         if cursor.description is None:
-            raise RequestError(f"{address.shown}: the query gives no rows; write a SELECT")
+            raise RequestError(f"{self.address.shown}: the query gives no rows; write a SELECT")
         columns = [column for column, *_ in cursor.description]
-        require_distinct(columns)
+        require_distinct(columns, QUERY)
         inner = [f"c{number}" for number in range(len(columns))]
         kinds = ", ".join(f"typeof({column})" for column in inner)
-        found = connection.execute(
+        found = self.connection.execute(
             f"with source ({', '.join(inner)}) as (\n{query}\n) select distinct {kinds} from source"
         ).fetchall()
-        schema = pa.schema(
-            [(column, _arrow_type(column, {row[number] for row in found})) for number, column in enumerate(columns)]
-        )
-        yield Rows(schema, _batches(cursor, schema, address, query), {})
+        types = [_arrow_type(column, {row[number] for row in found}) for number, column in enumerate(columns)]
+        schema = pa.schema(zip(columns, types, strict=True))
+        return Rows(schema, self._batches(cursor, schema), {})
+
+    def _batches(self, cursor: sqlite3.Cursor, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        while values := cursor.fetchmany(BATCH):
+            columns = zip(*values, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def types(self, table: Sequence[str]) -> dict[str, str] | None:  # noqa: D102
+        return dict(self.connection.execute("select name, type from pragma_table_info(?)", (table[-1],))) or None
+
+    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:  # noqa: ARG002, D102
+        target = quoted(table[-1])
+        if is_new:
+            declared = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in batches.schema)
+            self.cursor.execute(f"create table {target} ({declared})")
+        names, marks = listed(batches.schema.names), ", ".join("?" * len(batches.schema))
+        for batch in batches:
+            values = [_plain(column).to_pylist() for column in batch.columns]
+            self.cursor.executemany(f"insert into {target} ({names}) values ({marks})", zip(*values, strict=True))
+
+
+@contextmanager
+def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Sqlite]:
+    """Connect to a database; a file that is not there is made by the first write."""
+    assert address.path is not None
+    is_new = to_write and not address.path.exists() and address.path.parent.is_dir()
+    if not is_new and not address.path.is_file():
+        raise RequestError(f"{address.shown}: there is no such file")
+    uri = f"{address.path.as_uri()}?mode={'rwc' if to_write else 'ro'}"
+    try:
+        with closing(sqlite3.connect(uri, LOCK_SECONDS, isolation_level=None, uri=True)) as connection:
+            if to_write:
+                connection.execute("begin immediate")  # closing without a commit rolls back
+            yield Sqlite(address, connection, connection.cursor())
+    except sqlite3.Error as error:
+        raise RequestError(f"{address.shown}: {_reason(error, quotables)}") from None
+
+
+def _reason(error: sqlite3.Error, quotables: str) -> str:
+    code = getattr(error, "sqlite_errorname", "")
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"it is locked by another process for {LOCK_SECONDS} s; try again when that has ended"
+    if code == "SQLITE_NOTADB":
+        return "is no database of SQLite"
+    if code == "SQLITE_READONLY":
+        return f"it can only be read; see to its permissions, or give {option('sql')} a SELECT"
+    if code == "SQLITE_ERROR":  # of names and syntax
+        return quotable(str(error), quotables)
+    problem = code or "a text is no UTF-8"
+    return f"it cannot be read or written ({problem}); what SQLite says may hold a value and is not shown"
 
 
 def _arrow_type(column: str, kinds: set[str]) -> pa.DataType:
@@ -64,117 +100,8 @@ def _arrow_type(column: str, kinds: set[str]) -> pa.DataType:
     if kinds == {"integer", "real"}:
         return pa.float64()
     if len(kinds) > 1:
-        raise RequestError(
-            f"{QUERY}: {name(column)} holds values of several types ({', '.join(sorted(kinds))}); cast it in the query"
-        )
+        raise RequestError(f"{QUERY}: {name(column)} holds several types ({', '.join(sorted(kinds))}); cast it")
     return ARROW[kinds.pop()] if kinds else pa.string()
-
-
-def _batches(cursor: sqlite3.Cursor, schema: pa.Schema, address: Address, query: str) -> Iterator[pa.RecordBatch]:
-    while True:
-        try:
-            values = cursor.fetchmany(BATCH)
-        except sqlite3.Error as error:
-            raise _fault(error, address, query) from None
-        if not values:
-            return
-        columns = zip(*values, strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-@contextmanager
-def _session(address: Address, query: str, mode: str) -> Iterator[sqlite3.Connection]:
-    assert address.path is not None
-    if not address.path.is_file() and mode != "rwc":
-        raise RequestError(f"{address.shown}: there is no such file")
-    try:
-        with closing(
-            sqlite3.connect(f"{address.path.as_uri()}?mode={mode}", LOCK_SECONDS, isolation_level=None, uri=True)
-        ) as connection:
-            yield connection
-    except sqlite3.Error as error:
-        raise _fault(error, address, query) from None
-
-
-def _fault(error: sqlite3.Error, address: Address, query: str) -> RequestError:
-    code = getattr(error, "sqlite_errorname", "")
-    if code.startswith("SQLITE_BUSY") or code.startswith("SQLITE_LOCKED"):
-        return RequestError(
-            f"{address.shown}: it is locked by another process for {LOCK_SECONDS} s; try again when that has ended"
-        )
-    if code == "SQLITE_NOTADB":
-        return RequestError(f"{address.shown}: is no database of SQLite")
-    if code == "SQLITE_READONLY":
-        return RequestError(
-            f"{address.shown}: it can only be read; see to its permissions, or give {option('sql')} a SELECT"
-        )
-    if code == "SQLITE_ERROR":  # of names and syntax
-        return RequestError(f"{address.shown}: {quotable(str(error), query)}")
-    return RequestError(
-        f"{address.shown}: it cannot be read or written ({code or 'a text is no UTF-8'}); what SQLite says may hold a "
-        "value and is not shown"
-    )
-
-
-def check_table(address: Address, table: Sequence[str], if_exists: str, columns: Sequence[str] = ()) -> None:
-    """See, before anything is spent, that a table can be written; as of PostgreSQL.
-
-    Raises:
-        RequestError: if it is there and must not be or lacks a column, or the file cannot be opened.
-    """
-    assert address.path is not None
-    if not address.path.exists() and address.path.parent.is_dir():
-        return
-    with _session(address, table[-1], "rw") as connection:
-        if there := _columns(connection, table[-1]):
-            if if_exists == "fail":
-                raise taken(address, table[-1])
-            require_columns(address, table[-1], columns, there)
-
-
-def write_table(
-    address: Address,
-    table: Sequence[str],
-    if_exists: str,
-    batches: pa.RecordBatchReader,
-    kinds: Mapping[str, str],  # noqa: ARG001
-    record: tuple[str, str],
-) -> None:
-    """Put rows into a table, with their record in ``lexveil_records``, in one transaction; as of PostgreSQL.
-
-    Raises:
-        RequestError: if that fails; the database is as it was then.
-    """
-    target, columns = quoted(table[-1]), batches.schema.names
-    with _session(address, " ".join([*table, *columns, RECORDS]), "rwc") as connection:
-        connection.execute("begin immediate")  # closing without a commit rolls back
-        if there := _columns(connection, table[-1]):
-            if if_exists == "fail":
-                raise taken(address, table[-1])
-            require_columns(address, table[-1], columns, there)
-            if if_exists == "replace":
-                connection.execute(f"delete from {target}")
-        else:
-            declared = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in batches.schema)
-            connection.execute(f"create table {target} ({declared})")
-        names, marks = ", ".join(map(quoted, columns)), ", ".join("?" * len(columns))
-        for batch in batches:
-            values = [_plain(column).to_pylist() for column in batch.columns]
-            rows_of_batch = zip(*values, strict=True)
-            connection.executemany(f"insert into {target} ({names}) values ({marks})", rows_of_batch)
-        connection.execute(
-            f"create table if not exists {RECORDS} (written text not null default current_timestamp, "
-            "table_name text not null, release text not null, record text not null)"
-        )
-        connection.execute(
-            f"insert into {RECORDS} (table_name, release, record) values (?, ?, ?)", (table[-1], *record)
-        )
-        connection.execute("commit")
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    return [column for (column,) in connection.execute("select name from pragma_table_info(?)", (table,))]
 
 
 def _declared(kind: pa.DataType) -> str:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH, not_written
-from lexveil.databases.query import engine
-from lexveil.errors import RequestError, option
+from lexveil.databases.base import BATCH, RECORDS, Database, connected, quoted
+from lexveil.errors import LexveilError, RequestError, option
+from lexveil.formats.messages import name
 
 IfExists = Literal["fail", "append", "replace"]
 
@@ -42,8 +42,7 @@ class DatabaseTable:
         path = tuple(table.split("."))
         most = 2 if address.engine == "postgresql" else 1
         if len(path) > most or not all(re.fullmatch(r"[^\W\d]\w{0,62}", part) for part in path):
-            form = "TABLE or SCHEMA.TABLE" if most == 2 else "TABLE"
-            raise RequestError(f"{option('table')}: give {form}, of letters, digits and _, beginning with a letter")
+            raise RequestError(f"{option('table')}: give TABLE, in PostgreSQL or SCHEMA.TABLE, of letters, digits, _")
         return cls(address, path, if_exists)
 
     @property
@@ -62,15 +61,19 @@ class DatabaseTable:
             columns: of the rows, once they are known.
 
         Raises:
-            RequestError: if not.
+            RequestError: if it is there and must not be or lacks a column, or the database cannot be written.
         """
-        engine(self.address).check_table(self.address, self.path, self.if_exists, columns)
+        if self.address.path is not None and not self.address.path.exists() and self.address.path.parent.is_dir():
+            return  # a file of SQLite that will be made
+        with connected(self.address, self.path, to_write=True) as database:
+            self._existing(database, columns)
 
     def write(self, rows: IO[bytes], kinds: Mapping[str, str], release: str, record: str) -> None:
         """Put the rows of a Parquet file in, and their record into the table ``lexveil_records``, or nothing.
 
         Args:
-            kinds: types of columns as the database that they come from calls them; empty if it is of another kind.
+            kinds: types of columns as the database that they come from calls them; empty if it is of another kind. Of a
+                table that is there, its own types count.
             release: the ledger's name of the release; "" of an experiment.
 
         Raises:
@@ -79,7 +82,26 @@ class DatabaseTable:
         rows.seek(0)
         file = pq.ParquetFile(rows, pre_buffer=False)  # else it keeps all that it has read
         batches = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(BATCH))
+        columns = batches.schema.names
         try:
-            engine(self.address).write_table(self.address, self.path, self.if_exists, batches, kinds, (release, record))
-        except RequestError as error:
-            raise not_written(error) from None
+            with connected(self.address, [*self.path, *columns, *kinds.values(), RECORDS], to_write=True) as database:
+                types = self._existing(database, columns)
+                if types is not None and self.if_exists == "replace":
+                    database.cursor.execute(f"delete from {quoted(*self.path)}")
+                database.insert(self.path, batches, kinds if types is None else types, is_new=types is None)
+                database.keep_record(self.path, release, record)
+                database.connection.commit()
+        except RequestError as error:  # the noise has been drawn
+            raise LexveilError(f"{error}; the table is as it was and nothing was released") from None
+
+    def _existing(self, database: Database, columns: Sequence[str]) -> dict[str, str] | None:
+        """The columns of the table with their types, if it is there."""
+        types = database.types(self.path)
+        if types is None:
+            return None
+        where = f"{self.address.shown}: the table {self.name}"
+        if self.if_exists == "fail":
+            raise RequestError(f"{where} exists already; choose another name, or say {option('if_exists')} append")
+        if missing := [column for column in columns if column not in types]:
+            raise RequestError(f"{where} has no column {name(missing[0])}; leave it out of the query")
+        return types

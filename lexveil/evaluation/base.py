@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
 from lexveil.types import Floats, Ids, Vectors
-
-T = TypeVar("T")
 
 SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
 
@@ -57,45 +55,19 @@ class PerplexityScores:
     n_tokens: Ids
     n_unknown: Ids
 
-    def perplexity(self) -> Floats:
-        """exp(-log_sum / n_tokens) of each text, (n,); NaN where there is no token."""
-        with np.errstate(invalid="ignore"):
-            surprise: Floats = np.exp(-self.log_sum / np.where(self.n_tokens > 0, self.n_tokens, np.nan))
-        return surprise
-
     def average_perplexity(self) -> float:
-        """Mean of the perplexities of texts, as in CLMLDP Table 2; NaN without any token.
+        """Mean of exp(-log_sum / n_tokens) of texts, as in CLMLDP Table 2; NaN without any token.
 
         One text of rare words can move it far.
         """
-        each = self.perplexity()
-        each = each[~np.isnan(each)]
+        has_tokens = self.n_tokens > 0
+        each = np.exp(-self.log_sum[has_tokens] / self.n_tokens[has_tokens])
         return float(each.mean()) if len(each) else float("nan")
 
     def corpus_perplexity(self) -> float:
         """Perplexity of all texts as one; NaN without any token."""
         n_tokens = int(self.n_tokens.sum())
         return float(np.exp(-self.log_sum.sum() / n_tokens)) if n_tokens else float("nan")
-
-
-class NextWord(Protocol):
-    """Says how likely each of W words, which it was made with, is after all the words before."""
-
-    name: ClassVar[str]
-
-    def log_probability(
-        self, texts: Sequence[Sequence[str]], rows: Ids, columns: Ids, candidates: Ids, least: Floats
-    ) -> Floats:
-        """Natural log probability of k candidates in each of p places, given what stands before these.
-
-        Args:
-            texts: each a sequence of words, or of words with spaces between.
-            rows: (p,) the text of each place.
-            columns: (p,) which of its words the candidates stand in place of.
-            candidates: (p, k) numbers of words; -1 for none, whose figure means nothing.
-            least: (p, k) below which a figure may be any from the right one to this.
-        """
-        ...
 
 
 class LanguageModel(Protocol):
@@ -114,18 +86,3 @@ def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
     return [
         text if second is None else f"{text} {SEPARATOR} {second}" for text, second in zip(texts, seconds, strict=True)
     ]
-
-
-def together(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Items in sequence, as many at a time as have no more than the size ``most`` together; one at least."""
-    some: list[T] = []
-    n = 0
-    for item in items:
-        own = size(item)
-        if some and n + own > most:
-            yield some
-            some, n = [], 0
-        some.append(item)
-        n += own
-    if some:
-        yield some

@@ -3,19 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from lexveil.evaluation.linear import TfidfLogistic
-from lexveil.evaluation.ngrams import CountedTexts, Ngrams
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from lexveil.evaluation.ngrams import MIN_TEXTS, CountedTexts, Ngrams, columns_of
+from lexveil.types import Flags, Floats
+
+
+class TfidfLogistic:
+    """TF-IDF and logistic regression over n-grams that are already counted, scikit-learn's.
+
+    Features: n-grams of at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf with smoothed idf, texts scaled
+    to length 1. Loss: multinomial logistic with an L2 penalty (C = 1), by L-BFGS from 0, to a gradient of 1e-4 or 1000
+    steps.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._kept: Flags = np.zeros(0, dtype=np.bool_)
+        self._tfidf: Any = None
+        self._model: Any = None
+
+    def fit(self, counts: csr_array, labels: Sequence[Any] | npt.NDArray[Any]) -> Self:
+        """Learn from the counts of n texts, (n, m), and their classes, (n,); at least two different ones."""
+        from sklearn.dummy import DummyClassifier
+        from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.linear_model import LogisticRegression
+        from threadpoolctl import threadpool_limits
+
+        self._kept = np.bincount(counts.indices, minlength=counts.shape[1]) >= MIN_TEXTS
+        if self._kept.any():
+            self._tfidf = TfidfTransformer(sublinear_tf=True).fit(columns_of(counts, self._kept))
+            self._model = LogisticRegression(C=1.0, tol=1e-4, max_iter=1000, random_state=self.seed)
+        else:  # nothing occurs in two texts
+            self._model = DummyClassifier(strategy="most_frequent")
+        # Sums over many features are cut up by threads, and rounded differently by each number of them.
+        with threadpool_limits(limits=1):
+            self._model.fit(self.features(counts), labels)
+        return self
+
+    def features(self, counts: csr_array) -> csr_array:
+        """(n, f) features of n texts from their counts, (n, m); a text without a feature has a row of zeros."""
+        kept = columns_of(counts, self._kept)
+        return self._tfidf.transform(kept) if self._tfidf else kept
+
+    def predict(self, counts: csr_array) -> npt.NDArray[Any]:
+        """The class of each of n texts, (n,)."""
+        predicted: npt.NDArray[Any] = self._model.predict(self.features(counts))
+        return predicted
+
+    def predict_proba(self, counts: csr_array) -> Floats:
+        """(n, c) probabilities of the classes, ascending."""
+        probability: Floats = self._model.predict_proba(self.features(counts))
+        return probability
 
 
 class Linear:
-    """TF-IDF and logistic regression, scikit-learn's.
+    """``TfidfLogistic`` of words and punctuation marks in lower case, and pairs of neighbours.
 
-    Features: words and punctuation marks in lower case, and pairs of neighbours, of those that occur in at least two
-    of the training texts; (1 + ln tf)·idf with smoothed idf, texts scaled to length 1. Punctuation is a feature
-    because a policy may keep it, and then it tells about the author. Layout and capitals are not: rewritten texts have
-    none of their own, so what a classifier learnt of them from clean texts would mislead it.
+    Punctuation is a feature because a policy may keep it, and then it tells about the author. Layout and capitals are
+    not: rewritten texts have none of their own, so what a classifier learnt of them from clean texts would mislead it.
 
     Its loss has one minimum, so order and seed move scores by rounding only. Memory grows with features × classes;
     texts that share no feature at all give the most frequent class. ``CountedTexts`` are not counted again.

@@ -1,15 +1,12 @@
-"""Semantic similarity: texts to vectors, and the cosine of each text with its privatized form."""
+"""The default encoder: texts to vectors by the words of the embedding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from lexveil.errors import ParameterError
-from lexveil.evaluation.base import Encoder
 from lexveil.text.encode import Lexicon, encode
 from lexveil.types import Floats, Vectors
 
@@ -35,11 +32,6 @@ class TfidfMean:
     name = "tfidf_mean"
 
     def __init__(self, words: Sequence[str], vectors: Vectors, idf: Floats) -> None:
-        if not len(words) == len(vectors) == len(idf):
-            raise ParameterError(
-                f"the encoder {self.name} was given {len(words):,} words, {len(vectors):,} vectors and {len(idf):,} "
-                "idf weights; give one of each per word"
-            )
         self.vectors, self.idf = vectors, idf
         self._lexicon = Lexicon.build("word", words, None)
 
@@ -51,9 +43,6 @@ class TfidfMean:
             words: V normal forms.
             vectors: (V, p) float32.
             texts: the clean ones.
-
-        Raises:
-            ParameterError: if there are not as many words as vectors.
         """
         made = cls(words, vectors, np.ones(len(words)))
         n_with = np.zeros(len(words), dtype=np.int64)
@@ -81,58 +70,3 @@ class TfidfMean:
         counts = csr_array((ones, (tokens.text_of[known], tokens.rows[known])), shape=shape)
         counts.sum_duplicates()
         return counts
-
-
-@dataclass(frozen=True, slots=True)
-class Similarity:
-    """Cosine similarity of n texts with their privatized forms.
-
-    Attributes:
-        cosines: (n,) float64 in [-1, 1]; NaN where one of the two has no vector.
-        n_original_unknown: originals without any known word.
-        n_private_unknown: privatized texts without any known word, those of such originals included.
-    """
-
-    cosines: Floats
-    n_original_unknown: int
-    n_private_unknown: int
-
-    @property
-    def n_compared(self) -> int:
-        """Texts that have a cosine; mean and standard deviation are of these."""
-        return int((~np.isnan(self.cosines)).sum())
-
-    @property
-    def mean(self) -> float:
-        """NaN if no text could be compared."""
-        return float(np.nanmean(self.cosines)) if self.n_compared else float("nan")
-
-    @property
-    def sd(self) -> float:
-        """Sample standard deviation over texts (n - 1); NaN with fewer than two."""
-        return float(np.nanstd(self.cosines, ddof=1)) if self.n_compared > 1 else float("nan")
-
-
-def similarity(encoder: Encoder, original: Sequence[str], private: Sequence[str]) -> Similarity:
-    """Compare each of n texts with its privatized form, in blocks of texts.
-
-    Raises:
-        ParameterError: if there are not as many of the one as of the other.
-    """
-    if len(original) != len(private):
-        raise ParameterError(
-            f"{len(original):,} original and {len(private):,} privatized texts cannot be compared one by one; "
-            "give both sets in the same order, with the same documents"
-        )
-    cosines = np.empty(len(original))
-    unknown = [0, 0]
-    for start in range(0, len(original), BLOCK):
-        block = slice(start, start + BLOCK)
-        pair = [encoder.encode(texts[block]).astype(np.float64) for texts in (original, private)]
-        lengths = [np.linalg.norm(vectors, axis=1) for vectors in pair]
-        for side, length in enumerate(lengths):
-            unknown[side] += int((length == 0).sum())
-        product = lengths[0] * lengths[1]
-        cosine = np.einsum("np,np->n", *pair) / np.where(product > 0, product, np.nan)
-        cosines[block] = np.clip(cosine, -1.0, 1.0)
-    return Similarity(cosines, *unknown)

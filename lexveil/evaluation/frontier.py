@@ -5,7 +5,7 @@ Utility is better the larger, attack (an attacker's success) the smaller. Both a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,22 +34,9 @@ class Estimate:
     standard_error: float = 0.0
     degrees: float = float("inf")
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.mean) and np.isfinite(self.standard_error) and self.standard_error >= 0):
-            raise ParameterError(
-                f"an estimate has mean {self.mean} and standard error {self.standard_error}; leave out runs that were "
-                "not measured"
-            )
-
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """From independent repetitions, such as shuffles. One repetition alone says nothing of its error.
-
-        Raises:
-            ParameterError: if there is none.
-        """
-        if not len(values):
-            raise ParameterError("an estimate needs at least one value")
+        """From independent repetitions, such as shuffles. One repetition alone says nothing of its error."""
         if len(values) == 1:
             return cls(float(values[0]))
         return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values) - 1)
@@ -59,11 +46,13 @@ class Estimate:
 
         The two errors are independent and add up as squares, their degrees of freedom as Welch and Satterthwaite say.
         """
-        documents = share_error(self.mean, n)
-        variance = self.standard_error**2 + documents**2
-        if not self.standard_error:
-            return Estimate(self.mean, documents)
-        return Estimate(self.mean, float(np.sqrt(variance)), float(variance**2 / self.standard_error**4 * self.degrees))
+        return self.with_variance(share_error(self.mean, n) ** 2)
+
+    def with_variance(self, more: float) -> Estimate:
+        """The same with the variance of an independent error, of infinitely many degrees of freedom, added."""
+        variance = self.standard_error**2 + more
+        degrees = variance**2 / self.standard_error**4 * self.degrees if self.standard_error else float("inf")
+        return Estimate(self.mean, float(np.sqrt(variance)), float(degrees))
 
     @property
     def margin(self) -> float:
@@ -77,8 +66,6 @@ def share_error(share: float, n: int) -> float:
     Macro F1 is taken for a share of right answers, which it is nearly where classes are of one size. Unlike
     √(p(1-p)/n) it is no certainty where all answers were right.
     """
-    if n < 1 or not 0 <= share <= 1:
-        raise ParameterError(f"{share} of {n} documents is no share")
     moved = (share * n + 2) / (n + 4)
     return float(np.sqrt(moved * (1 - moved) / (n + 4)))
 
@@ -124,11 +111,7 @@ class Paired:
         trainings = Estimate.of((self.each - other.each).tolist())
         differences, m = self.right - other.right, len(self.right) + 2
         variance = float((np.sum(differences**2) + 1) / m - (np.sum(differences) / m) ** 2) / m
-        whole = trainings.standard_error**2 + variance
-        if not trainings.standard_error:
-            return Estimate(0.0, float(np.sqrt(whole))).margin
-        degrees = float(whole**2 / trainings.standard_error**4 * trainings.degrees)
-        return Estimate(0.0, float(np.sqrt(whole)), degrees).margin
+        return trainings.with_variance(variance).margin
 
 
 def standings(points: Sequence[Point]) -> list[Standing]:
@@ -142,8 +125,8 @@ def standings(points: Sequence[Point]) -> list[Standing]:
     better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
     surely = better.copy()
     strictly = np.zeros_like(better)
-    for sign, (estimates, margins) in zip((1, -1), _measures(points), strict=True):
-        gain = sign * _differences([estimate.mean for estimate in estimates])
+    for sign, (differences, margins) in zip((1, -1), _measures(points), strict=True):
+        gain = sign * differences
         better &= gain >= 0
         strictly |= gain > 0
         surely &= gain >= margins
@@ -161,8 +144,8 @@ def indistinguishable(points: Sequence[Point]) -> Flags:
     At CONFIDENCE for each comparison: of paired differences where both points have them, else Welch's t.
     """
     same = np.ones((len(points), len(points)), dtype=np.bool_)
-    for estimates, margins in _measures(points):
-        same &= np.abs(_differences([estimate.mean for estimate in estimates])) <= margins
+    for differences, margins in _measures(points):
+        same &= np.abs(differences) <= margins
     return same
 
 
@@ -199,13 +182,11 @@ def recommend(
     Args:
         points: the runs.
         min_utility: smallest utility that will do.
-        max_attack: largest success of attacks that will do.
+        max_attack: largest success of attacks that will do; one of the two is given.
 
     Raises:
-        ParameterError: if no limit is given, or there is no run.
+        ParameterError: if there is no run.
     """
-    if min_utility is None and max_attack is None:
-        raise ParameterError("nothing to recommend by: give min_utility, max_attack or both")
     if not points:
         raise ParameterError("there is no run to recommend; measure utility and attacks first")
 
@@ -226,35 +207,28 @@ def recommend(
     return Recommendation((), (), nearest, missing(nearest))
 
 
-def _differences(values: Sequence[float]) -> Floats:
-    """(n, n), [i, j]: value j minus value i."""
-    array = np.array(values, dtype=np.float64)
-    return np.subtract.outer(array, array).T
+def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
+    """Of utility and of attack: the gains (n, n), [i, j]: value j minus value i, and by how much they differ by chance.
 
-
-def _margins(estimates: Sequence[Estimate]) -> Floats:
-    """(n, n): by how much two means differ by chance, Welch's t at CONFIDENCE."""
-    variance = np.array([estimate.standard_error**2 for estimate in estimates], dtype=np.float64)
-    spread = variance**2 / np.array([estimate.degrees for estimate in estimates], dtype=np.float64)
-    summed, spreads = np.add.outer(variance, variance), np.add.outer(spread, spread)
-    degrees = np.divide(summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0)
-    margins: Floats = _quantile(degrees) * np.sqrt(summed)
-    return margins
-
-
-def _measures(points: Sequence[Point]) -> list[tuple[list[Estimate], Floats]]:
-    """Of utility and attack: the estimates, and by how much two of them differ by chance, (n, n)."""
-    utility, attack = [point.utility for point in points], [point.attack for point in points]
-    pairs = [point.paired_utility for point in points], [point.paired_attack for point in points]
-    made = []
-    for estimates, paired in zip((utility, attack), pairs, strict=True):
-        margins = _margins(estimates)
+    The margin of two means is that of their paired difference, or Welch's t, at CONFIDENCE.
+    """
+    for estimates, paired in (
+        ([point.utility for point in points], [point.paired_utility for point in points]),
+        ([point.attack for point in points], [point.paired_attack for point in points]),
+    ):
+        mean, error, degrees = (
+            np.array([getattr(estimate, name) for estimate in estimates], dtype=np.float64)
+            for name in ("mean", "standard_error", "degrees")
+        )
+        variance = error**2
+        summed, spreads = np.add.outer(variance, variance), np.add.outer(*[variance**2 / degrees] * 2)
+        of_both = np.divide(summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0)
+        margins = _quantile(of_both) * np.sqrt(summed)
         for i, first in enumerate(paired):
             for j, second in enumerate(paired[:i]):
                 if first is not None and second is not None:
                     margins[i, j] = margins[j, i] = first.margin(second)
-        made.append((estimates, margins))
-    return made
+        yield np.subtract.outer(mean, mean).T, margins
 
 
 def _quantile(degrees: Floats) -> Floats:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lexveil.errors import RequestError
 from lexveil.evaluation.base import PerplexityScores
-from lexveil.evaluation.local_model import read_model
-from lexveil.evaluation.optional_libraries import load, one_thread
-from lexveil.types import Flags, Floats, Ids
+from lexveil.evaluation.local_model import load, one_thread, read_model
 
 BATCH = 2048  # tokens at a time: each has as many float32 scores as there are words, 50,257 of GPT-2
 
@@ -90,31 +88,3 @@ class Gpt2:
             logits = self._model(input_ids=ids, attention_mask=real).logits[:, :-1]
             surprise = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
             return -(surprise.double() * counted[:, 1:]).sum(dim=1).numpy()
-
-    def tokens(self, words: Sequence[str]) -> list[list[int]]:
-        """The numbers of the tokens of each of some words; the mark of a new text where there would be none."""
-        cut = self._tokenizer(list(words), add_special_tokens=False)["input_ids"]
-        return [numbers or [self.start] for numbers in cut]
-
-    def predictions(self, tokens: Ids, position: Ids, sees: Flags) -> Callable[[int], Floats]:
-        """What the model expects after each of n inputs.
-
-        Args:
-            tokens, position: (n,) of each input.
-            sees: (n, n) whether an input, by row, sees another; each sees itself.
-
-        Returns:
-            Given the number of an input, the natural log probability of every token after it.
-        """
-        torch = self._torch
-        hidden = torch.finfo(torch.float32).min
-        mask = torch.where(torch.from_numpy(sees), 0.0, hidden)[None, None]
-        with torch.inference_mode():
-            given = {"input_ids": torch.from_numpy(tokens)[None], "position_ids": torch.from_numpy(position)[None]}
-            logits = self._model(**given, attention_mask=mask, use_cache=False).logits[0]
-
-        def after(number: int) -> Floats:
-            log_p: Floats = torch.log_softmax(logits[number].double(), 0).numpy()
-            return log_p
-
-        return after

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lexveil.errors import ParameterError
-from lexveil.types import Floats, Ids, Int32
+from lexveil.types import Flags, Floats, Ids, Int32
 
-MAX_ORDER = 7
 DISCOUNT = 0.5  # of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1
 
 
@@ -51,8 +50,7 @@ class Order:
         return np.where(self.keys[at] == keys, at, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Bigrams:
+class Bigrams(NamedTuple):
     """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, + rest[v]·single[w].
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
@@ -156,71 +154,55 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         ids: (n,) word numbers from 0; others than those below ``n_words`` are counted as ``<unk>``.
         offsets: (s + 1,) where each sentence starts in ``ids``.
         n_words: V.
-        order: length of the longest n-gram, 1 to 7.
+        order: length of the longest n-gram.
 
     It holds some 90 bytes for each token while it counts, so the tokens of a large corpus are sampled by sentences or
     documents beforehand; there may be 2³¹ at most, two marks for each sentence included.
 
     Raises:
-        ParameterError: if the order is out of range, or there is no sentence.
+        ParameterError: if there is no sentence.
     """
-    if not 1 <= order <= MAX_ORDER:
-        raise ParameterError(f"the order of the language model is {order}; it must lie between 1 and {MAX_ORDER}")
     if len(offsets) < 2:
         raise ParameterError("the language model was given no sentence to learn from; give it a corpus with text")
     symbols, place = _symbols(ids, offsets, n_words)
     n_symbols = n_words + 3
-    grams: list[_Grams] = []
+    grams: list[tuple[Ids, Ids, Flags]] = []  # keys, a(g), and whether g begins with <s>, of the grams of each order
     number = np.zeros(len(symbols), dtype=np.int32)  # of the gram that ends at each symbol; -1: none does
     for length in range(1, order + 1):
-        at = np.flatnonzero(place >= length - 1)
-        if not len(at):  # no sentence is that long: the order would change no probability
+        ends = np.flatnonzero(place >= length - 1)
+        if not len(ends):  # no sentence is that long: the order would change no probability
             break
         # The context is the gram that ends one symbol earlier; to words it is the empty one, 0.
-        context = number[at - (length > 1)].astype(np.int64)
-        keys, gram, one, count = _distinct(context * n_symbols + symbols[at])
-        one = at[one]
+        context = number[ends - (length > 1)].astype(np.int64)
+        keys, gram, first, count = _distinct(context * n_symbols + symbols[ends])
+        first = ends[first]
         if length > 1:  # a(g) of the order below: every gram here has one more word before the gram it ends with
-            grams[-1].adjust(number[one])
+            below, occurrences, at_start = grams[-1]
+            before = np.bincount(number[first], minlength=len(below))
+            grams[-1] = below, np.where(at_start, occurrences, before), at_start
         number = np.full(len(symbols), -1, dtype=np.int32)
-        number[at] = gram
-        grams.append(_Grams(keys, count, place[one] == length - 1))
-    n_contexts = [1, *(len(one.keys) for one in grams)]
-    return KneserNey(
-        n_words,
-        [one.order(n_symbols, n_above) for one, n_above in zip(grams, n_contexts, strict=False)],
-    )
+        number[ends] = gram
+        grams.append((keys, count, place[first] == length - 1))
+    n_contexts = [1, *(len(keys) for keys, *_ in grams)]
+    orders = [_order(keys, a, n_symbols, n) for (keys, a, _), n in zip(grams, n_contexts, strict=False)]
+    return KneserNey(n_words, orders)
 
 
-@dataclass(slots=True)
-class _Grams:
-    """Distinct n-grams while they are counted: keys, a(g), and whether g begins with ``<s>``, (m,) each."""
-
-    keys: Ids
-    count: Ids
-    at_start: npt.NDArray[np.bool_]
-
-    def adjust(self, ends: Int32) -> None:
-        """Count different words before a gram instead of occurrences, unless it begins with ``<s>``."""
-        before = np.bincount(ends, minlength=len(self.keys))
-        self.count = np.where(self.at_start, self.count, before)
-
-    def order(self, n_symbols: int, n_contexts: int) -> Order:
-        context = self.keys // n_symbols
-        # <s> is a context, never an outcome; it has number n_symbols - 1 and stands in the 1-grams alone.
-        outcome = self.keys % n_symbols != n_symbols - 1
-        count = np.where(outcome, self.count, 0).astype(np.float64)
-        once, twice = ((count == times).sum() for times in (1, 2))
-        discount = float(once / (once + 2 * twice)) if once and twice else DISCOUNT
-        total = np.bincount(context, weights=count, minlength=n_contexts)
-        followed = total > 0
-        rest = np.ones(n_contexts)
-        kinds = np.bincount(context[outcome], minlength=n_contexts)
-        rest[followed] = discount * kinds[followed] / total[followed]
-        seen = np.divide(
-            np.maximum(count - discount, 0.0), total[context], out=np.zeros(len(count)), where=followed[context]
-        )
-        return Order(self.keys, seen, rest, discount)
+def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
+    """The n-grams of one order, from their keys and a(g), (m,) each."""
+    context = keys // n_symbols
+    # <s> is a context, never an outcome; it has number n_symbols - 1 and stands in the 1-grams alone.
+    outcome = keys % n_symbols != n_symbols - 1
+    count = np.where(outcome, counts, 0).astype(np.float64)
+    once, twice = ((count == times).sum() for times in (1, 2))
+    discount = float(once / (once + 2 * twice)) if once and twice else DISCOUNT
+    total = np.bincount(context, weights=count, minlength=n_contexts)
+    followed, rest = total > 0, np.ones(n_contexts)
+    kinds = np.bincount(context[outcome], minlength=n_contexts)
+    rest[followed] = discount * kinds[followed] / total[followed]
+    above = np.maximum(count - discount, 0.0)
+    seen = np.divide(above, total[context], out=np.zeros(len(count)), where=followed[context])
+    return Order(keys, seen, rest, discount)
 
 
 def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lexveil.evaluation.local_model import load_transformers
-from lexveil.evaluation.optional_libraries import load, one_thread
+from lexveil.evaluation.local_model import load, load_transformers, one_thread
 from lexveil.types import Vectors
 
 

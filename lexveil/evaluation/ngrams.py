@@ -1,4 +1,4 @@
-"""N-grams of texts, counted once however many classifiers are trained on parts of them; TF-IDF of the training part.
+"""N-grams of texts, counted once however many classifiers are trained on parts of them.
 
 Counting is most of the work of a linear classifier, and what is counted in a text depends on no other text. Which
 n-grams are features, and how much each weighs, depends on the training texts, and is computed for each training anew.
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
-from lexveil.types import Floats, Ids
+from lexveil.types import Ids
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 MIN_TEXTS = 2  # that an n-gram must be in, of the training texts, to be a feature
@@ -48,7 +48,7 @@ class Ngrams:
         columns, place = np.unique(keys, return_inverse=True)
         counts = _matrix(text_of, place, (len(texts), len(columns)))
         kept = np.bincount(counts.indices, minlength=len(columns)) >= MIN_TEXTS
-        return cls(words, columns[kept]), _columns(counts, kept)
+        return cls(words, columns[kept]), columns_of(counts, kept)
 
     def count(self, texts: Sequence[str]) -> csr_array:
         """How often each n-gram is in each of n texts, (n, m) float64; others than these are not counted."""
@@ -104,38 +104,6 @@ def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
     return texts.take(rows) if isinstance(texts, CountedTexts) else [texts[row] for row in rows.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class Tfidf:
-    """(1 + ln tf)·idf, texts scaled to length 1, as scikit-learn's TfidfVectorizer with ``sublinear_tf``.
-
-    idf = ln((1 + n) / (1 + df)) + 1, df the texts that an n-gram is in, of the n training texts.
-
-    Attributes:
-        kept: (m,) which columns are features: n-grams that are in at least MIN_TEXTS of the training texts.
-        idf: (f,) float64 of the f features.
-    """
-
-    kept: npt.NDArray[np.bool_]
-    idf: Floats
-
-    @classmethod
-    def fit(cls, counts: csr_array) -> Tfidf:
-        """From the counts of the n training texts, (n, m)."""
-        n_texts, n_columns = counts.shape
-        n_with = np.bincount(counts.indices, minlength=n_columns)
-        kept = n_with >= MIN_TEXTS
-        return cls(kept, np.log((1 + n_texts) / (1 + n_with[kept])) + 1)
-
-    def transform(self, counts: csr_array) -> csr_array:
-        """(n, f) features of n texts from their counts, (n, m); a text without a feature has a row of zeros."""
-        features = _columns(counts, self.kept)
-        features.data = (1 + np.log(features.data)) * self.idf[features.indices]
-        row_of = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
-        length = np.sqrt(np.bincount(row_of, features.data**2, features.shape[0]))
-        features.data /= length[row_of]
-        return features
-
-
 def _tokens(texts: Sequence[str]) -> tuple[pa.StringArray, Ids]:
     """All tokens one after the other, and how many each of n texts has, (n,)."""
     each = [TOKEN.findall(text.lower()) for text in texts]
@@ -159,7 +127,7 @@ def _matrix(row_of: Ids, column_of: Ids, shape: tuple[int, int]) -> csr_array:
     return counts
 
 
-def _columns(counts: csr_array, kept: npt.NDArray[np.bool_]) -> csr_array:
+def columns_of(counts: csr_array, kept: npt.NDArray[np.bool_]) -> csr_array:
     """The columns that are kept, (m,); faster than by index, which sorts."""
     number = np.cumsum(kept) - 1
     inside = kept[counts.indices]

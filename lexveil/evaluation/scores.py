@@ -70,6 +70,11 @@ def mean_sd(values: Sequence[float]) -> dict[str, object]:
     }
 
 
+def rounded(value: float) -> float | None:
+    """A value as it is written; None for what is not defined, such as the deviation of a single one."""
+    return None if math.isnan(value) else round(value, DIGITS)
+
+
 def half_width(n: int) -> float:
     """Half of the 95% interval of a share of one half, seen in n documents: 1.96·√(1/4n)."""
     return 1.96 * math.sqrt(0.25 / n)

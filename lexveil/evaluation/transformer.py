@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from lexveil.evaluation.base import SEPARATOR
-from lexveil.evaluation.local_model import load_transformers, read_model
-from lexveil.evaluation.optional_libraries import load, one_thread
+from lexveil.evaluation.local_model import load, load_transformers, one_thread, read_model
 
 LONGEST = 256  # tokens of a text, or of both of a pair
 BATCH = 8
@@ -46,11 +45,7 @@ class Transformer:
         number = {name: i for i, name in enumerate(self._names)}
         transformers.set_seed(self.seed)  # the layer of the classes starts at random
         self._tokenizer, model = read_model(
-            "AutoModelForSequenceClassification",
-            self.folder,
-            "transformer_model",
-            what,
-            num_labels=len(self._names),
+            "AutoModelForSequenceClassification", self.folder, "transformer_model", what, num_labels=len(self._names)
         )
         examples = [
             example | {"labels": number[name]} for example, name in zip(self._encoded(texts), classes, strict=True)

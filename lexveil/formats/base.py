@@ -1,7 +1,7 @@
 """What a file format is: a table that is read row by row, and written back with other texts.
 
-A format is one class in one file of this folder, registered by ``registry.register``. It reads rows (``table``), cuts
-them into chunks with all that is needed to write them back (``chunks``), and makes a writer (``writer``).
+A format is a class in a file of this folder, and an entry in ``registry``. It reads rows (``table``), cuts them into
+chunks with all that is needed to write them back (``chunks``), and makes a writer (``writer``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from lexveil.formats.values import plain_value, text_value
 if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help that lists formats comes at once
     from lexveil.detectors.given import GivenSpans
     from lexveil.types import Flags
-
-NAMING = "`lexveil inspect --show-examples` names them"  # columns that a message does not name
 
 Formulas = Literal["keep", "quote", "refuse"]  # what becomes of a rewritten cell that a spreadsheet would compute
 
@@ -78,12 +76,14 @@ class Table:
         columns: of its header, its schema or its first object.
         rows: to iterate over once.
         layout: what its format needs to write the table back: the line end of CSV, the file of Parquet.
+        n_rows: how many there are, if the file says so.
     """
 
     source: Source
     columns: list[str]
     rows: Iterator[Row]
     layout: Any = None
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,47 +116,32 @@ class TableRequest:
         Raises:
             NoColumn: naming the first that it has not.
         """
-        requested = [(column, option("text_column")) for column in self.texts]
-        requested += [(self.subject, option("subject_column"))] if self.subject is not None else []
-        requested += [(self.spans, option("spans_column"))] if self.spans is not None else []
-        for column, name_of_option in requested:
-            if column not in table.columns:
-                hidden = "" if all(map(is_name, table.columns)) else f" ({NAMING})"
-                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {name_of_option}{hidden}")
+        requested = [(column, "text_column") for column in self.texts]
+        for column, field in (*requested, (self.subject, "subject_column"), (self.spans, "spans_column")):
+            if column is not None and column not in table.columns:
+                hidden = "" if all(map(is_name, table.columns)) else " (`lexveil inspect --show-examples` names them)"
+                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option(field)}{hidden}")
 
-    def parse(self, values: Mapping[str, Any], where: str) -> tuple[list[str | None], str | None, GivenSpans | None]:
-        """The texts of a row, its subject, and what was found in the texts.
+    def parse(self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None) -> ParsedRow:
+        """The texts of a row, its subject, what was found in the texts, and what its writer needs besides.
 
         Raises:
             RequestError: if a text is missing, not usable or too long, or the subject or the spans are.
         """
-        texts = []
+        where, texts = source.location(line), list[str | None]()
         for column in self.texts:
             if column not in values:
                 raise RequestError(f"{where}: the object has no {name(column)}; every one must have its text, or null")
             text = text_value(values[column], column, where)
             if text is not None and len(text) > TEXT_LIMIT:
-                raise RequestError(
-                    f"{where}: {name(column)} is a text of more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
-                )
+                raise RequestError(f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it")
             texts.append(text)
-        subject = None if self.subject is None else self.subject_of(values.get(self.subject), where)
-        return texts, subject, self._spans(values, texts, where)
-
-    def subject_of(self, value: Any, where: str) -> str:
-        """The subject that the value of its column names.
-
-        Raises:
-            RequestError: if it names none.
-        """
-        assert self.subject is not None
-        subject = plain_value(value, self.subject, where)
-        if subject is None:
-            raise RequestError(
-                f"{where}: {name(self.subject)} is empty; every row must say whom it is about, so that the "
-                "ledger knows whose budget it spends"
-            )
-        return subject
+        subject = None
+        if self.subject is not None:
+            subject = plain_value(values.get(self.subject), self.subject, where)
+            if subject is None:
+                raise RequestError(f"{where}: {name(self.subject)} is empty; every row must say whom it is about")
+        return ParsedRow(line, texts, subject, rest, self._spans(values, texts, where))
 
     def _spans(self, values: Mapping[str, Any], texts: Sequence[str | None], where: str) -> GivenSpans | None:
         if self.spans is None:
@@ -201,20 +186,16 @@ class Format(ABC):
         name: how `--format` calls it; one of the endings.
         title: how messages call it.
         endings: of file names.
-        rank: its place in lists of formats.
         row_name: what a row of a file is called.
         has_columns: whether rows have named fields; if not, all is one text.
-        is_compressible: whether files may be compressed as a whole.
-        is_streamable: whether it can go to standard output.
+        is_streamable: whether it can go to standard output, and files may be compressed as a whole.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
-    rank: ClassVar[int] = 100
     row_name: ClassVar[str] = "line"
     has_columns: ClassVar[bool] = True
-    is_compressible: ClassVar[bool] = True
     is_streamable: ClassVar[bool] = True
 
     @abstractmethod
@@ -235,27 +216,16 @@ class Format(ABC):
         Raises:
             RequestError: naming file and row of the first fault.
         """
-        locate, parse = table.source.location, request.parse
 
-        def rows() -> Iterator[ParsedRow]:
-            for row in table.rows:
-                texts, subject, spans = parse(row.values, locate(row.line))
-                rest = self.rest(row, table, request) if for_writing else None
-                yield ParsedRow(row.line, texts, subject, rest, spans)
+        def parsed(row: Row) -> ParsedRow:
+            rest = self.rest(row, table, request) if for_writing else None
+            return request.parse(row.values, row.line, table.source, rest)
 
-        return gather(rows(), request.subject is not None)
+        return gather(map(parsed, table.rows), request.subject is not None)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002
         """What the writer needs of a row besides its texts."""
         return None
-
-    @abstractmethod
-    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:
-        """Rows for each of the ``size`` bytes of a file as it lies there, estimated from its first ``probe`` bytes.
-
-        Raises:
-            RequestError: if it is damaged there.
-        """
 
     @abstractmethod
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:

@@ -4,80 +4,21 @@ from __future__ import annotations
 
 import gzip
 import io
-import zlib
-from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
+
+MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}  # what compressed files begin with, by the ending of their name
+ARROW_CODECS = {"gz": "gzip", "zst": "zstd"}
 
 # Text compresses to a third or a tenth. What expands more than this, once it is large, was made to fill a memory or a
 # disk.
 RATIO_LIMIT = 200
 RATIO_FROM = 64 * 2**20  # bytes expanded; before that, any ratio
-
-DAMAGE = (EOFError, OSError, zlib.error)  # what reading a damaged compressed file raises
-
-
-class Compression(ABC):
-    """One compression: its ending, the bytes that its files begin with, and streams to read and write it."""
-
-    ending: ClassVar[str]
-    magic: ClassVar[bytes]
-
-    @abstractmethod
-    def reader(self, stream: Any) -> Any:
-        """A stream of what ``stream`` expands to."""
-
-    @abstractmethod
-    def read(self, reader: Any, buffer: Any) -> int:
-        """Read once from ``reader``: what precedes a fault is returned, and the next call raises the fault."""
-
-    @abstractmethod
-    def writer(self, stream: IO[bytes]) -> Any:
-        """A stream that compresses to ``stream``, which stays open; the same content gives the same bytes."""
-
-
-class Gzip(Compression):
-    """gzip."""
-
-    ending = "gz"
-    magic = b"\x1f\x8b"
-
-    def reader(self, stream: Any) -> Any:  # noqa: D102
-        return gzip.GzipFile(fileobj=stream, mode="rb")
-
-    def read(self, reader: Any, buffer: Any) -> int:  # noqa: D102
-        return int(reader.readinto1(buffer))
-
-    def writer(self, stream: IO[bytes]) -> Any:  # noqa: D102
-        # Neither time nor file name in the header.
-        return gzip.GzipFile("", "wb", 6, fileobj=stream, mtime=0)
-
-
-class Zstandard(Compression):
-    """Zstandard, by Arrow."""
-
-    ending = "zst"
-    magic = b"\x28\xb5\x2f\xfd"
-
-    def reader(self, stream: Any) -> Any:  # noqa: D102
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
-
-    def read(self, reader: Any, buffer: Any) -> int:  # noqa: D102
-        return int(reader.readinto(buffer))
-
-    def writer(self, stream: IO[bytes]) -> Any:  # noqa: D102
-        import pyarrow as pa
-
-        return pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(stream), mode="w"), "zstd")
-
-
-COMPRESSIONS: dict[str, Compression] = {kind.ending: kind for kind in (Gzip(), Zstandard())}
+PIECE = 2**14  # bytes expanded at a time: so many at most are lost before a fault
 
 
 def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) -> IO[bytes]:
@@ -89,8 +30,8 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
         stream: the file's bytes if they are not at ``path``.
 
     Raises:
-        RequestError: if it cannot be read; while it is read, if it is truncated, damaged, or implausibly large
-            (``RATIO_LIMIT``).
+        RequestError: if it cannot be read; while it is read, if it is implausibly large (``RATIO_LIMIT``).
+        OSError: while it is read, if it is truncated or damaged.
     """
     try:
         stream = stream or path.open("rb")
@@ -98,82 +39,58 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
         raise RequestError(f"{shown(path)}: cannot be read ({error.strerror})") from None
     if not compression:
         return stream
-    return io.BufferedReader(_Expanded(stream, COMPRESSIONS[compression], shown(path)), 2**17)
-
-
-def expanded_head(head: bytes, path: Path, compression: str) -> bytes:
-    """What the first bytes of a file expand to, wherever they are cut off.
-
-    Raises:
-        RequestError: if they are not compressed as the name says.
-    """
-    if not compression:
-        return head
-    pieces = []
-    with open_bytes(path, compression, io.BytesIO(head)) as stream:
-        try:
-            while piece := stream.read1(2**16):  # type: ignore[attr-defined]
-                pieces.append(piece)
-        except DAMAGE:  # the cut
-            pass
-    if head and not pieces:
-        raise RequestError(f"{shown(path)}: not a .{compression} file, or a damaged one")
-    return b"".join(pieces)
+    return io.BufferedReader(_Expanded(stream, compression, shown(path)), 2**17)
 
 
 def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
-    """A stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the former."""
-    return files.enter_context(COMPRESSIONS[compression].writer(stream)) if compression else stream
+    """A stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the former, and not the latter.
+
+    The same content gives the same bytes: a header of gzip has neither time nor file name.
+    """
+    if compression == "gz":
+        return files.enter_context(gzip.GzipFile("", "wb", 6, fileobj=stream, mtime=0))
+    if compression == "zst":
+        import pyarrow as pa
+
+        return files.enter_context(pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(stream), mode="w"), "zstd"))
+    return stream
 
 
-def is_implausible(size: int, expanded_size: int) -> bool:
-    """Whether a file expands more than text does."""
-    return expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size
+def require_plausible(where: str, size: int, expanded_size: int) -> None:
+    """See that a file does not expand more than text does.
+
+    Raises:
+        RequestError: if it does.
+    """
+    if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
+        sizes = f"{expanded_size // 2**20} MiB come out of {size // 2**10} KiB, more than {RATIO_LIMIT} times as much"
+        raise RequestError(f"{where}: {sizes}: not what packed text looks like. If it is, unpack it first")
 
 
 class _Expanded(io.RawIOBase):
-    """The content of a compressed file; counts the bytes of both."""
+    """The content of a compressed file."""
 
-    def __init__(self, stream: IO[bytes], compression: Compression, file: str) -> None:
-        self.compressed, self.compression, self.file = stream, compression, file
-        self.n_compressed = self.n_expanded = 0
-        self.stream: Any = compression.reader(_Counted(self))
+    def __init__(self, stream: IO[bytes], compression: str, file: str) -> None:
+        import pyarrow as pa
+
+        self.compressed, self.file, self.n_expanded = stream, file, 0
+        self.stream = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), ARROW_CODECS[compression])
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        size = self.compression.read(self.stream, buffer)
+        size = int(self.stream.readinto(memoryview(buffer)[:PIECE]))
         self.n_expanded += size
-        if is_implausible(self.n_compressed, self.n_expanded):
-            raise RequestError(
-                f"{self.file}: {self.n_expanded // 2**20} MiB come out of {self.n_compressed // 2**10} KiB, "
-                f"more than {RATIO_LIMIT} times as much, and more would follow: not what packed text looks like. "
-                "If it is, unpack it first"
-            )
+        n_compressed = self.compressed.tell()
+        require_plausible(self.file, n_compressed, self.n_expanded)
         return size
 
     def close(self) -> None:
         if not self.closed:
-            # Arrow's stream holds what it reads from, which holds this: a cycle that the garbage collector cannot see.
             self.stream.close()
-            self.stream = None
             self.compressed.close()
         super().close()
-
-
-class _Counted(io.RawIOBase):
-    def __init__(self, owner: _Expanded) -> None:
-        self.owner = owner
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self.owner.compressed.read(len(buffer))
-        buffer[: len(content)] = content
-        self.owner.n_compressed += len(content)
-        return len(content)
 
 
 class _KeptOpen(io.RawIOBase):

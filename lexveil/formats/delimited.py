@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from typing import IO, Any, ClassVar, NamedTuple
 
 from lexveil.errors import RequestError, option
@@ -14,7 +14,7 @@ from lexveil.formats import lines
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
-from lexveil.formats.messages import duplicate_column, no_documents
+from lexveil.formats.messages import no_documents, require_distinct
 
 FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
 
@@ -33,24 +33,20 @@ class Delimited(LineFormat):
     """Fields are quoted where needed.
 
     Attributes:
-        delimiter: what separates fields.
-        separator: its name.
+        separator: the name of what separates fields.
+        dialect: the options of the module csv.
     """
 
-    delimiter: ClassVar[str]
     separator: ClassVar[str]
-
-    def parser(self, lines: Iterator[str]) -> Any:
-        """What cuts lines into fields."""
-        return csv.reader(lines, delimiter=self.delimiter, strict=True)
+    dialect: ClassVar[dict[str, Any]]
 
     def joined(self, rows: Sequence[Sequence[str]], end: str) -> str:
         """Rows as text."""
-        buffer = io.StringIO()
-        csv.writer(buffer, delimiter=self.delimiter, lineterminator=end).writerows(rows)
+        buffer = StringIO()
+        csv.writer(buffer, lineterminator=end, **self.dialect).writerows(rows)
         return buffer.getvalue()
 
-    def check(self, fields: Sequence[str], position: int, writer: LineWriter, line: int) -> None:
+    def check(self, fields: Sequence[str], position: int, where: str) -> None:
         """See that a row with a rewritten field at ``position`` can be written.
 
         Raises:
@@ -63,23 +59,16 @@ class Delimited(LineFormat):
         head = next(content, "")
         layout = Layout(MARK if head.startswith(MARK) else "", "\r\n" if head.endswith("\r\n") else "\n")
         csv.field_size_limit(lines.LINE_LIMIT)
-        records = _records(self.parser(itertools.chain([head.removeprefix(MARK)], content)), where)
+        parser = csv.reader(itertools.chain([head.removeprefix(MARK)], content), strict=True, **self.dialect)
+        records = _records(parser, where)
         header = next(records, (0, []))[1]
         if not header:
             raise no_documents(where)
         if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
-            raise RequestError(
-                f"{where}: its first line has semicolons in place of the {self.separator} of {self.title}; write the "
-                f"file with {self.separator}s"
-            )
-        for number, column in enumerate(header):
-            if "\x00" in column:
-                raise RequestError(
-                    f"{where}, line 1: a column's name holds a NUL character; if the file is UTF-16, convert it, for "
-                    "example by iconv -f UTF-16 -t UTF-8"
-                )
-            if (first_number := header.index(column)) < number:
-                raise duplicate_column(f"{where}, line 1", first_number, number)
+            raise RequestError(f"{where}: its first line has semicolons where {self.title} has a {self.separator}")
+        if any("\x00" in column for column in header):
+            raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
+        require_distinct(header, f"{where}, line 1")
         return Table(source, header, _rows(records, header, where), layout)
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
@@ -92,22 +81,45 @@ class Delimited(LineFormat):
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
         positions = [writer.table.columns.index(column) for column in writer.columns]
         for written, row in enumerate(rows, writer.n_rows + 1):
-            fields, line = chunk.rest[row], chunk.places[row]
+            fields, where = chunk.rest[row], writer.table.source.location(chunk.places[row])
             for position, text in zip(positions, texts[row], strict=True):
-                fields[position] = _cell(text or "", written, line, writer)
-                self.check(fields, position, writer, line)
+                fields[position] = _cell(text or "", written, where, writer)
+                self.check(fields, position, where)
         return self.joined([chunk.rest[row] for row in rows], writer.table.layout.end)
 
 
-def _cell(text: str, row: int, line: int, writer: LineWriter) -> str:
+class CommaSeparated(Delimited):
+    """CSV: a header, commas, quotes where needed."""
+
+    name = "csv"
+    title = "CSV"
+    endings = ("csv",)
+    separator = "comma"
+    dialect: ClassVar = {"delimiter": ","}
+
+
+class TabSeparated(Delimited):
+    """TSV: a header, tabs, no quotes, as GLUE and IANA have it; so there are texts that it cannot hold."""
+
+    name = "tsv"
+    title = "TSV"
+    endings = ("tsv",)
+    separator = "tab"
+    dialect: ClassVar = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
+
+    def check(self, fields: Sequence[str], position: int, where: str) -> None:  # noqa: D102
+        if any(mark in fields[position] for mark in "\t\n\r"):
+            raise RequestError(f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV")
+        if fields == [""]:
+            raise RequestError(f"{where}: nothing is left of a text, which a TSV of one column cannot hold; write CSV")
+
+
+def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
     """A rewritten text as a cell."""
     if not FORMULA.match(text):
         return text
     if writer.formulas == "refuse":
-        raise RequestError(
-            f"{writer.table.source.location(line)}: a rewritten text begins like a formula, which spreadsheets would "
-            f"compute; {option('formulas')} quote puts an apostrophe before such texts"
-        )
+        raise RequestError(f"{where}: a rewritten text begins like a formula; {option('formulas')} quote escapes such")
     writer.n_formulas += 1
     writer.first_formula = writer.first_formula or row
     return f"'{text}" if writer.formulas == "quote" else text
@@ -131,8 +143,5 @@ def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
 def _rows(records: Iterator[tuple[int, list[str]]], header: list[str], where: str) -> Iterator[Row]:
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
-            raise RequestError(
-                f"{where}, line {line}: {len(fields)} fields where the header has {len(header)}; "
-                "quote texts that hold the separator"
-            )
+            raise RequestError(f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; quote texts")
         yield Row(number, line, dict(zip(header, fields, strict=True)))

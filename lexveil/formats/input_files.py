@@ -34,15 +34,11 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
     sources: list[Source] = []
     for path in paths:
         try:
-            if path.is_dir():
-                in_folder = list(_walk(path, seen))
-                if not in_folder:
-                    raise RequestError(
-                        f"{shown(path)}: no file in this folder can be read as data; known are {known_endings()}"
-                    )
-                sources += in_folder
-            else:
-                sources += _file(path, seen)
+            is_folder = path.is_dir()
+            new = [*(_walk if is_folder else _file)(path, seen)]
+            if is_folder and not new:
+                raise RequestError(f"{shown(path)}: no file in this folder is data; known are {known_endings()}")
+            sources += new
         except OSError as error:
             where = Path(error.filename) if isinstance(error.filename, str) else path
             raise RequestError(f"{shown(where)}: cannot be read ({error.strerror})") from None
@@ -71,45 +67,28 @@ def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
         raise RequestError(f"{shown(path)}: not a regular file; write its content to a file first")
     source = as_source(path)
     if source is None:
-        raise RequestError(
-            f"{shown(path)}: the ending of the name does not say how to read it; known are {known_endings()}; "
-            "rename, convert or remove the file"
-        )
+        raise RequestError(f"{shown(path)}: not an ending of data; known are {known_endings()}")
     real = path.resolve()
     if real not in seen:
         seen.add(real)
         yield source
 
 
-def dataset_name(source: Source) -> str:
-    """The name of a document set: the file's stem, letters, digits, _ and - only.
-
-    Raises:
-        RequestError: if nothing is left of it.
-    """
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", source.stem).strip("-")
-    if not name:
-        raise RequestError(
-            f"{shown(source.path)}: its name becomes the document set's and needs a letter or digit (A-Z, a-z, 0-9); "
-            "rename it"
-        )
-    return name
-
-
 def dataset_names(sources: Iterable[Source]) -> dict[str, Source]:
-    """Name every document set.
+    """Name every document set by the stem of its file: letters, digits, _ and - only.
 
     Raises:
-        RequestError: if two files would have the same name, also where only capitals differ (some disks see none).
+        RequestError: if nothing is left of a stem, or two files would have the same name, also where only capitals
+            differ (some disks see none).
     """
     names: dict[str, Source] = {}
     folded: dict[str, Source] = {}
     for source in sources:
-        name = dataset_name(source)
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", source.stem).strip("-")
+        if not name:
+            raise RequestError(f"{shown(source.path)}: a document set's name needs a letter or digit; rename it")
         other = folded.setdefault(name.lower(), source)
         if other is not source:
-            raise RequestError(
-                f"{shown(other.path)} and {shown(source.path)} would both become the document set {name}; rename one"
-            )
+            raise RequestError(f"{shown(other.path)} and {shown(source.path)} would both become {name}; rename one")
         names[name] = source
     return names

@@ -12,9 +12,8 @@ from typing import IO, Any
 from lexveil.errors import RequestError
 from lexveil.formats.base import Row, Source, Table, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.lines import LineFormat, LineWriter, decoded, raw_lines
+from lexveil.formats.lines import LineFormat, LineWriter, read_lines
 from lexveil.formats.messages import name, no_documents
-from lexveil.formats.registry import register
 from lexveil.formats.values import type_name
 
 # Of an object that is known to be valid: a key and its colon; a string or another value that holds no other; what
@@ -26,41 +25,31 @@ _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-@register
 class JsonLines(LineFormat):
     """Objects, one per line."""
 
     name = "jsonl"
     title = "JSON lines"
     endings = ("json", "jsonl", "ndjson")
-    rank = 1
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: ARG002, D102
-        lines = raw_lines(stream, source)
-        rows = _rows(lines, source.shown)
+        rows = _rows(read_lines(stream, source), source.shown)
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
         return Table(source, list(first.values), itertools.chain([first], rows))
 
     def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
-        return _cut(row.raw, request.rewritten, table.source, row.line)
+        return _cut(row.raw, request.rewritten, table.source.location(row.line))
 
-    def encode(  # noqa: D102
-        self,
-        chunk: Chunk,
-        texts: Texts,
-        rows: Sequence[int],
-        writer: LineWriter,  # noqa: ARG002
-    ) -> str:
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
         every = [*texts]
         return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
 
 
-def _rows(lines: Iterable[bytes], where: str) -> Iterator[Row]:
+def _rows(lines: Iterable[str], where: str) -> Iterator[Row]:
     number = 0
-    for line_number, raw in enumerate(lines, 1):
-        line = decoded(raw, line_number, where)
+    for line_number, line in enumerate(lines, 1):
         if line.strip():
             number += 1
             yield Row(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
@@ -75,8 +64,8 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
     try:
         values = json.loads(line)
     except json.JSONDecodeError as error:
-        hint = "a JSON array must become one object per line" if is_first and line.lstrip()[0] == "[" else None
-        hint = hint or "each line must hold one whole object"
+        is_array = is_first and line.lstrip()[0] == "["
+        hint = "a JSON array must become one object per line" if is_array else "each line must hold one whole object"
         raise RequestError(f"{where}: not valid JSON at character {error.pos + 1}; {hint}") from None
     except (ValueError, RecursionError):
         raise RequestError(f"{where}: a number too long or nested too deep; simplify it") from None
@@ -85,25 +74,16 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
     return values
 
 
-def _cut(line: str, columns: Sequence[str], source: Source, line_number: int) -> tuple[list[str], list[int]]:
+def _cut(line: str, columns: Sequence[str], where: str) -> tuple[list[str], list[int]]:
     """Cut the line of a valid object at the values of some columns.
 
     Returns:
         What is between the values, and the number of each value's column, in the order of the line.
-    """
-    found = _find(line, columns, source, line_number)
-    edges = [0, *(edge for start, end, _ in found for edge in (start, end)), len(line)]
-    pieces = [line[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
-    return pieces, [number for _, _, number in found]
-
-
-def _find(line: str, columns: Sequence[str], source: Source, line_number: int) -> list[tuple[int, int, int]]:
-    """Where the values of some columns lie in the line of a valid object, and the number of each one's column.
 
     Raises:
         RequestError: if a column occurs twice: the second would hide the first from every reader but this one.
     """
-    found: dict[int, tuple[int, int, int]] = {}
+    pieces, numbers, start = list[str](), list[int](), 0
     position = line.index("{") + 1
     while (member := _KEY.match(line, position)) is not None:
         position, key = member.end(), member[1]
@@ -112,15 +92,15 @@ def _find(line: str, columns: Sequence[str], source: Source, line_number: int) -
         plain = _PLAIN.match(line, position)
         end = plain.end() if plain is not None else _DECODER.raw_decode(line, position)[1]
         if key in columns:
-            number = columns.index(key)
-            if number in found:
-                where = source.location(line_number)
+            if (number := columns.index(key)) in numbers:
                 raise RequestError(f"{where}: duplicate key {name(key)} in the object; remove one")
-            found[number] = position, end, number
+            pieces.append(line[start:position])
+            numbers.append(number)
+            start = end
         position = _END.match(line, end).end()  # type: ignore[union-attr]
         if line[position - 1] == "}":
             break
-    return [*found.values()]
+    return [*pieces, line[start:]], numbers
 
 
 def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:

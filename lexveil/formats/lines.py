@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from lexveil.errors import RequestError
 from lexveil.formats.base import Format, Formulas, Source, Table, Writer
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.compression import COMPRESSIONS, DAMAGE, compressed, expanded_head
+from lexveil.formats.compression import MAGIC, compressed
 
 if TYPE_CHECKING:
     from lexveil.types import Flags
+from collections.abc import Iterable
+from typing import Any
+
+from lexveil.formats.base import Row, TableRequest
+from lexveil.formats.messages import no_documents
 
 LINE_LIMIT = 16 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -33,11 +36,6 @@ class LineFormat(Format):
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
         """The chosen rows of a chunk, with other texts."""
 
-    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
-        head = stream.read(probe)
-        n_lines = expanded_head(head, source.path, source.compression).count(b"\n")
-        return max(n_lines, 1) / max(len(head), 1)
-
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
         return LineWriter(self, table, columns, out, formulas)
 
@@ -49,10 +47,9 @@ class LineWriter(Writer):
         self, form: LineFormat, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
     ) -> None:
         super().__init__(table, columns, formulas)
-        self.format = form
+        self.format, self.header = form, form.header(table)
         stream: IO[bytes] = self.files.enter_context(out.open("wb")) if isinstance(out, Path) else out
-        self.stream: Any = compressed(stream, table.source.compression, self.files)
-        self.header = form.header(table)
+        self.stream = compressed(stream, table.source.compression, self.files)
 
     def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
         """Write the chosen rows."""
@@ -73,56 +70,76 @@ def read_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -
     Raises:
         RequestError: naming file and line: not UTF-8, too long, or not readable.
     """
-    for number, raw in enumerate(raw_lines(stream, source, keeps_mark=keeps_mark), 1):
-        yield decoded(raw, number, source.shown)
-
-
-def decoded(raw: bytes, number: int, where: str) -> str:
-    """A line as text.
-
-    Raises:
-        RequestError: naming file and line: not UTF-8.
-    """
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise RequestError(
-            f"{where}, line {number}: not UTF-8 (byte {error.start + 1} of the line); "
-            "convert the file, for example by iconv -f WINDOWS-1252 -t UTF-8"
-        ) from None
-
-
-def raw_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -> Iterator[bytes]:
-    """The lines of a text file as bytes, line ends included; arguments as of ``read_lines``.
-
-    Raises:
-        RequestError: naming file and line: too long, or not readable.
-    """
     where = source.shown
     for number in itertools.count(1):
         try:
             raw = stream.readline(LINE_LIMIT + 1)
-        except DAMAGE as error:
+        except OSError as error:
             raise RequestError(f"{where}: {_damage(error, source.compression, number)}") from None
         if not raw:
             return
         if number == 1:
-            for compression in COMPRESSIONS.values():
-                if raw.startswith(compression.magic):
-                    raise RequestError(f"{where}: packed; give it a name that ends in .{compression.ending}")
+            for ending, magic in MAGIC.items():
+                if raw.startswith(magic):
+                    raise RequestError(f"{where}: packed; give it a name that ends in .{ending}")
             raw = raw if keeps_mark else raw.removeprefix(BYTE_ORDER_MARK)
         if len(raw) > LINE_LIMIT:
-            raise RequestError(
-                f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; write one document per line"
-            )
-        yield raw
+            raise RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")
+        try:
+            yield raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RequestError(f"{where}, line {number}: not UTF-8 at byte {error.start + 1}; convert it") from None
 
 
-def _damage(error: Exception, compression: str, number: int) -> str:
+def _damage(error: OSError, compression: str, number: int) -> str:
     """What is wrong with a file of which line ``number`` could not be read."""
-    if isinstance(error, EOFError) or (compression and "Truncated" in str(error)):
+    if not compression or error.errno is not None:
+        return f"cannot be read after line {number - 1} ({error.strerror})"
+    if "Truncated" in str(error):
         return f"the .{compression} file is truncated after line {number - 1}; copy it again"
-    if isinstance(error, gzip.BadGzipFile | zlib.error) or (compression and error.errno is None):  # type: ignore[attr-defined]
-        after = f"damaged after line {number - 1}" if number > 1 else f"not a .{compression} file, or a damaged one"
-        return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
-    return f"cannot be read after line {number - 1} ({error.strerror})"  # type: ignore[attr-defined]
+    after = f"damaged after line {number - 1}" if number > 1 else f"not a .{compression} file, or a damaged one"
+    return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
+
+
+class PlainText(LineFormat):
+    """Texts, one per line. A text with line breaks of its own needs another format."""
+
+    name = "txt"
+    title = "Plain text"
+    endings = ("txt",)
+    has_columns = False
+
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
+        if len(request.texts) > 1 or request.subject is not None:
+            raise RequestError(f"{source.shown}: a text file has no columns; name neither texts nor subjects")
+        column = request.texts[0] if request.texts else "text"
+        return Table(source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks))
+
+    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
+        chunks = super().chunks(table, request, for_writing)
+        blank: list[Chunk] = []  # until there is a text
+        for chunk in chunks:
+            blank.append(chunk)
+            if any(texts[0] is not None for texts in chunk.texts):
+                break
+        else:
+            raise no_documents(table.source.shown)
+        yield from blank
+        yield from chunks
+
+    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
+        text = row.values[table.columns[0]]
+        return row.raw if text is None else row.raw[len(str(text)) :]
+
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+        return "".join([(texts[row][0] or "") + chunk.rest[row] for row in rows])
+
+
+def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[Row]:
+    """The lines; those that are blank as null, or left out."""
+    number = 0
+    for line_number, line in enumerate(lines, 1):
+        text = line.rstrip("\r\n")
+        if text.strip() or keeps_blanks:
+            number += 1
+            yield Row(number, line_number, {column: text if text.strip() else None}, line)

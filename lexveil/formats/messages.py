@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -58,9 +58,15 @@ class NoColumn(RequestError):
         super().__init__(f"{where}: there is no column {name(column)} among its {len(self.columns):,}{has}; {hint}")
 
 
-def duplicate_column(where: str, first: int, second: int) -> RequestError:
-    """The error of two columns of one name, by their numbers from 0."""
-    return RequestError(f"{where}: columns {first + 1} and {second + 1} have the same name; rename one")
+def require_distinct(columns: Sequence[str], where: str) -> None:
+    """See that no two columns have the same name.
+
+    Raises:
+        RequestError: with the numbers of the first two that have.
+    """
+    for number, column in enumerate(columns, 1):
+        if (first := columns.index(column) + 1) < number:
+            raise RequestError(f"{where}: columns {first} and {number} have the same name; rename one")
 
 
 def no_documents(file: str) -> RequestError:

@@ -8,19 +8,15 @@ from typing import IO
 
 from lexveil.formats.base import Format, Formulas, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk
-from lexveil.formats.registry import register
 
 
-@register
 class Parquet(Format):
     """Parquet; it brings its own compression."""
 
     name = "parquet"
     title = "Parquet"
     endings = ("parquet",)
-    rank = 5
     row_name = "row"
-    is_compressible = False
     is_streamable = False
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
@@ -32,11 +28,6 @@ class Parquet(Format):
         from lexveil.formats.parquet_tables import parquet_chunks
 
         return parquet_chunks(table, request)
-
-    def rows_per_byte(self, stream: IO[bytes], source: Source, size: int, probe: int) -> float:  # noqa: ARG002, D102
-        from lexveil.formats.parquet_tables import count_rows
-
-        return count_rows(stream, source) / size
 
     def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
         from lexveil.formats.parquet_tables import ParquetWriter

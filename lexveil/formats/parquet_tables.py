@@ -14,14 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.detectors.given import GivenSpans
-from lexveil.errors import RequestError, option
+from lexveil.errors import RequestError
 from lexveil.formats import chunks
 from lexveil.formats.bare_tables import bare_array, bare_field, only_used
 from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
-from lexveil.formats.chunks import Chunk, ParsedRow, Texts, gather, is_text, rewritten_type
-from lexveil.formats.compression import RATIO_LIMIT, is_implausible
-from lexveil.formats.messages import duplicate_column, name, no_documents
+from lexveil.formats.chunks import Chunk, Texts, gather, is_text, rewritten_type
+from lexveil.formats.compression import require_plausible
+from lexveil.formats.messages import name, no_documents, require_distinct
 
 GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS  # of a row group that is written, at most
 BATCH_ROWS = 1024  # read at a time where nothing is written back
@@ -38,7 +37,7 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> Ta
     chosen = None
     if request.others is not None:
         chosen = [column for column in columns if column in request.others or column in request.texts]
-    return Table(source, columns, _rows(file, chosen, source.shown), file)
+    return Table(source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows)
 
 
 def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
@@ -51,41 +50,15 @@ def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
     for column in request.texts:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
-            raise RequestError(
-                f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another "
-                f"{option('text_column')}"
-            )
+            raise RequestError(f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another")
     chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
-    locate, parse = table.source.location, request.parse
-    number = 0
-    try:
-        for batch in file.iter_batches(batch_size=chunks.ROWS):
-            values = _python_rows(batch.select(chosen), number, where)
-            rows = (_parsed(line, parse(row, locate(line))) for line, row in enumerate(values, number + 1))
-            start = 0
-            for chunk in gather(rows, request.subject is not None):
-                yield replace(chunk, first=number + start + 1, rest=batch.slice(start, len(chunk)))
-                start += len(chunk)
-            number += batch.num_rows
-    except (pa.ArrowException, OSError):
-        raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
-
-
-def _parsed(line: int, row: tuple[list[str | None], str | None, GivenSpans | None]) -> ParsedRow:
-    texts, subject, spans = row
-    return ParsedRow(line, texts, subject, None, spans)
-
-
-def count_rows(stream: IO[bytes], source: Source) -> int:
-    """Rows of a Parquet file.
-
-    Raises:
-        RequestError: if it is damaged.
-    """
-    try:
-        return int(pq.ParquetFile(stream).metadata.num_rows)
-    except pa.ArrowException:
-        raise RequestError(f"{source.shown}: not a Parquet file, or a damaged one") from None
+    for number, batch in _batches(file, chunks.ROWS, None, where):
+        values = _python_rows(batch.select(chosen), number, where)
+        rows = (request.parse(row, line, table.source) for line, row in enumerate(values, number + 1))
+        start = 0
+        for chunk in gather(rows, request.subject is not None):
+            yield replace(chunk, first=number + start + 1, rest=batch.slice(start, len(chunk)))
+            start += len(chunk)
 
 
 class ParquetWriter(Writer):
@@ -173,26 +146,28 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
         raise RequestError(f"{where}: not a Parquet file, truncated or damaged; copy or write it again") from None
     expanded_size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
     size = stream.seek(0, io.SEEK_END)
-    if is_implausible(size, expanded_size):
-        raise RequestError(
-            f"{where}: {expanded_size // 2**20} MiB would come out of {size // 2**10} KiB, more than "
-            f"{RATIO_LIMIT} times as much: not what packed text looks like. If it is, write it again uncompressed"
-        )
-    for number, column in enumerate(columns):
-        if (first := columns.index(column)) < number:
-            raise duplicate_column(where, first, number)
+    require_plausible(where, size, expanded_size)
+    require_distinct(columns, where)
     return file
 
 
-def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterator[Row]:
+def _batches(
+    file: pq.ParquetFile, size: int, columns: list[str] | None, where: str
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches of a file, each with the number of rows before it."""
     number = 0
     try:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-            for values in _python_rows(batch, number, where):
-                number += 1
-                yield Row(number, number, values)
+        for batch in file.iter_batches(batch_size=size, columns=columns):
+            yield number, batch
+            number += batch.num_rows
     except (pa.ArrowException, OSError):
         raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
+
+
+def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterator[Row]:
+    for before, batch in _batches(file, BATCH_ROWS, columns, where):
+        for number, values in enumerate(_python_rows(batch, before, where), before + 1):
+            yield Row(number, number, values)
 
 
 def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, object]]:
@@ -204,13 +179,10 @@ def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[st
     try:
         rows: list[dict[str, object]] = batch.to_pylist()
         return rows
-    except (ValueError, OverflowError):  # among them UnicodeDecodeError; now find the row
-        pass
-    for row in range(batch.num_rows):
-        try:
-            batch.slice(row, 1).to_pylist()
-        except UnicodeDecodeError:
-            raise RequestError(f"{where}, row {before + row + 1}: not UTF-8; write the file again") from None
-        except (ValueError, OverflowError):
-            raise RequestError(f"{where}, row {before + row + 1}: a date or number out of range; correct it") from None
-    raise AssertionError("a batch cannot be converted although each of its rows can")
+    except (ValueError, OverflowError) as error:  # among them UnicodeDecodeError
+        if batch.num_rows == 1:
+            problem = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "a date or number out of range"
+            raise RequestError(f"{where}, row {before + 1}: {problem}; write the file again") from None
+    half = batch.num_rows // 2
+    parts = ((batch.slice(0, half), before), (batch.slice(half), before + half))
+    return [row for part, ahead in parts for row in _python_rows(part, ahead, where)]

@@ -1,4 +1,8 @@
-"""Reading users' files: row by row or chunk by chunk, in bounded memory; a fault is named by file and row."""
+"""Reading users' tables and writing them back, in bounded memory; a fault is named by file and row.
+
+The text columns are replaced, everything else and its order is unchanged: of JSON the bytes between texts stay as they
+are, number for number; of CSV and TSV every other field keeps its characters; of Parquet every column keeps its type.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO
 
-from lexveil.errors import option
-from lexveil.formats.base import Source, Table, TableRequest
+from lexveil.errors import RequestError, option
+from lexveil.formats.base import Formulas, Source, Table, TableRequest, Writer
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
-from lexveil.formats.messages import NoColumn, is_a_value, no_documents
+from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
 
 LOOKED_AT = 200  # rows, to find the column of texts
 SEVERAL_WORDS = 3  # on average: such a column has texts; a name of so many is rather a text, of a file without a header
@@ -61,35 +66,31 @@ class SpooledRows:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class Reader:
     """A table that can be read more than once, and written back.
 
-    Args:
+    Attributes:
         source: the file.
         text_columns: the columns to rewrite.
         subject_column: the column that names the subject of a row.
         spans_column: the column that says what a detector found in a row; it is not written back.
         spool: where the bytes are, if they are not at the source's path.
-
-    Attributes:
         table: known once reading has begun.
 
     Raises:
         RequestError: from ``chunks``, naming file and row of the first fault.
     """
 
-    table: Table
+    source: Source
+    text_columns: Sequence[str]
+    subject_column: str | None = None
+    spans_column: str | None = None
+    spool: SpooledRows | None = None
+    table: Table = field(init=False)
 
-    def __init__(
-        self,
-        source: Source,
-        text_columns: Sequence[str],
-        subject_column: str | None = None,
-        spans_column: str | None = None,
-        spool: SpooledRows | None = None,
-    ) -> None:
-        self.source, self.text_columns, self.subject_column = source, list(text_columns), subject_column
-        self.spans_column, self.spool = spans_column, spool
+    def __post_init__(self) -> None:
+        self.text_columns = list(self.text_columns)
 
     def find_text_column(self) -> list[str]:
         """Take the column ``text``, or else the one with the longest texts among the first rows.
@@ -108,20 +109,16 @@ class Reader:
                 return []
             n_words = dict.fromkeys(columns, 0.0)
             for n_rows, row in enumerate(itertools.islice(self.table.rows, LOOKED_AT), start=1):
-                for column, value in row.values.items():
-                    if column in n_words:
-                        words = len(value.split()) if isinstance(value, str) else 0
-                        n_words[column] += (words - n_words[column]) / n_rows
+                for column in columns:
+                    value = row.values.get(column)
+                    words = len(value.split()) if isinstance(value, str) else 0
+                    n_words[column] += (words - n_words[column]) / n_rows
         ordered = sorted(columns, key=lambda column: -n_words[column])
         texts = [column for column in ordered if n_words[column] >= SEVERAL_WORDS]
         if not texts or len(texts[0].split()) >= SEVERAL_WORDS or any(map(is_a_value, columns)):
             # A row in place of a header would be published as it is.
-            hint = f"no other one has texts of several words; choose with {option('text_column')}"
-            if texts:
-                hint = (
-                    f"its first line looks like a row and no header; write one, or choose with {option('text_column')}"
-                )
-            raise NoColumn(self.source.shown, usual, columns, hint)
+            problem = "its first line looks like a row and no header" if texts else "none has texts of several words"
+            raise NoColumn(self.source.shown, usual, columns, f"{problem}; choose with {option('text_column')}")
         self.text_columns = texts[:1]
         return texts[1:]
 
@@ -164,3 +161,37 @@ class Reader:
                 raise no_documents(self.source.shown)
             yield first
             yield from chunks
+
+
+def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
+    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an open stream.
+
+    It takes a text for each column of ``TableRequest.rewritten``.
+    """
+    return reader.source.format.writer(reader.table, reader.request.rewritten, out, formulas)
+
+
+def check_output(out: Path, source: Path | None, form: Source, named: Source | None) -> None:
+    """See that ``out`` can be written before any work is done.
+
+    Args:
+        out: the file to write.
+        source: the input, if it is a file.
+        form: how it is read.
+        named: how the name of ``out`` says that it is to be read.
+
+    Raises:
+        RequestError: if it is the input, a link, exists and is not empty, has no folder, or has another ending.
+    """
+    if source is not None and out.exists() and out.samefile(source):
+        raise RequestError(f"{shown(out)}: the output would replace the input; give it another name")
+    if out.is_symlink():
+        raise RequestError(f"{shown(out)}: is a link; remove it or name the file to write")
+    if out.is_dir():
+        raise RequestError(f"{shown(out)}: is a folder; name the file to write")
+    if out.exists() and out.stat().st_size:
+        raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
+    if not out.parent.is_dir():
+        raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
+    if named is None or (named.format, named.compression) != (form.format, form.compression):
+        raise RequestError(f"{shown(out)}: the output has the input's form, so its name must end like the input's")

@@ -10,6 +10,10 @@ import re
 from lexveil.errors import RequestError
 from lexveil.formats.messages import name
 
+TYPE_NAMES = {
+    type(None): "null", bool: "true or false", int: "a number", float: "a number", decimal.Decimal: "a number",
+    str: "a string", list: "a list", dict: "an object", bytes: "bytes",
+}  # fmt: skip
 CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -64,20 +68,4 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
 
 def type_name(value: object) -> str:
     """The type of a value, for messages."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float() | decimal.Decimal():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
-        case bytes():
-            return "bytes"
-        case _:
-            return "a value of another kind"
+    return TYPE_NAMES.get(type(value), "a value of another kind")

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 
 from lexveil.config import InboxParams
 from lexveil.databases.address import FORMS, is_address, read_address
-from lexveil.databases.base import quotable, stripped
-from lexveil.databases.query import spool_query
+from lexveil.databases.base import quotable, spool_query, stripped
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources

@@ -8,20 +8,22 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import yaml
+from pydantic import Field
 
 from lexveil import paths
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.packaged_model import CARD, ModelCard
+from lexveil.config import Params, parse_params
 from lexveil.data import data_store
 from lexveil.data.model_verification import verify_folder
-from lexveil.errors import RequestError, option
+from lexveil.errors import ParameterError, RequestError, option
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import shown
-from lexveil.modelling.recipe import Recipe, params_of
+from lexveil.parameters import Section, validated
 from lexveil.runtime import new_project
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
@@ -29,6 +31,7 @@ from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 STAGE = "package_model"
 TAKEN = Path(".lexveil/model-corpus.json")  # which files data/ was made of, so that a second call goes on
 SPLIT = Path(".lexveil/model-sources")
+DEFAULT = Path(__file__).parent / "default.yaml"
 
 
 def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]) -> None:
@@ -51,11 +54,10 @@ def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Cal
     if taken.is_file() and json.loads(taken.read_text(encoding="utf-8")) == wanted:
         say("the texts are those of the last time")
         return
-    split = work / SPLIT
     try:
-        data_store.use(_by_source(corpus, sources, split), [], "text", work)
+        data_store.use(_by_source(corpus, sources, work / SPLIT), [], "text", work)
     finally:
-        shutil.rmtree(split, ignore_errors=True)
+        shutil.rmtree(work / SPLIT, ignore_errors=True)
     write_json(wanted, taken)
 
 
@@ -64,10 +66,9 @@ def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> M
     if sources:
         return split_by_source(corpus, sources, split)
     named: dict[str, Path] = {}
-    for path in corpus:
+    for number, path in enumerate(corpus, 1):
         stem = re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_") or "corpus"
-        name = next(name for name in (stem, *(f"{stem}-{i}" for i in range(2, len(corpus) + 2))) if name not in named)
-        named[name] = path.resolve()
+        named[f"{stem}-{number}" if stem in named else stem] = path.resolve()
     return named
 
 
@@ -86,10 +87,7 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
                     try:
                         name = json.loads(line)["source"]
                     except (ValueError, KeyError, TypeError):
-                        raise RequestError(
-                            f"{source.location(number)}: no JSON object with a field `source`, by which the parameter "
-                            "file chooses; give such lines, or a parameter file without model.sources"
-                        ) from None
+                        raise RequestError(f"{source.location(number)}: no JSON object with a field `source`") from None
                     if name not in sources:
                         continue
                     if name not in out:
@@ -117,8 +115,55 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
     if name == OWN:
         raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
     if not chosen and (paths.MODELS / name).is_dir():
-        raise RequestError(
-            f"{name} ships with Lexveil and would hide a model of this name; choose another, or {option('out')}"
-        )
+        raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
         raise RequestError(f"{shown(out)}: there, and no model; name another folder with {option('out')}")
+
+
+class Recipe(Section):
+    """A parameter file of a model."""
+
+    model: dict[str, object] = Field(description="section `model` of params.yaml")
+    parameters: dict[str, object] = Field(
+        {}, description="other sections of params.yaml; a key that is not named keeps its value there"
+    )
+
+
+def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -> Recipe:
+    """The recipe in ``file``; without one, that which ships for ``name``, or the default one.
+
+    Args:
+        given: keys of ``model`` that the command line says, which count before the file's; None where it does not.
+
+    Raises:
+        ParameterError: if the file is not a recipe, or of a model of another name.
+        RequestError: if nobody says the licence.
+    """
+    shipped = paths.MODELS / f"{name}.yaml"
+    source = file or (shipped if shipped.is_file() else DEFAULT)
+    try:
+        raw = yaml.safe_load(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"{source}: there is no such file") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
+    recipe = validated(Recipe, raw, str(source))
+    if recipe.model.get("name", name) != name:
+        raise ParameterError(f"{source}: model.name is {recipe.model['name']}, but {name} is asked for")
+    model = recipe.model | {"name": name} | {key: value for key, value in given.items() if value is not None}
+    if "license" not in model:
+        raise RequestError(f"{option('license')} is missing: under which licence may the model be used?")
+    return Recipe(model=model, parameters=recipe.parameters)
+
+
+def params_of(recipe: Recipe, template: Mapping[str, Any], source: str) -> tuple[dict[str, object], Params]:
+    """The params.yaml of the work folder, as plain values and checked: the template's, with those of the recipe.
+
+    Raises:
+        ParameterError: naming the key.
+    """
+    raw = {name: dict(value) if isinstance(value, Mapping) else value for name, value in template.items()}
+    for name, value in recipe.parameters.items():
+        raw[name] = {**raw.get(name, {}), **value} if isinstance(value, Mapping) else value
+    raw["model"] = recipe.model
+    return raw, parse_params(raw, source)

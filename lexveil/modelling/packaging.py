@@ -16,8 +16,8 @@ from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, l
 from lexveil.artifacts.packaged_model import ModelCard, Source, lexicons_of, quantized, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
 from lexveil.config import MachineParams, ModelParams, Params
+from lexveil.data.imported_models import two_orders
 from lexveil.embeddings.intrinsic_evaluation import analogies, nearest, neighbour_samples, similarity
-from lexveil.embeddings.word_orders import greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
@@ -27,12 +27,13 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.stage_code import code_hashes
 from lexveil.runtime.tables import read_table, require
-from lexveil.types import Floats, Orders, Vectors
+from lexveil.types import Floats
 
 STREAM = "package_model"  # names the random streams
 N_TEXTS = 1000  # of the corpus, on which the structure is measured
 TEXTS = "texts of the corpus that the model was trained on"
 LIBRARIES = ("duckdb", "gensim", "lexveil", "numpy", "pyarrow", "scipy")
+UNKNOWN_ORIGIN = "given by the builder of the model"
 SHOWN = 30  # collocations from each place
 
 
@@ -49,11 +50,8 @@ def package(
     tokens = [one.token for one in screened.kept]
     rows, scales = quantized(np.asarray(trained.vectors)[[row_of[token] for token in tokens]])
     # All that follows is of the vectors as they will be loaded, with the lengths that they were trained with.
-    space = WordSpace(
-        tokens,
-        rows.astype(np.float32) * scales[:, None],
-        np.array([one.count for one in screened.kept], dtype=np.int64),
-    )
+    counts = np.array([one.count for one in screened.kept], dtype=np.int64)
+    space = WordSpace(tokens, rows.astype(np.float32) * scales[:, None], counts)
     bits = np.array([pmi[token] if "_" in token else 0.0 for token in tokens])
     wanted = params.model
     sources = sources_of(wanted, params.machine)
@@ -62,16 +60,11 @@ def package(
         origin = f"the model that the training began with, sha256 of its card {base.hash}"
         sources.append(Source(name=named, documents=0, words=0, license=base.card.license, origin=origin))
     n_documents, n_words = sum(one.documents for one in sources), sum(one.words for one in sources)
+    said = ("name", "version", "language", "license", "description", "built", "cleaning", "known_faults")
     card = {
-        "name": wanted.name,
-        "version": wanted.version,
-        "language": wanted.language,
-        "license": wanted.license,
-        "description": wanted.description,
-        "built": wanted.built,
+        **{key: getattr(wanted, key) for key in said},
         "average_words": n_words / n_documents,
         "sources": sources,
-        "cleaning": wanted.cleaning,
         "dropped": screened.dropped,
         "parameters": _parameters(params),
         "made_with": {
@@ -80,9 +73,9 @@ def package(
             **{name: version(name) for name in LIBRARIES},
         },
         "quality": _quality(space, wanted.neighbours_of),
-        "known_faults": wanted.known_faults,
     }
-    orders = _orders(space, params)
+    progress = Progress("orders", 0, "tokens")
+    orders = two_orders(space, params.word_orders.search, params.seed, STREAM, progress)
     return write_packaged(
         folder, card, space, bits, orders, _structure(space, bits, params), notice(wanted, sources), wanted.scale
     )
@@ -100,14 +93,9 @@ def sources_of(wanted: ModelParams, machine: MachineParams) -> list[Source]:
     sources = []
     for name, n_documents, n_words in found:
         known = wanted.sources.get(name)
+        license, origin = (known.license, known.origin) if known else (wanted.license, UNKNOWN_ORIGIN)
         sources.append(
-            Source(
-                name=name or "corpus",
-                documents=n_documents,
-                words=n_words,
-                license=known.license if known else wanted.license,
-                origin=known.origin if known else "given by the builder of the model",
-            )
+            Source(name=name or "corpus", documents=n_documents, words=n_words, license=license, origin=origin)
         )
     return sources
 
@@ -128,17 +116,6 @@ def _parameters(params: Params) -> dict[str, object]:
     return values
 
 
-def _orders(space: WordSpace, params: Params) -> dict[str, Orders]:
-    single = np.array(["_" not in token for token in space.tokens])
-    parts: dict[str, Vectors] = {"word": space.vectors[single], "all": space.vectors}
-    progress = Progress("orders", 2 * sum(map(len, parts.values())), "tokens")
-    orders = {}
-    for name, vectors in parts.items():
-        starts = [int(stream(params.seed, STREAM, name, str(i)).integers(len(vectors))) for i in range(2)]
-        orders[name] = greedy_orders(vectors, starts, params.word_orders.search, params.seed, progress.advance)
-    return orders
-
-
 def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, MeasuredStructure]:
     """What one replaced word changes, with the vocabulary that passed the screens.
 
@@ -148,13 +125,8 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
     drawn, language = stream(params.seed, STREAM, "structure"), params.model.language
     try:
-        replacements = Replacements(
-            first_texts(paths.SAMPLE, N_TEXTS),
-            words.column("word").to_pylist(),
-            words.column("count").to_numpy(),
-            drawn,
-            language,
-        )
+        known, counts = words.column("word").to_pylist(), words.column("count").to_numpy()
+        replacements = Replacements(first_texts(paths.SAMPLE, N_TEXTS), known, counts, drawn, language)
     except ValueError as error:
         raise RequestError(f"{STREAM}: {error}; enlarge the corpus") from None
     return {

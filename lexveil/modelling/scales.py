@@ -38,8 +38,6 @@ class ShownScale(Result):
     """Of the vocabulary, those on the scale: their score is not 0."""
     share_of_tokens: float
     """Of all tokens of the model's corpus."""
-    share_explained: float
-    """Of the variance of the scores, by where words stand in the space without the axis (ridge regression)."""
     lowest: list[str]
     """Frequent words at the lower end."""
     highest: list[str]
@@ -66,8 +64,7 @@ def build(
         RequestError: if the file cannot be read as either, has not two labels, or none of its words is known.
     """
     if output.suffix != SUFFIX or output.exists():
-        said = "it is there already" if output.exists() else f"the name of a scale ends in {SUFFIX}"
-        raise RequestError(f"{output}: {said}; name another file")
+        raise RequestError(f"{output}: there already, or no name of a scale, which ends in {SUFFIX}")
     opened = as_source(source)
     if opened is None:
         raise RequestError(f"{source}: there is no such file, or it is none of {known_endings('or')}")
@@ -115,9 +112,7 @@ def _labelled(rows: Iterator[Row], source: Source, text_column: str, label_colum
             texts.append(text)
             labels.append(label)
     if len(kinds := {*labels}) != 2:
-        raise RequestError(
-            f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends, so there must be two"
-        )
+        raise RequestError(f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends")
     return texts, labels
 
 
@@ -159,10 +154,6 @@ def shown(name: str, model: str | None = None) -> ShownScale:
     (purpose,), space = using.purposes, using.embedding("S1")
     scores = purpose.of(space.tokens)
     on = np.flatnonzero(scores)
-    vectors = np.asarray(space.vectors[:, :-1], dtype=np.float64)
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None]
-    weights = np.linalg.solve(unit.T @ unit + np.eye(unit.shape[1]), unit.T @ scores)
-    left = float(((scores - unit @ weights) ** 2).sum() / ((scores - scores.mean()) ** 2).sum())
     # Of equal scores the frequent words first: that is the order of the tokens.
     lowest, highest = (np.argsort(side, kind="stable")[:ENDS].tolist() for side in (scores, -scores))
     return ShownScale(
@@ -172,7 +163,6 @@ def shown(name: str, model: str | None = None) -> ShownScale:
         model=using.name.partition("+")[0],
         words=len(on),
         share_of_tokens=round(float(space.counts[on].sum() / space.counts.sum()), 4),
-        share_explained=round(max(0.0, 1 - left), 3),
         lowest=[space.tokens[row] for row in lowest if scores[row] < 0],
         highest=[space.tokens[row] for row in highest if scores[row] > 0],
     )
@@ -184,7 +174,6 @@ def as_text(scale: ShownScale) -> list[str]:
     return [
         f"{scale.name}: {made}; sha256 {scale.sha256[:12]}",
         f"{scale.words:,} words of the model {scale.model} are on it, {scale.share_of_tokens:.1%} of its corpus",
-        f"the space without the axis explains {scale.share_explained:.0%} of the scores",
         f"lower end: {', '.join(scale.lowest)}",
         f"upper end: {', '.join(scale.highest)}",
     ]

@@ -1,7 +1,11 @@
-"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens one after the other."""
+"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens, by lists of words.
+
+The lists are those of packages needed at build time only, and our own beside this module.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +17,7 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.config import MachineParams, ModelParams
-from lexveil.modelling import word_lists
+from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require
 from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, unlike_a_word
@@ -21,6 +25,9 @@ from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, un
 SENTENCES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
 BATCH = 50_000  # sentences handed to DuckDB at a time
 NAME_SHARE = 0.25  # of the occurrences of a pair, which have capitals where it is a name; many write without any
+OWN = Path(__file__).parent
+FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
+SURNAMES = ("dist.all.last",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +65,8 @@ def name_lists(machine: MachineParams) -> NameLists:
     with duckdb_session.session(machine) as con:
         con.register("texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text"))
         pairs = duckdb_session.run(con, "model/capitalised_pairs").fetchall()
-    return NameLists(
-        word_lists.first_names(),
-        word_lists.surnames(),
-        word_lists.own("public_names.txt"),
-        {(first, second): count for first, second, count in pairs},
-    )
+    capitals = {(first, second): count for first, second, count in pairs}
+    return NameLists(census(*FIRST_NAMES), census(*SURNAMES), own("public_names.txt"), capitals)
 
 
 def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams) -> Screened:
@@ -74,8 +77,8 @@ def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: Mach
     """
     dropped: Counter[str] = Counter()
     kept: list[Candidate] = []
-    slurs = word_lists.slurs() if "slurs" in wanted.screens else frozenset()
-    plain = word_lists.own("plain_words.txt")
+    slurs = listed_slurs() if "slurs" in wanted.screens else frozenset()
+    plain = own("plain_words.txt")
     names = name_lists(machine) if "names" in wanted.screens else None
     for one in candidates:
         if "patterns" in wanted.screens and (looks_like := unlike_a_word(one.token)):
@@ -93,3 +96,33 @@ def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: Mach
     chosen = kept_within(whole, wanted.max_tokens)
     dropped["beyond max_tokens"] = len(whole) - len(chosen)
     return Screened(chosen, dict(sorted(dropped.items())))
+
+
+def listed_slurs() -> frozenset[str]:
+    """The list of package better-profanity without the words that have a plain meaning.
+
+    Raises:
+        RequestError: if the package is not installed.
+    """
+    lines = (_package("better_profanity") / "profanity_wordlist.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line.strip().lower() for line in lines) | own("slurs.txt")
+
+
+def census(*files: str) -> frozenset[str]:
+    """Names of files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case; raises as ``listed_slurs``."""
+    lines = [line for file in files for line in (_package("names") / file).read_text(encoding="ascii").splitlines()]
+    return frozenset(line.split()[0].lower() for line in lines if line.strip())
+
+
+def own(name: str) -> frozenset[str]:
+    """A list of ours, one entry a line; # begins a comment."""
+    lines = (OWN / name).read_text(encoding="utf-8").splitlines()
+    return frozenset(entry for line in lines if (entry := line.partition("#")[0].strip()))
+
+
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        package = name.replace("_", "-")
+        raise RequestError(f"model.screens: package {package} is not installed; pip install 'lexveil[model]'")
+    return Path(spec.origin).parent

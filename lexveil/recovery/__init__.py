@@ -1,4 +1,4 @@
-"""What a best-informed reader gets back from an output, and which epsilon lets them get back how much.
+"""What a Bayes-optimal adversary gets back from an output, and which epsilon gives back a given share.
 
-The reader knows the mechanism, the space, the epsilon of each token and how frequent each word is, and decodes.
+The adversary knows the mechanism, the space, the epsilon of each token and how frequent each word is, and decodes.
 """

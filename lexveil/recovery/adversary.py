@@ -1,20 +1,24 @@
-"""The reader who decodes an output word by word: exact Bayes over a channel and the public frequencies of words.
+"""Unigram adversaries: exact Bayes over a channel and the public frequencies of words, one output at a time.
 
-Seeing the output y of a token with budget ε, the reader holds each word w for likely in proportion to π(w)·Pr[M(w)=y],
-and guesses the likeliest: no guess by the word is right more often (Bayes). Equal ones: the first in the vocabulary.
+Seeing the output y of a token with budget ε, the adversary holds each word w for likely in proportion to
+π(w)·Pr[M(w)=y], and guesses the likeliest: no guess by the word is right more often (Bayes). Of equally likely words
+it guesses the first of the vocabulary.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.mechanisms.base import ClosedForm
-from lexveil.types import Floats, Ids, Rows
+from lexveil.errors import ParameterError
+from lexveil.types import Floats, Ids, Rows, Vectors
 
 OUTPUTS = 128  # whose distances to all words are held at a time
+BETWEEN = 1e-12  # relative: epsilons nearer than so to a rung are that rung's
 
 
 class Candidates(NamedTuple):
@@ -34,49 +38,150 @@ class Candidates(NamedTuple):
         return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
 
 
-class Adversary(Protocol):
+class Block(NamedTuple):
+    """Different outputs (m,), where the tokens of each begin (m + 1,), and the tokens of all outputs (n,)."""
+
+    outputs: Ids
+    starts: Rows
+    tokens: Rows
+
+
+class Interpolation(NamedTuple):
+    """Budgets of n tokens, (n,), from which rung on, (n,), and by which weights, (n, width), rungs are interpolated."""
+
+    epsilon: Floats
+    first: Rows
+    weights: Floats
+
+
+class TemChannel(NamedTuple):
+    """What scores of TEM follow from: bias - min(ε·d/2, limit).
+
+    Attributes:
+        vectors: (V, p).
+        squares, slack: (V,) squared lengths, and how wrong a squared distance to a word can be.
+        limit: ε·γ/2.
+        bias, screen: (L, V) in float64, and in float32, ln π - ln Z at each rung.
+    """
+
+    vectors: Vectors
+    squares: Vectors
+    slack: Vectors
+    limit: float
+    bias: Floats
+    screen: Vectors
+
+
+class EstimatedChannel(NamedTuple):
+    """What ``estimate`` knows at the rungs.
+
+    Attributes:
+        squares: (V,) squared lengths.
+        others: (L, V) score of each word w where it is not the output, without the part of its distance.
+        own: (L, V) score of each word where it is the output, less what all others have in common.
+        near: (2, V) distances of each word to its nearest other ones, see ``estimate.near_of``.
+        slopes: (L, F) of the features of a pair.
+        closest, farthest: distances beyond which nothing was seen.
+    """
+
+    squares: Vectors
+    others: Vectors
+    own: Floats
+    near: Vectors
+    slopes: Floats
+    closest: float
+    farthest: float
+
+
+class Adversary(ABC):
     """Decodes outputs of one mechanism over one vocabulary."""
 
-    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
-        """The likeliest word behind each of n outputs, (n,); ``epsilon`` (n,) is what each token got."""
-
+    @abstractmethod
     def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
-        """The k likeliest words behind each of n outputs."""
+        """The k likeliest words behind each of n outputs; ``epsilon`` (n,) is the budget of each token."""
+
+    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
+        """The likeliest word behind each of n outputs, (n,)."""
+        return self.candidates(outputs, epsilon, 1).ids[:, 0]
 
 
-def by_output(outputs: Ids) -> Iterator[tuple[Ids, Rows, Rows]]:
-    """Blocks of different outputs, each decoded for all of its tokens at once, since it has the same distances.
-
-    Yields:
-        At most ``OUTPUTS`` outputs (m,); where the tokens of each begin (m + 1,); the tokens of all outputs (n,).
-    """
+def by_output(outputs: Ids) -> Iterator[Block]:
+    """Blocks of ``OUTPUTS`` outputs, each decoded for all of its tokens at once, since it has the same distances."""
     tokens = np.argsort(outputs, kind="stable").astype(np.int64)
     distinct, starts = np.unique(outputs[tokens], return_index=True)
     starts = np.append(starts, len(outputs)).astype(np.int64)
     for start in range(0, len(distinct), OUTPUTS):
-        some = distinct[start : start + OUTPUTS]
-        yield some, starts[start : start + len(some) + 1], tokens
+        block = distinct[start : start + OUTPUTS]
+        yield Block(block, starts[start : start + len(block) + 1], tokens)
 
 
-class TableAdversary:
-    """Exact Bayes by the whole table Pr[M(w)=y] of each epsilon: for small vocabularies, and to test the others."""
+class Ladder:
+    """Epsilons at which something is known, a fixed ratio apart at most; in between it is interpolated in ln ε.
 
-    def __init__(self, mechanism: ClosedForm, prior: Floats) -> None:
-        self.mechanism, self.prior = mechanism, prior
+    Attributes:
+        rungs: (L,) ascending.
+        width: rungs that an interpolation takes.
+    """
 
-    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
-        """See ``Adversary``."""
-        return self.candidates(outputs, epsilon, 1).ids[:, 0]
+    def __init__(self, epsilon_range: tuple[float, float], ratio: float, width: int = 4) -> None:
+        low, high = epsilon_range
+        if not 0 < low <= high < math.inf:
+            raise ParameterError(f"epsilons of an adversary run from {low:g} to {high:g}; give 0 < lowest <= highest")
+        steps = math.ceil(math.log(high / low) / math.log(ratio) - BETWEEN)
+        self.rungs: Floats = np.geomspace(low, high, steps + 1) if steps else np.array([low])
+        self.width = min(width, len(self.rungs))
+
+    def weights(self, epsilon: Floats) -> Interpolation:
+        """How values at the budgets of n tokens follow from those at the rungs; at a rung exactly.
+
+        Lagrange's polynomial in ln ε through the nearest rungs on either side.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        low, high = self.rungs[0] * (1 - BETWEEN), self.rungs[-1] * (1 + BETWEEN)
+        if not ((epsilon >= low) & (epsilon <= high)).all():
+            raise ParameterError(
+                f"the adversary is built for an epsilon from {low:.6g} to {high:.6g} per token, and is asked about "
+                f"{epsilon.min():.6g} to {epsilon.max():.6g}; build it for these"
+            )
+        nodes, log_epsilon = np.log(self.rungs), np.log(epsilon)
+        below = np.searchsorted(nodes, log_epsilon, side="right") - 1
+        first = np.clip(below - (self.width // 2 - 1 if self.width > 1 else 0), 0, len(nodes) - self.width)
+        weights = np.ones((len(epsilon), self.width))
+        for i in range(self.width):
+            for j in range(self.width):
+                if i != j:
+                    weights[:, i] *= (log_epsilon - nodes[first + j]) / (nodes[first + i] - nodes[first + j])
+        nearest = np.abs(nodes[first[:, None] + np.arange(self.width)] - log_epsilon[:, None])
+        on_rung = nearest.min(axis=1, initial=np.inf) <= BETWEEN
+        weights[on_rung] = nearest[on_rung] == nearest[on_rung].min(axis=1, keepdims=True)
+        return Interpolation(epsilon, first.astype(np.int64), weights)
+
+
+class LadderAdversary(Adversary):
+    """One that goes by the distances of all words to an output, and by what is known at the rungs of a ladder of ε.
+
+    Attributes:
+        vectors: (V, p) of the words.
+        ladder: the epsilons at which something is known.
+    """
+
+    vectors: Vectors
+    ladder: Ladder
 
     def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
-        """See ``Adversary``."""
-        words, n = np.arange(len(self.prior)), len(outputs)
-        k = min(k, len(words))
-        found = Candidates(np.empty((n, k), dtype=np.int64), np.empty((n, k)))
-        for value in np.unique(epsilon):
-            at = np.flatnonzero(epsilon == value)
-            table = self.mechanism.log_pmf(words, np.full(len(words), value)) + np.log(self.prior)[:, None]
-            joint = table[:, outputs[at]].T
-            found.ids[at] = np.argsort(-joint, axis=1, kind="stable")[:, :k]
-            found.log_joint[at] = np.take_along_axis(joint, found.ids[at], axis=1)
+        """See ``Adversary``.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        found = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
+        interpolation = self.ladder.weights(epsilon)
+        for block in by_output(outputs):
+            self._decode(self.vectors[block.outputs] @ self.vectors.T, block, interpolation, found)
         return found
+
+    @abstractmethod
+    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
+        """Write what is found for the tokens of a block, by the inner products (m, V) of its outputs with all words."""

@@ -1,4 +1,4 @@
-"""Which epsilon lets a best-informed reader get back so much: what `lexveil calibrate` calls.
+"""The epsilon at which an adversary is expected to get back a given share: what `lexveil calibrate` calls.
 
 It follows from the model, the policy and public word frequencies, and from no text.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import product
 
-from lexveil.accounting.budgets import STRATEGIES, Policy
+from lexveil.accounting.budgets import Policy
 from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
@@ -18,7 +19,7 @@ from lexveil.accounting.statement import PRIVATE
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
+from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
 
@@ -66,30 +67,23 @@ def calibrate(
     """Find the epsilon of each mechanism and strategy at which expected recovery is the target.
 
     Args:
-        recovery: the share of perturbed words that a best-informed reader is to name, of ``band`` or of all.
+        recovery: the share of perturbed words that an adversary is to name, of ``band`` or of all; between 0 and 1.
 
     Raises:
-        RequestError: if a name is unknown, the target is no share, or classes of tokens have shares of the budget.
+        RequestError: if a mechanism is unknown, or classes of tokens have shares of the budget.
         MissingArtifact: if no run has made the embedding.
     """
-    for named, asked, known in (
-        ("mechanism", mechanisms, list(MECHANISMS)),
-        ("strategy", strategies, list(STRATEGIES)),
-        ("band", [band], list(BANDS_OF)),
-    ):
-        if unknown := [name for name in asked if name not in known]:
-            raise RequestError(f"{option(named)} {unknown[0]}: there is no such {named}; there are {', '.join(known)}")
-    if not 0 < recovery < 1:
-        raise RequestError(f"{option('recovery')} {recovery:g}: must lie between 0 and 1, both excluded")
+    if unknown := [name for name in mechanisms if name not in MECHANISMS]:
+        known = ", ".join(MECHANISMS)
+        raise RequestError(f"{option('mechanism')} {unknown[0]}: there is no such mechanism; there are {known}")
     shares = model.params.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
         raise RequestError(
             "calibrate: what a reader gets back is not worked out where classes of tokens have shares of the budget; "
             "leave params.yaml: release.shares out"
         )
-    runs = [
-        _calibrated(model, mechanism, strategy, recovery, band) for mechanism in mechanisms for strategy in strategies
-    ]
+    grid = product(mechanisms, strategies)
+    runs = [_calibrated(model, mechanism, strategy, recovery, band) for mechanism, strategy in grid]
     return Calibration(recovery=recovery, band=band, model=model.name, runs=runs)
 
 
@@ -101,7 +95,6 @@ def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band
     def told(epsilon: float) -> None:
         print(f"{name}: epsilon {epsilon:.4g}, {time.monotonic() - start:.0f} s", file=sys.stderr)
 
-    unit = MECHANISMS[mechanism].unit
     curve = StoredCurve(model, mechanism, strategy, policy, told=told)
     epsilon, why_not, achieved = None, None, None
     try:
@@ -114,7 +107,7 @@ def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band
     return CalibratedRun(
         mechanism=mechanism,
         strategy=strategy,
-        unit=unit,
+        unit=MECHANISMS[mechanism].unit,
         epsilon=epsilon,
         why_not=why_not,
         achieved=achieved,
@@ -126,7 +119,7 @@ def as_text(result: Calibration) -> Iterator[str]:
     """The result as lines for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
-        f"epsilon at which a best-informed reader is expected to name {result.recovery:.1%} of the {of}, "
+        f"epsilon at which a Bayes-optimal adversary is expected to name {result.recovery:.1%} of the {of}, "
         f"by the public word frequencies of model {result.model}"
     )
     names = (ALL, *BANDS)
@@ -136,16 +129,11 @@ def as_text(result: Calibration) -> Iterator[str]:
         if run.achieved is None or run.epsilon is None:
             yield f"{start}{'-':>9}  {run.why_not}"
             continue
-        bands = run.achieved.bands
-        named = (
-            f"{_interval(bands[name].recovered, bands[name].low, bands[name].high):>20}"
-            if name in bands
-            else f"{'-':>20}"
-            for name in names
-        )
-        yield f"{start}{run.epsilon:>9.4g}  " + "".join(named)
-        same = (f"{f'{bands[name].unchanged:.1%}':>20}" if name in bands else f"{'-':>20}" for name in names)
-        yield f"{'':<26}{'unchanged':>9}  " + "".join(same)
+        bands = [run.achieved.bands.get(name) for name in names]
+        recovered = ("-" if band is None else _interval(band.recovered, band.low, band.high) for band in bands)
+        unchanged = ("-" if band is None else f"{band.unchanged:.1%}" for band in bands)
+        yield f"{start}{run.epsilon:>9.4g}  " + "".join(f"{cell:>20}" for cell in recovered)
+        yield f"{'':<26}{'unchanged':>9}  " + "".join(f"{cell:>20}" for cell in unchanged)
     if any(run.texts for run in result.runs):
         yield f"what would become of the rows, {PRIVATE}"
         yield from (f"  {run.mechanism} {run.strategy}: {_of_texts(run.texts)}" for run in result.runs if run.texts)

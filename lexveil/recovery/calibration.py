@@ -1,4 +1,4 @@
-"""The epsilon at which a best-informed reader is expected to get back so much: a function of public things only.
+"""The epsilon at which an adversary is expected to get back a given share: a function of public things only.
 
 Recovery is computed at points of a fixed lattice of ε, with the same words and the same noise at each (common random
 numbers, so that two points differ by ε and hardly by chance), and read off between neighbouring points. Whatever is
@@ -38,7 +38,7 @@ class Curve:
     """What is expected at any ε, of one mechanism over one vocabulary.
 
     Attributes:
-        blind: share of words that a reader names who sees no output, by band and of all.
+        blind: share of words that an adversary names who sees no output, by band and of all.
         points: what was computed, by the number k of the point ε = 2^(k / STEPS).
     """
 
@@ -68,7 +68,9 @@ class Curve:
 
     def at(self, epsilon: float) -> Expected:
         """What is expected at any ε: between two points, by the logarithm of ε."""
-        low, part = _place(epsilon)
+        exact = min(max(math.log2(epsilon), -DOUBLINGS), DOUBLINGS) * STEPS
+        low = math.floor(exact)
+        part = exact - low
         if not part:
             return self.point(low)
         below, above = self.point(low), self.point(low + 1)
@@ -80,18 +82,9 @@ class Curve:
             {name: one.towards(above.told[name], part) for name, one in below.told.items()},
         )
 
-    def has(self, epsilon: float) -> bool:
-        """Whether ``at`` has nothing to compute."""
-        low, part = _place(epsilon)
-        return low in self.points and (not part or low + 1 in self.points)
-
 
 def epsilon_for(
-    curve: Curve,
-    target: float,
-    band: str = ALL,
-    measure: Measure | None = None,
-    start: float = 1.0,
+    curve: Curve, target: float, band: str = ALL, measure: Measure | None = None, start: float = 1.0
 ) -> Calibrated:
     """The largest ε at which expected recovery is at most ``target``, by bisection; rounded down to three digits.
 
@@ -101,11 +94,9 @@ def epsilon_for(
         start: ε near which the search begins; it changes how long it takes.
 
     Raises:
-        RequestError: if no ε gives the target: a reader names more without any output, or less at every ε.
+        RequestError: if no ε gives the target: an adversary names more without any output, or less at every ε.
     """
     value, of = measure or recovered, "all words" if band == ALL else f"{band} words"
-    if not 0 < target < 1:
-        raise RequestError(f"recovery {target:g}: must lie between 0 and 1, both excluded")
     if target <= curve.blind[band]:
         raise RequestError(
             f"recovery {target:g} of {of}: a reader who sees no output already names {curve.blind[band]:.3f} of them, "
@@ -116,16 +107,11 @@ def epsilon_for(
         return value(curve.point(number), band) <= target
 
     low, high = bracket(holds, curve.number(start))
-    if high > LAST:
-        reached = value(curve.point(LAST), band)
+    if high > LAST or low < -LAST:
+        end, which, more = (LAST, "largest", "less") if high > LAST else (-LAST, "smallest", "more")
         raise RequestError(
-            f"recovery {target:g} of {of}: not even the largest epsilon gives back so much, {reached:.3f} at "
-            f"{curve.epsilon(LAST):g}; ask for less"
-        )
-    if low < -LAST:
-        reached = value(curve.point(-LAST), band)
-        raise RequestError(
-            f"recovery {target:g} of {of}: even the smallest epsilon gives back {reached:.3f}; ask for more"
+            f"recovery {target:g} of {of}: the {which} epsilon, {curve.epsilon(end):g}, gives back "
+            f"{value(curve.point(end), band):.3f}; ask for {more}"
         )
     below, above = value(curve.point(low), band), value(curve.point(high), band)
     epsilon = _rounded_down(2.0 ** ((low + (target - below) / (above - below)) / STEPS))
@@ -154,7 +140,7 @@ def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 
 def recovered(expected: Expected, band: str) -> float:
-    """The share that a reader is expected to name, of a band or of all."""
+    """The share that an adversary is expected to name, of a band or of all."""
     return expected.overall(expected.recovered, band)
 
 
@@ -164,12 +150,12 @@ def unchanged(expected: Expected, band: str) -> float:
 
 
 def given_back(expected: Expected, band: str) -> float:
-    """The larger of the two: a reader may name another word where the output shows the true one, or the reverse."""
+    """The larger of the two: an adversary may name another word where the output is the true one, or the reverse."""
     return max(recovered(expected, band), unchanged(expected, band))
 
 
 def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
-    """What a reader who sees no output names, by band and of all: always the most frequent word."""
+    """What an adversary who sees no output names, by band and of all: always the most frequent word."""
     best = int(np.argmax(prior))
     mass = {band: float(prior[bands == number].sum()) for number, band in enumerate(BANDS)}
     return {
@@ -178,19 +164,9 @@ def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
     }
 
 
-def _place(epsilon: float) -> tuple[int, float]:
-    """The point of the lattice at or below ε, and how far ε lies between it and the next, from 0 to 1."""
-    exact = min(max(math.log2(epsilon), -DOUBLINGS), DOUBLINGS) * STEPS
-    low = math.floor(exact)
-    return low, exact - low
-
-
 def _between(below: Share, above: Share, part: float) -> Share:
-    share, low, high = (
-        (1 - part) * first + part * second
-        for first, second in ((below.share, above.share), (below.low, above.low), (below.high, above.high))
-    )
-    return Share(below.n, share, low, high)
+    pairs = ((below.share, above.share), (below.low, above.low), (below.high, above.high))
+    return Share(below.n, *((1 - part) * first + part * second for first, second in pairs))
 
 
 def _rounded_down(epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""The reader who decodes an output by its context: the channel's candidates at each position, and which words follow.
+"""The contextual adversary: the channel's candidates at each position, and which words follow.
 
 At each position of a text stands a certain token (one that was kept), or one of k candidates, or nothing is known of it
 (dropped, or drawn without looking at the source), which cuts the text into chains. A candidate w after the symbol v has
@@ -7,7 +7,7 @@ At each position of a text stands a certain token (one that was kept), or one of
 
 p₂ is the bigram probability of the n-gram model, first and last are the first and last word of w (a collocation has
 several), inner is the probability of the words after the first, each after the one before, and π the public frequency
-that the reader by the word takes too. Frequencies stand in Pr[w | v] alone, so the channel enters as Pr[M(w)=y], and at
+that the unigram adversary takes too. Frequencies stand in Pr[w | v] alone, so the channel enters as Pr[M(w)=y], and at
 λ = 0 the guesses are those by the word. At each position the candidate with the largest posterior probability given the
 whole chain is guessed: by this model no other rule has more words right on average (forward-backward; Rabiner 1989).
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -40,28 +40,26 @@ NOT_CERTAIN = -1  # no symbol
 SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """The n positions of some texts, as a reader sees them.
+@dataclass(frozen=True, slots=True, repr=False)
+class SeenTokens:
+    """The n positions of some texts, as an adversary sees them.
 
     Attributes:
         text_of: (n,) the text of each, ascending.
         outputs: (n,) number of the word that came out where one was replaced, else -1.
         epsilon: (n,) the budget of each.
-        first, last: (n,) symbols of the n-gram model where the token is certain, else NOT_CERTAIN. They differ at the
-            end of a sentence: what follows it follows the beginning of the next.
+        certain: n words that were kept, None where nothing is known or a word was replaced.
     """
 
     text_of: Ids
     outputs: Ids
     epsilon: Floats
-    first: Ids
-    last: Ids
+    certain: Sequence[str | None]
 
-    def part(self, start: int, end: int) -> Tokens:
-        """The positions from ``start`` to before ``end``."""
-        at = slice(start, end)
-        return Tokens(self.text_of[at], self.outputs[at], self.epsilon[at], self.first[at], self.last[at])
+    @property
+    def is_certain(self) -> Flags:
+        """(n,) whether the word was kept."""
+        return np.fromiter((word is not None for word in self.certain), np.bool_, len(self.certain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +77,26 @@ class Guesses:
     without_output: Ids
 
 
-class ContextReader:
-    """Decodes texts of one mechanism over one vocabulary of W words."""
+class _Symbols(NamedTuple):
+    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
+
+    First and last differ at the end of a sentence: what follows it follows the beginning of the next.
+    """
+
+    text_of: Ids
+    outputs: Ids
+    epsilon: Floats
+    first: Ids
+    last: Ids
+
+    def part(self, start: int, end: int) -> _Symbols:
+        """The positions from ``start`` to before ``end``."""
+        part = slice(start, end)
+        return _Symbols(self.text_of[part], self.outputs[part], self.epsilon[part], self.first[part], self.last[part])
+
+
+class ContextualAdversary:
+    """Decodes texts of one mechanism over one vocabulary of W words, by forward-backward over an n-gram model."""
 
     def __init__(
         self,
@@ -93,7 +109,7 @@ class ContextReader:
         """Look up the words of the vocabulary.
 
         Args:
-            adversary: of the mechanism, by the word.
+            adversary: the unigram one of the mechanism.
             prior: (W,) that the adversary was built with.
             tokens: the words of each of the W tokens.
             weight: λ, 0 to 1.
@@ -111,37 +127,31 @@ class ContextReader:
         steps[at] = self.bigrams.probability(symbols[at - 1], symbols[at])
         self.inner: Floats = np.multiply.reduceat(steps, starts)
 
-    def certain(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """``Tokens.first`` and ``Tokens.last`` of n certain words, (n,) each."""
-        first = self._symbols(words)
-        ends = np.fromiter((word in SENTENCE_ENDS for word in words), dtype=np.bool_, count=len(words))
-        return first, np.where(ends, self.bigrams.begin, first)
-
     def _symbols(self, words: Sequence[str]) -> Ids:
         numbers = self.model.numbers(words)
         return np.where(numbers < 0, self.bigrams.unknown, numbers)
 
-    def guess(self, tokens: Tokens) -> Guesses:
+    def guess(self, tokens: SeenTokens) -> Guesses:
         """Decode texts, some at a time."""
+        n, is_certain = len(tokens.text_of), tokens.is_certain
+        words = [word for word in tokens.certain if word is not None]
+        ends_sentence = np.fromiter((word in SENTENCE_ENDS for word in words), dtype=np.bool_, count=len(words))
+        first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
+        first[is_certain] = self._symbols(words)
+        last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
+        whole = _Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last)
+        starts = np.flatnonzero(_is_new(tokens.text_of))
+        cuts = starts[_is_new(starts // POSITIONS)].tolist()
         empty = np.empty(0, dtype=np.int64)
-        parts = [(empty, empty, empty)]
-        if len(tokens.text_of):
-            starts = np.flatnonzero(_is_new(tokens.text_of))
-            cuts = starts[_is_new(starts // POSITIONS)].tolist()
-            parts += [self._guess(tokens.part(*bounds)) for bounds in pairwise([*cuts, len(tokens.text_of)])]
-        return Guesses(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+        parts = [(empty, empty, empty), *(self._guess(whole.part(*bounds)) for bounds in pairwise([*cuts, n]))]
+        return Guesses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _guess(self, tokens: Tokens) -> tuple[Ids, Ids, Ids]:
+    def _guess(self, tokens: _Symbols) -> tuple[Ids, Ids, Ids]:
         drawn = tokens.outputs >= 0
         found = self.adversary.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], LOOKED_AT)
-        by_context = self.by_context(tokens, found)
+        by_context = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         likely = self._without_output(tokens)
-        alone = self._decode(tokens, likely, np.ones(likely.shape))
-        return found.ids[:, 0], by_context, alone
-
-    def by_context(self, tokens: Tokens, found: Candidates) -> Ids:
-        """The guess at each replaced word of some texts, of its candidates by the word, (p,)."""
-        return self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
+        return found.ids[:, 0], by_context, self._decode(tokens, likely, np.ones(likely.shape))
 
     def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
         """Of the candidates of p outputs the CANDIDATES that are likeliest between certain neighbours, and the first.
@@ -161,7 +171,7 @@ class ContextReader:
             ids, likelihood = np.take_along_axis(ids, chosen, axis=1), np.take_along_axis(likelihood, chosen, axis=1)
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
-    def _without_output(self, tokens: Tokens) -> Ids:
+    def _without_output(self, tokens: _Symbols) -> Ids:
         """The likeliest words between the neighbours of each replaced one, (p, k), as far as they are certain."""
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         left, right = self._neighbours(tokens)
@@ -188,7 +198,7 @@ class ContextReader:
         mixed = self.weight * self.bigrams.probability(self.last[words], known)
         return np.where(symbols == NOT_CERTAIN, 1.0, mixed + (1 - self.weight) * self.bigrams.single[known])
 
-    def _neighbours(self, tokens: Tokens) -> tuple[Ids, Ids]:
+    def _neighbours(self, tokens: _Symbols) -> tuple[Ids, Ids]:
         """The certain symbols before and after each replaced word, NOT_CERTAIN where there is none."""
         drawn = np.flatnonzero(tokens.outputs >= 0)
         is_first = _is_new(tokens.text_of)
@@ -196,9 +206,9 @@ class ContextReader:
         right = np.where(np.roll(is_first, -1), NOT_CERTAIN, np.roll(tokens.first, -1))
         return left[drawn], right[drawn]
 
-    def _decode(self, tokens: Tokens, ids: Ids, likelihood: Floats) -> Ids:
+    def _decode(self, tokens: _Symbols, ids: Ids, likelihood: Floats) -> Ids:
         """The candidates with the largest posterior probability, of (p, k) at the p positions of replaced words."""
-        from lexveil.recovery.kernels.chains import marginals
+        from lexveil.recovery.kernels.chains import ChainCandidates, marginals
 
         drawn, certain = tokens.outputs >= 0, tokens.first != NOT_CERTAIN
         here = np.flatnonzero(drawn | certain)
@@ -215,30 +225,21 @@ class ContextReader:
             values[of_drawn], values[~of_drawn] = candidates, others
             return cast(A, values)
 
-        model = self.bigrams
         chains, before = self._chains(tokens, here)
-        posterior = marginals(
-            chains,
-            before,
-            offsets,
+        candidates = ChainCandidates(
             spread(self.first[word], tokens.first[fixed]),
             spread(self.last[word], tokens.last[fixed]),
             spread(self.inner[word], np.ones(len(fixed))),
-            spread(self.prior[word], model.single[tokens.first[fixed]]),
+            spread(self.prior[word], self.bigrams.single[tokens.first[fixed]]),
             spread(likelihood[kept], np.ones(len(fixed))),
-            self.weight,
-            model.single,
-            model.starts,
-            model.keys,
-            model.seen,
-            model.rest,
         )
+        posterior = marginals(chains, before, offsets, candidates, self.weight, self.bigrams)
         scores = np.full(ids.shape, -1.0)
         scores[kept] = posterior[of_drawn]
         best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
         return best
 
-    def _chains(self, tokens: Tokens, here: Ids) -> tuple[Ids, Ids]:
+    def _chains(self, tokens: _Symbols, here: Ids) -> tuple[Ids, Ids]:
         """Where chains start among the positions ``here``, with the end, and the symbol before each."""
         if not len(here):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)

@@ -1,30 +1,28 @@
-"""The reader of mechanisms without a closed form: Bayes by a channel that is estimated from public simulation."""
+"""The unigram adversary of mechanisms without a closed form: Bayes by a channel estimated from public simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Kernel
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Candidates, by_output
-from lexveil.recovery.ladder import Ladder
+from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation, Ladder, LadderAdversary
 from lexveil.types import Flags, Floats, Ids, Vectors
 
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
 
-SEED = 20261  # of the simulation: public, so that everybody finds the same reader
+SEED = 20261  # of the simulation: public, so that everybody builds the same adversary
 RATIO = 2.0  # of two rungs at most
-DRAWS = 8192  # words replaced at each rung
+DRAWS = 2048  # words replaced at each rung
+PAIRS = 8192  # of words at random, whose mean distance is the unit of distances
 LEAST = 1e-100  # words that are less likely are never meant, and not drawn
 PRODUCTS = 4  # pairs that do not belong together, for each that does
-STEPS = 1024  # distances at which what depends on them alone is tabled
 BY_DISTANCE = ("madlib", "mahalanobis")  # whose outputs do not depend on which words are nearest
 NEIGHBORS = 7  # near words by which the neighbourhood of a word is measured
 FEATURES = 11  # of a pair
@@ -36,38 +34,18 @@ LENGTHS = 32  # groups of words by the length of their vectors
 EVIDENCE = 1.0  # expected outputs that the length of a word's vector counts for, beside those that came out
 BATCH = 4096  # words that are searched for at a time
 NORMALIZE = 256  # words over which the ratio of a word is averaged
-QUICK_DRAWS = 2048  # of a quick reader, which is as good up to chance
-AMONG = 2048  # words among which a quick reader looks for near ones, of mechanisms that go by distance
+AMONG = 2048  # words among which near ones are looked for, of mechanisms that go by distance alone
 BLOCK = 16  # outputs whose ratios to all words are held at a time
-
-
-class _Rung(NamedTuple):
-    """What is estimated at one epsilon: ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r."""
-
-    leaving: Floats
-    own: Floats
-    spread: Floats
-    slopes: Floats
 
 
 Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
 
 
-@dataclass(slots=True)
-class Quick:
-    """What quick readers of one mechanism share: the distances of words to near ones, once they are measured."""
-
-    near: Vectors | None = None
-
-
-class EstimatedAdversary:
+class EstimatedAdversary(LadderAdversary):
     """Guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
 
     At each rung of a ladder of ε, ``DRAWS`` words are replaced by the mechanism itself, half of them drawn by the
     prior, half uniformly, from a public seed. d is the Euclidean distance of the vectors.
-
-    A ``quick`` reader draws ``QUICK_DRAWS``; of mechanisms that go by distance alone it looks for near words among
-    ``AMONG`` words, which costs a twentieth and changes nothing that is seen (docs/explanation/recovery.md).
 
     * own(w), the chance of coming out unchanged, is a function of the distance to the nearest other word: isotonic
       regression of what came out unchanged.
@@ -81,9 +59,6 @@ class EstimatedAdversary:
     * N(w) makes the chances of w add up to 1: the mean of r over words drawn by Q.
 
     Between rungs the logarithms are interpolated linearly in ln ε. Measured errors: docs/explanation/recovery.md.
-
-    Attributes:
-        ladder: the epsilons that were simulated.
     """
 
     def __init__(
@@ -91,10 +66,7 @@ class EstimatedAdversary:
         mechanism: Kernel,
         prior: Floats,
         epsilon_range: tuple[float, float],
-        at: Sequence[float] = (),
-        *,
-        quick: Quick | None = None,
-        lists: Lists | None = None,
+        near: Callable[[], Vectors] | None = None,
     ) -> None:
         from lexveil.embeddings.exact_search import pair_distances
 
@@ -102,74 +74,37 @@ class EstimatedAdversary:
         if vectors is None:
             raise ParameterError(f"{mechanism.name} has neither a closed form nor vectors, so no reader can be built")
         self.vectors = vectors
-        self.ladder = Ladder(epsilon_range, RATIO, at, width=2)
+        self.ladder = Ladder(epsilon_range, RATIO, width=2)
         self._squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
         self._prior = prior
-        self._draws = QUICK_DRAWS if quick else DRAWS
-        if quick is None:
-            self._near = near_distances(vectors, lists=lists)
-        else:
-            if quick.near is None:
-                by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
-                among = AMONG if by_distance and len(vectors) > 2 * AMONG else None
-                quick.near = near_distances(vectors, among, lists)
-            self._near = quick.near
-        every = np.random.default_rng(SEED).integers(len(vectors), size=(2, DRAWS))
+        self._near = near() if near else near_of(mechanism)
+        every = np.random.default_rng(SEED).integers(len(vectors), size=(2, PAIRS))
         self._scale = float(pair_distances(vectors, *every).mean()) or 1.0
         self._by_length = np.argsort(np.argsort(self._squares, kind="stable")) * LENGTHS // len(vectors)
         self._units = np.ones(FEATURES)
         self._units[:2] = 1 / self._scale, 1 / self._scale**2
         self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
         rungs = [self._simulate(mechanism, level, epsilon) for level, epsilon in enumerate(self.ladder.rungs.tolist())]
+        leaving, own, spread, slopes = map(np.array, zip(*rungs, strict=True))
         log_prior = np.log(prior)
-        self._others = np.array([log_prior + rung.leaving for rung in rungs], dtype=np.float32)
-        self._own = np.array([log_prior + rung.own - rung.spread for rung in rungs])
-        self._slopes = np.array([rung.slopes for rung in rungs])
+        others = (log_prior + leaving).astype(np.float32)
+        known = self._squares, others, log_prior + own - spread, self._near, slopes
+        self._channel = EstimatedChannel(*known, self._closest, self._farthest)
 
-    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
-        """See ``Adversary``."""
-        return self.candidates(outputs, epsilon, 1).ids[:, 0]
-
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
-        """See ``Adversary``.
-
-        Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
-        """
+    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
         from lexveil.recovery.kernels.estimate import decode
 
-        k = min(k, len(self.vectors))
-        found = Candidates.unknown(len(outputs), k)
-        first, weights = self.ladder.weights(epsilon)
-        for some, starts, tokens in by_output(outputs):
-            decode(
-                self.vectors[some] @ self.vectors.T,
-                self._squares,
-                some,
-                starts,
-                tokens,
-                self._others,
-                self._own,
-                self._near,
-                self._slopes,
-                self._farthest / STEPS,
-                self._closest,
-                self._farthest,
-                first,
-                weights,
-                *found,
-            )
-        return found
+        decode(self._channel, products, block, interpolation, found)
 
-    def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> _Rung:
-        """Draw at one epsilon, and estimate.
+    def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """Draw at one epsilon, and estimate ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
         from lexveil.embeddings.exact_search import pair_distances
 
-        n = self._draws
+        n = DRAWS
         rng = stream(SEED, "recovery", mechanism.name, str(level))
         meant = np.flatnonzero(self._prior > LEAST)
         likely = self._prior[meant] / self._prior[meant].sum()
@@ -190,7 +125,7 @@ class EstimatedAdversary:
         slopes = discriminate(pairs, is_pair) * self._units
         weights = np.exp(spread)
         typical = rng.choice(len(weights), NORMALIZE, p=weights / weights.sum())
-        return _Rung(np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes)
+        return np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes
 
     def _features(self, words: Ids, outputs: Ids, d: Floats) -> Floats:
         """What ln r of n pairs of different words d apart is linear in, (n, FEATURES)."""
@@ -206,7 +141,7 @@ class EstimatedAdversary:
         order = np.argsort(nearest[words], kind="stable")
         fitted = isotonic_regression(is_unchanged[order].astype(np.float64)).x
         own: Floats = np.interp(nearest, nearest[words][order], fitted)
-        return np.clip(own, 0.5 / self._draws, 1 - 0.5 / self._draws)
+        return np.clip(own, 0.5 / DRAWS, 1 - 0.5 / DRAWS)
 
     def _log_spread(self, outputs: Ids) -> Floats:
         """The ln Q(y) of all words: counts, drawn towards those of words with vectors as long; (V,)."""
@@ -241,37 +176,51 @@ class EstimatedAdversary:
         return mean
 
 
-def near_distances(vectors: Vectors, among: int | None = None, lists: Lists | None = None) -> Vectors:
+def near_of(mechanism: Kernel, lists: Lists | None = None) -> Vectors:
     """The distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest other word, (2, V).
 
+    Of mechanisms that go by distance alone near words are looked for among ``AMONG`` words, which costs a twentieth
+    and changes nothing that is seen (docs/explanation/recovery.md).
+
     Args:
-        among: so many words, the same ones always, among which they are looked for; None: all.
         lists: those that were made before; which there are changes nothing but the time it takes.
     """
-    from lexveil.embeddings.exact_search import ExactSearch
+    vectors: Vectors = mechanism.vectors  # type: ignore[attr-defined]
+    by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
+    if by_distance and len(vectors) > 2 * AMONG:
+        return _near_among(vectors, AMONG)
     from lexveil.embeddings.neighborhoods import Neighborhoods
 
+    neighborhoods = Neighborhoods(vectors, lists and lists())
+    near = np.empty((len(vectors), min(NEIGHBORS, neighborhoods.size - 1)), dtype=np.float32)
+    for words, table, rows in neighborhoods.tables(np.arange(len(vectors))):
+        near[words] = table.distances[rows, 1 : NEIGHBORS + 1]
+    return _first_and_last(near)
+
+
+def _near_among(vectors: Vectors, among: int) -> Vectors:
+    """The same, of ``among`` words, always the same ones."""
+    from lexveil.embeddings.exact_search import ExactSearch
+
     n = len(vectors)
-    if among is None:
-        made = Neighborhoods(vectors, lists and lists())
-        near = np.empty((n, min(NEIGHBORS, made.size - 1)), dtype=np.float32)
-        for words, table, rows in made.tables(np.arange(n)):
-            near[words] = table.distances[rows, 1 : NEIGHBORS + 1]
-    else:
-        some = np.sort(np.random.default_rng(SEED).choice(n, among, replace=False))
-        near = np.empty((n, NEIGHBORS + 1), dtype=np.float32)
-        search = ExactSearch(vectors[some])
-        for start in range(0, n, BATCH):
-            batch = slice(start, start + BATCH)
-            near[batch] = search.nearest_k(vectors[batch].astype(np.float64), NEIGHBORS + 1)[1]
-        is_some = np.zeros(n, dtype=np.bool_)
-        is_some[some] = True
-        # A word is at distance 0 from itself, which stands first.
-        near = np.where(is_some[:, None], near[:, 1:], near[:, :-1])
-    found = np.ones((2, n), dtype=np.float32)
+    chosen = np.sort(np.random.default_rng(SEED).choice(n, among, replace=False))
+    near = np.empty((n, NEIGHBORS + 1), dtype=np.float32)
+    search = ExactSearch(vectors[chosen])
+    for start in range(0, n, BATCH):
+        batch = slice(start, start + BATCH)
+        near[batch] = search.nearest_k(vectors[batch].astype(np.float64), NEIGHBORS + 1)[1]
+    is_chosen = np.zeros((n, 1), dtype=np.bool_)
+    is_chosen[chosen] = True
+    # A word is at distance 0 from itself, which stands first.
+    return _first_and_last(np.where(is_chosen, near[:, 1:], near[:, :-1]))
+
+
+def _first_and_last(near: Vectors) -> Vectors:
+    """Of the distances to near words, (V, k), the first and the last, (2, V); 1 where there are none."""
+    ends = np.ones((2, len(near)), dtype=np.float32)
     if near.shape[1]:
-        found[:] = near[:, 0], near[:, -1]
-    return found
+        ends[:] = near[:, 0], near[:, -1]
+    return ends
 
 
 def discriminate(features: Floats, is_pair: Flags) -> Floats:

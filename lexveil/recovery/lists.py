@@ -1,4 +1,4 @@
-"""The reader of 1-Diffractor's outputs, by the closed form: exact Bayes over a window of each list."""
+"""The unigram adversary of 1-Diffractor, by the closed form over a window of each list."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.preconditions import check_epsilon
 from lexveil.mechanisms.tem import truncation
 from lexveil.mechanisms.word_lists import OnLists
-from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.types import Floats, Ids
 
 
-class ListsAdversary:
+class ListsAdversary(Adversary):
     """Guesses the w that maximises ln π(w) + ln of the mean over the lists of Pr[index of w becomes index of y].
 
     Only words near y in some list are looked at. In a list of W words an index i becomes the j of y with a probability
@@ -31,24 +31,19 @@ class ListsAdversary:
         self.mechanism = mechanism
         self._log_prior = np.log(prior)
 
-    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
-        """See ``Adversary``."""
-        return self.candidates(outputs, epsilon, 1).ids[:, 0]
-
     def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
         """See ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
         """
-        from lexveil.recovery.kernels.lists import decode_geometric, decode_tem
+        from lexveil.recovery.kernels.lists import decode
 
         check_epsilon(epsilon)
         lists = self.mechanism
         found = Candidates.unknown(len(outputs), min(k, lists.size))
+        rates, limit = epsilon, np.inf
         if isinstance(lists, DiffractorTem):
-            limit = float(truncation(np.array([2.0]), lists.beta, lists.size)[0])  # ε·γ/2 is the same for all ε
-            decode_tem(lists.orders, lists.places, self._log_prior, limit, outputs, epsilon, *found)
-        else:
-            decode_geometric(lists.orders, lists.places, self._log_prior, outputs, epsilon, *found)
+            rates, limit = epsilon / 2, float(truncation(np.array([2.0]), lists.beta, lists.size)[0])  # ε·γ/2
+        decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *found)
         return found

@@ -4,20 +4,88 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from lexveil.accounting.expected_recovery import BandRecovery, Bound, Factor, Meaning, MeaningAt, RecoveryAt, ScaleTold
 from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.calibration import recovered, unchanged
-from lexveil.recovery.distances import Spread, WordDistances
-from lexveil.recovery.purposes import Told
 from lexveil.recovery.shares import Expected, Z
+from lexveil.types import Floats, Ids
 
 PLACES = 4  # of shares: what is beyond is chance
 DIGITS = 4  # of logarithms
 PLAIN = 6  # powers of ten from which on a factor is written as one
+SEED = 20261  # public, so that everybody finds the same figures
+WORDS = 384  # whose distances to all others are measured
+EXTREME = 64  # more of them, of either kind: those that lie alone, and those that lie far out
+BLOCK = 64  # words whose distances to all others are held at a time
+
+
+class Spread(NamedTuple):
+    """The median and the largest of the words' distances."""
+
+    median: float
+    worst: float
+
+
+class WordDistances(NamedTuple):
+    """Distances of a word, in the metric of the guarantee, to its nearest other word, to the median one and to a random
+    one.
+
+    Medians are over ``WORDS`` words drawn from a public seed; the worst are over those and over the words that these
+    found farthest off, since extremes are hardly ever drawn.
+    """
+
+    nearest: Spread
+    middle: Spread
+    random: Spread
+
+
+def word_distances(mechanism: Kernel) -> WordDistances | None:
+    """Measure the words of a mechanism; None of fewer than two words."""
+    n = mechanism.size
+    if n < 2:
+        return None
+    rng = stream(SEED, "distances")
+    drawn = np.sort(rng.choice(n, min(WORDS, n), replace=False)).astype(np.int64)
+    measured = _Rows(mechanism, drawn)
+    far = [np.argsort(-of_all, kind="stable")[:EXTREME] for of_all in (measured.least_of_all, measured.sum_of_all)]
+    extreme = _Rows(mechanism, np.setdiff1d(np.concatenate(far), drawn).astype(np.int64))
+    partners = (drawn + 1 + rng.integers(n - 1, size=len(drawn))) % n  # never the word itself
+
+    def spread(medians: Floats, name: str) -> Spread:
+        worst = max(float(getattr(rows, name).max(initial=0.0)) for rows in (measured, extreme))
+        return Spread(float(np.median(medians)), worst)
+
+    return WordDistances(
+        spread(measured.nearest, "nearest"),
+        spread(measured.middle, "middle"),
+        spread(mechanism.distance(drawn, partners.astype(np.int64)), "farthest"),
+    )
+
+
+class _Rows:
+    """Distances of words to the nearest, median and farthest other word, (n,); and of all words to these, (W,)."""
+
+    def __init__(self, mechanism: Kernel, words: Ids) -> None:
+        self.nearest, self.middle, self.farthest = (np.empty(len(words)) for _ in range(3))
+        self.least_of_all, self.sum_of_all = np.full(mechanism.size, np.inf), np.zeros(mechanism.size)
+        middle = (mechanism.size - 2) // 2
+        for start in range(0, len(words), BLOCK):
+            block, part = words[start : start + BLOCK], slice(start, start + BLOCK)
+            itself = np.arange(len(block)), block
+            rows = mechanism.distances_of(block)
+            rows[itself] = np.inf
+            self.nearest[part] = rows.min(axis=1)
+            self.middle[part] = np.partition(rows, middle, axis=1)[:, middle]
+            self.least_of_all = np.minimum(self.least_of_all, rows.min(axis=0))
+            rows[itself] = 0
+            self.farthest[part] = rows.max(axis=1)
+            self.sum_of_all += rows.sum(axis=0)
 
 
 def recovery_at(expected: Expected) -> RecoveryAt:
@@ -29,38 +97,52 @@ def recovery_at(expected: Expected) -> RecoveryAt:
     }
     # The bands are independent samples, so the variances of their parts add up.
     parts = [(expected.mass[band], expected.recovered[band]) for band in BANDS if expected.mass[band]]
-    half = Z * float(np.sqrt(sum(mass**2 * one.share * (1 - one.share) / one.n for mass, one in parts)))
+    half = Z * float(np.sqrt(sum(mass**2 * part.share * (1 - part.share) / part.n for mass, part in parts)))
     mean = recovered(expected, ALL)
     bands[ALL] = _band(1.0, mean, max(0.0, mean - half), min(1.0, mean + half), unchanged(expected, ALL))
     return RecoveryAt(epsilon=expected.epsilon, bands=bands)
+
+
+def _band(share_of_words: float, *figures: float) -> BandRecovery:
+    of, named, low, high, same = (round(figure, PLACES) for figure in (share_of_words, *figures))
+    return BandRecovery(share_of_words=of, recovered=named, low=low, high=high, unchanged=same)
 
 
 def bound_at(mechanism: Kernel, epsilon: float, distances: WordDistances | None) -> Bound | None:
     """By how much the mechanism's privacy map lets an output be likelier under the true word; None without a bound."""
     if distances is None or not mechanism.is_proven:
         return None
-
-    def factor(spread: Spread) -> Factor:
-        losses = mechanism.privacy_loss(np.full(2, epsilon), np.array(spread)).tolist()
-        median, worst = (float(f"{loss:.{DIGITS}g}") for loss in losses)
-        return Factor(median=median, worst=worst)
-
-    return Bound(nearest=factor(distances.nearest), middle=factor(distances.middle), random=factor(distances.random))
+    losses = (mechanism.privacy_loss(np.full(2, epsilon), np.array(spread)).tolist() for spread in distances)
+    factors = ([float(f"{loss:.{DIGITS}g}") for loss in each] for each in losses)
+    nearest, middle, random = (Factor(median=median, worst=worst) for median, worst in factors)
+    return Bound(nearest=nearest, middle=middle, random=random)
 
 
-def meaning_of(mechanism: Kernel, found: Sequence[Expected], distances: WordDistances | None) -> Meaning:
+def meaning_of(mechanism: Kernel, points: Sequence[Expected], distances: WordDistances | None) -> Meaning:
     """What some epsilons mean, ascending; the sentences are of the last."""
     at = [
         MeaningAt(
             epsilon=float(f"{expected.epsilon:.{DIGITS}g}"),
             bands=recovery_at(expected).bands,
             bound=bound_at(mechanism, expected.epsilon, distances),
-            **({"purposes": {name: _scale(one) for name, one in expected.told.items()}} if expected.told else {}),
+            **({"purposes": _purposes(expected)} if expected.told else {}),
         )
-        for expected in found
+        for expected in points
     ]
-    sentences = [reader_sentence(at), *purpose_sentences(found[-1]), bound_sentence(at[-1].bound)]
+    sentences = [reader_sentence(at), *purpose_sentences(points[-1]), bound_sentence(at[-1].bound)]
     return Meaning(at=at, sentences=sentences)
+
+
+def _purposes(expected: Expected) -> dict[str, ScaleTold]:
+    return {
+        name: ScaleTold(
+            share_of_words=round(told.share, PLACES),
+            side=round(told.side, PLACES),
+            auc=round(told.auc, PLACES),
+            recovered=round(told.named, PLACES),
+        )
+        for name, told in expected.told.items()
+    }
 
 
 def purpose_sentences(expected: Expected) -> list[str]:
@@ -74,20 +156,20 @@ def purpose_sentences(expected: Expected) -> list[str]:
 
 
 def reader_sentence(at: Sequence[MeaningAt]) -> str:
-    """What a reader is expected to name of the rare words, or of all where there are none."""
+    """What an adversary is expected to name of the rare words, or of all where there are none."""
     last = at[-1]
     band = "rare" if "rare" in last.bands else ALL
     words, figures = "words" if band == ALL else f"{band} words", last.bands[band]
-    said = (
+    sentence = (
         f"Of 100 {words}, a reader who knows everything but the text is expected to name {_of_100(figures.recovered)}; "
         f"{_of_100(figures.unchanged)} stand unchanged (epsilon {last.epsilon:.4g}"
     )
     if len(at) == 1:
-        return f"{said})."
+        return f"{sentence})."
     least = at[0].bands[band]
     return (
-        f"{said}, the largest of a token; at the smallest, {at[0].epsilon:.4g}, these are {_of_100(least.recovered)} "
-        f"and {_of_100(least.unchanged)})."
+        f"{sentence}, the largest of a token; at the smallest, {at[0].epsilon:.4g}, these are "
+        f"{_of_100(least.recovered)} and {_of_100(least.unchanged)})."
     )
 
 
@@ -95,7 +177,7 @@ def bound_sentence(bound: Bound | None) -> str:
     """By how much an output tells the true word from others."""
     if bound is None:
         return "No bound is proven of how much likelier an output is under the true word than under another one."
-    nearest, middle, far = (times(one.median) for one in (bound.nearest, bound.middle, bound.random))
+    nearest, middle, far = (times(factor.median) for factor in (bound.nearest, bound.middle, bound.random))
     return (
         f"The bound: under the true word an output is at most {nearest} times likelier than under its nearest word "
         f"({times(bound.nearest.worst)} for the worst word), {middle} than under a middling word "
@@ -116,14 +198,3 @@ def _of_100(share: float) -> str:
     if 0 < share < 0.005:
         return "fewer than 1"
     return "more than 99" if 0.995 < share < 1 else f"{100 * share:.0f}"
-
-
-def _band(share_of_words: float, *figures: float) -> BandRecovery:
-    named, low, high, same = (round(figure, PLACES) for figure in figures)
-    of = round(share_of_words, PLACES)
-    return BandRecovery(share_of_words=of, recovered=named, low=low, high=high, unchanged=same)
-
-
-def _scale(told: Told) -> ScaleTold:
-    share, side, auc, named = (round(figure, PLACES) for figure in (told.share, told.side, told.auc, told.named))
-    return ScaleTold(share_of_words=share, side=side, auc=auc, recovered=named)

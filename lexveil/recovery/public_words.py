@@ -1,4 +1,4 @@
-"""What a best-informed reader is expected to get back of words that are as frequent as a model's public counts say.
+"""Expected recovery of words that are as frequent as a model's public counts say.
 
 Everything here follows from the model, the mechanism's parameters, the policy and a public seed: never from a text.
 """
@@ -6,7 +6,8 @@ Everything here follows from the model, the mechanism's parameters, the policy a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,12 +17,12 @@ from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
-from lexveil.recovery.by_word import build_adversary
-from lexveil.recovery.calibration import Curve, bracket, unchanged, without_output
-from lexveil.recovery.estimate import Quick
-from lexveil.recovery.shares import Expected, Sample, by_band, expected
+from lexveil.recovery.calibration import Curve, bracket, unchanged
+from lexveil.recovery.estimate import near_of
+from lexveil.recovery.shares import Expected, WordSample, by_band, expected
+from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of
-from lexveil.types import Bytes, Flags, Floats
+from lexveil.types import Bytes, Flags, Floats, Vectors
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
 WORDS = 2_000  # of each band, where an epsilon is sought: a share of 0.1 then has a standard deviation of 0.007
@@ -30,14 +31,14 @@ NEAR = 300  # of each, where about is enough
 NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublicWords:
     """The words of one mechanism, strategy and policy, as frequent as public counts say.
 
     Attributes:
         prepared: the mechanism over its W words.
         prior: (W,) how likely a perturbed token is each word, adding up to 1; 0 of stop words where they are not
-            perturbed: that a token was perturbed is not hidden, so a reader knows it is none of them.
+            perturbed: that a token was perturbed is not hidden, so an adversary knows it is none of them.
         bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
         scales: (W,) the scores of each, by purpose.
     """
@@ -46,7 +47,6 @@ class PublicWords:
     prior: Floats
     bands: Bytes
     scales: dict[str, Floats]
-    _quick: Quick = field(default_factory=Quick, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -69,41 +69,36 @@ class PublicWords:
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
         return cls(prepared, prior, bands_of(counts, function_words(tokens, stop_words)), scales)
 
-    def sample(self, name: str = "calibration", n_words: int | None = None) -> Sample:
-        """Words of each band, ``WORDS`` or so many, drawn from a public seed; another ``name`` draws others."""
-        return Sample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words or WORDS)
+    @cached_property
+    def _near(self) -> Vectors:
+        return near_of(self.prepared.mechanism, self.prepared.open_near_lists)
+
+    def sample(self, name: str, n_words: int) -> WordSample:
+        """``n_words`` of each band, drawn from a public seed; another ``name`` draws others."""
+        return WordSample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
-        """The reader who decodes by the word, for budgets of a token within a range."""
-        prepared, prior = self.prepared, np.maximum(self.prior, NEVER)
-        return build_adversary(
-            prepared.mechanism, prior, epsilon_range, quick=self._quick, lists=prepared.open_near_lists
-        )
+        """The unigram adversary, for budgets of a token within a range."""
+        prior = np.maximum(self.prior, NEVER)
+        return build_adversary(self.prepared.mechanism, prior, epsilon_range, lambda: self._near)
 
-    def expected(
-        self,
-        epsilon: float,
-        name: str = "calibration",
-        adversary: Adversary | None = None,
-        n_words: int | None = None,
-    ) -> Expected:
-        """What the reader is expected to get back of tokens of one epsilon.
+    def expected(self, epsilon: float, name: str = "calibration", n_words: int | None = None) -> Expected:
+        """What the adversary is expected to get back of tokens of one epsilon.
 
         Args:
             name: of words and noise, which are drawn from a public seed: the same name has the same at every epsilon.
-            adversary: one that was built for a range with ``epsilon``.
             n_words: of each band; None is ``WORDS``.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
-        mechanism, reader = self.prepared.mechanism, adversary or self.adversary((epsilon, epsilon))
-        words, noise = self.sample(name, n_words), stream(SEED, "noise", name)
-        return expected(mechanism, reader, words, epsilon, noise, self.scales)
+        adversary = self.adversary((epsilon, epsilon))
+        words, noise = self.sample(name, n_words or WORDS), stream(SEED, "noise", name)
+        return expected(self.prepared.mechanism, adversary, words, epsilon, noise, self.scales)
 
     def epsilon_near(self, target: float, band: str) -> float:
-        """About where ``target`` comes out unchanged, which is quickly found: a start for what a reader names."""
-        mechanism, words = self.prepared.mechanism, Sample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
+        """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""
+        mechanism, words = self.prepared.mechanism, WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
 
         def holds(number: int) -> bool:
             budgets = np.full(len(words.ids), Curve.epsilon(number))
@@ -112,10 +107,6 @@ class PublicWords:
             return unchanged(Expected(0.0, same, same, words.mass), band) <= target
 
         return Curve.epsilon(bracket(holds, 0)[0])
-
-    def blind(self) -> dict[str, float]:
-        """What a reader names who sees no output, by band and of all."""
-        return without_output(self.prior, self.bands)
 
 
 def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:

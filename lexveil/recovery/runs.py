@@ -2,15 +2,15 @@
 
 Of every data set those documents are read that similarity is measured on. Their clean texts are cut into tokens again,
 so that at each position both are known, the word that stood there and the one that came out; only replaced words count.
-The reader decodes the outputs: by the word, by context, and without them by the language model alone.
+The adversary decodes the outputs: by the word, by context, and without them by the language model alone.
 
 The shares are functions of source texts: of evaluation data, for whoever may see those. The file holds no word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,24 +27,20 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.user_lists import load_words
-from lexveil.config import CLEAN, EvaluationParams, Params
-from lexveil.errors import ParameterError, RequestError
-from lexveil.evaluation.base import NextWord
+from lexveil.config import CLEAN, Params
+from lexveil.errors import RequestError
 from lexveil.evaluation.language_model import NgramModel
-from lexveil.evaluation.registry import READERS
-from lexveil.evaluation.text_quality import STREAM, drawn
+from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.context import CANDIDATES, LOOKED_AT, NOT_CERTAIN, WEIGHT, ContextReader, Guesses, Tokens
-from lexveil.recovery.left_to_right import LeftToRightReader, SeenTokens
-from lexveil.recovery.measured import Replaced
+from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, SeenTokens
+from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_table, require
-from lexveil.text.encode import Encoded, encode
+from lexveil.text.encode import encode
 from lexveil.text.listed import is_listed
-from lexveil.types import Flags, Floats, Ids
+from lexveil.types import Flags, Ids
 
 LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
@@ -54,44 +50,18 @@ class Aligned:
     """Some texts of one data set, token by token. It holds source text.
 
     Attributes:
-        encoded: the clean texts.
-        action: (n,) names of actions.
-        epsilon: (n,) what each token got.
-        source, output: (n,) numbers of the vocabulary; -1 where the token was not replaced.
+        tokens: what an adversary sees of them.
+        source: (n,) number of the word that stood there; -1 where none was replaced.
     """
 
-    encoded: Encoded
-    action: pa.Array
-    epsilon: Floats
+    tokens: SeenTokens
     source: Ids
-    output: Ids
 
-    @property
-    def is_replaced(self) -> Flags:
-        """(n,) whether noise was drawn for the token's word."""
-        replaced: Flags = self.source >= 0
-        return replaced
-
-    def tokens(self, reader: ContextReader) -> Tokens:
-        """What the reader by n-grams sees of them."""
-        n = len(self.output)
-        first, last = np.full(n, NOT_CERTAIN, dtype=np.int64), np.full(n, NOT_CERTAIN, dtype=np.int64)
-        kept, words = self._kept()
-        first[kept], last[kept] = reader.certain(words)
-        return Tokens(self.encoded.text_of.astype(np.int64), self.output, self.epsilon, first, last)
-
-    def seen(self) -> SeenTokens:
-        """What the reader from left to right sees of them."""
-        certain: list[str | None] = [None] * len(self.output)
-        for at, word in zip(*self._kept(), strict=True):
-            certain[at] = word
-        return SeenTokens(self.encoded.text_of.astype(np.int64), self.output, self.epsilon, certain)
-
-    def _kept(self) -> tuple[Ids, list[str]]:
-        """Positions that were kept, and their words."""
-        kept = np.flatnonzero(pc.equal(self.action, Action.KEPT.name.lower()).to_numpy(zero_copy_only=False))
-        words = self.encoded.words
-        return kept, [words[at] for at in self.encoded.first_word[kept].tolist()]
+    def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
+        """The replaced words, with what is guessed of the tokens of which (n,) were replaced."""
+        is_replaced = self.source >= 0
+        answers = {"unchanged": self.tokens.outputs[is_replaced], **dict.fromkeys(GUESSES)}
+        return Replaced(self.source[is_replaced], answers | guesses(self.tokens, is_replaced))
 
 
 def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords) -> Aligned:
@@ -117,12 +87,17 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
             "what is out of date"
         )
     action = log.column("action").combine_chunks().cast(pa.string())
-    replaced = pc.equal(action, Action.PERTURBED.name.lower()).to_numpy(zero_copy_only=False)
+    replaced, kept = (
+        pc.equal(action, name.name.lower()).to_numpy(zero_copy_only=False) for name in (Action.PERTURBED, Action.KEPT)
+    )
     number = words.prepared.vocabulary.number
     source, output = (np.full(len(position), -1, dtype=np.int64) for _ in range(2))
     source[replaced] = number[encoded.rows[replaced]]
     output[replaced] = number[pc.fill_null(log.column("word_id"), -1).to_numpy()[replaced]]
-    return Aligned(encoded, action, log.column("epsilon").to_numpy(), source, output)
+    first_words = zip(encoded.first_word.tolist(), kept.tolist(), strict=True)
+    certain = [encoded.words[word] if is_kept else None for word, is_kept in first_words]
+    text_of = encoded.text_of.astype(np.int64)
+    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain), source)
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
@@ -156,8 +131,8 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
     Raises:
         MissingArtifact: if the run, the clean baseline or the language model was not made.
         ParameterError: if the list of sensitive words cannot be read.
-        RequestError: if the run and the clean baseline are not of the same texts, or the model of the reader by
-            context cannot be read.
+        RequestError: if the run and the clean baseline are not of the same texts, or the model of the contextual
+            adversary cannot be read.
     """
     made_by = stage_name("privatize", mechanism, strategy, epsilon)
     log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
@@ -171,70 +146,36 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
     sensitive = params.evaluation.sensitive
     listed = listed_words(sensitive, tokens)
     aligned = dict(datasets(clean, log_file, model, strategy, words))
-    language_model = load_reader(params.evaluation, tokens)
-    left_out = None
-    try:
-        replaced = decode(aligned, words, tokens, language_model)
-    except ParameterError as error:  # of the mechanism, that nobody can decode so far: what is unchanged is known
-        left_out = str(error)
-        replaced = {
-            name: Replaced(one.source[one.is_replaced], one.output[one.is_replaced], None)
-            for name, one in aligned.items()
-        }
-    shares = {name: one.shares(words.bands, listed) for name, one in replaced.items()}
+    is_trained = params.evaluation.language_model == NgramModel.name
+    language_model = load_language_model() if is_trained else None
+    replaced = decode(aligned, words, tokens, language_model)
     return {
         **named_in_record(mechanism, strategy, epsilon),
         "language_model": None if language_model is None else language_model.name,
         "weight": None if language_model is None else WEIGHT,
-        "candidates": LOOKED_AT if params.evaluation.reader in READERS else CANDIDATES,
-        "left_out": left_out,
+        "candidates": CANDIDATES,
+        "left_out": None,
         "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
-        "datasets": shares,
+        "datasets": {name: part.shares(words.bands, listed) for name, part in replaced.items()},
     }
 
 
-def load_reader(settings: EvaluationParams, tokens: Sequence[str]) -> NgramModel | NextWord | None:
-    """The language model of the reader by context; None without one.
-
-    Args:
-        tokens: the vocabulary.
-    """
-    if settings.reader in READERS:
-        return READERS[settings.reader].maker(settings)([token.replace("_", " ") for token in tokens])
-    return load_language_model() if settings.language_model == NgramModel.name else None
-
-
 def decode(
-    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | NextWord | None
+    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | None
 ) -> dict[str, Replaced]:
-    """What the reader guesses, by data set; by the word alone without a language model."""
-    spent = np.concatenate([np.empty(0), *(one.epsilon[one.is_replaced] for one in aligned.values())])
+    """What is guessed, by data set; by the word alone without a language model."""
+    spent = np.concatenate([np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())])
     if not len(spent):
         none = np.empty(0, dtype=np.int64)
-        return dict.fromkeys(aligned, Replaced(none, none, none))
-    adversary = words.adversary((float(spent.min()), float(spent.max())))
-    guess = by_context(adversary, np.maximum(words.prior, NEVER), tokens, language_model)
-    replaced = {}
-    for name, one in aligned.items():
-        at = one.is_replaced
-        source, output = one.source[at], one.output[at]
-        if guess is not None:
-            replaced[name] = Replaced.of(source, output, guess(one))
-        else:
-            replaced[name] = Replaced(source, output, adversary.guess(output, one.epsilon[at]))
-    return replaced
+        return {name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()}
+    unigram = words.adversary((float(spent.min()), float(spent.max())))
+    prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
+    contextual = ContextualAdversary(unigram, prior, language_model, pieces) if language_model else None
 
+    def guesses(seen: SeenTokens, is_replaced: Flags) -> dict[str, Ids | None]:
+        if contextual is None:
+            return {"by_word": unigram.guess(seen.outputs[is_replaced], seen.epsilon[is_replaced])}
+        return asdict(contextual.guess(seen))
 
-def by_context(
-    adversary: Adversary, prior: Floats, tokens: Sequence[str], language_model: NgramModel | NextWord | None
-) -> Callable[[Aligned], Guesses] | None:
-    """The reader by context; None without a language model."""
-    if language_model is None:
-        return None
-    pieces = [token.split("_") for token in tokens]
-    if isinstance(language_model, NgramModel):
-        ngrams = ContextReader(adversary, prior, language_model, pieces)
-        return lambda texts: ngrams.guess(texts.tokens(ngrams))
-    reader = LeftToRightReader(adversary, prior, language_model, [" ".join(words) for words in pieces])
-    return lambda texts: reader.guess(texts.seen())
+    return {name: texts.replaced(guesses) for name, texts in aligned.items()}

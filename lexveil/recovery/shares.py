@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from lexveil.mechanisms.base import Mechanism
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
-from lexveil.recovery.purposes import Told, told
 from lexveil.types import Bytes, Flags, Floats, Ids
 
 Z = 1.959963984540054  # two-sided 95%
-WORDS = 2_000  # drawn of each band: a share then has a 95% interval of at most ± 0.022
+Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,9 @@ class Share:
     """A share of n words with its 95% interval (Wilson 1927)."""
 
     n: int
-    share: float
-    low: float
-    high: float
+    share: Fraction
+    low: Fraction
+    high: Fraction
 
     @classmethod
     def of(cls, n_right: int, n: int) -> Share:
@@ -38,11 +39,61 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What an adversary tells of the perturbed words on a public scale: those whose score is not 0.
+
+    Attributes:
+        share: of all perturbed words, those on the scale.
+        side: of them, those whose side the adversary tells.
+        auc: how often the adversary puts a word of the upper side above one of the lower side; 0.5 is chance, ties
+            count half.
+        named: of them, those that the adversary names.
+    """
+
+    share: Fraction
+    side: Fraction
+    auc: Fraction
+    named: Fraction
+
+    @classmethod
+    def of(cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Ids) -> Told:
+        """What the better of two adversaries tells: one takes the word put out, the other the word guessed.
+
+        Args:
+            scores: (W,) of the words.
+            words, weights: (n,) the words that were rewritten, and how much each counts.
+            outputs, guesses: (n,) what came out, and what the unigram adversary guesses.
+        """
+        on_scale = scores[words] != 0
+        counted, true = weights[on_scale], np.sign(scores[words[on_scale]])
+        if not (total := float(counted.sum())):
+            return cls(0.0, 0.0, 0.5, 0.0)
+        answers = [scores[answer[on_scale]] for answer in (outputs, guesses)]
+        side = max(float(counted[np.sign(answer) == true].sum()) for answer in answers) / total
+        named = float(counted[guesses[on_scale] == words[on_scale]].sum()) / total
+        auc = max(_auc(answer, true > 0, counted) for answer in answers)
+        return cls(total / float(weights.sum()), side, auc, named)
+
+    def towards(self, other: Told, part: float) -> Told:
+        """What lies a part of the way to another."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Told(*((1 - part) * first + part * second for first, second in pairs))
+
+
+def _auc(scores: Floats, is_upper: Flags, weights: Floats) -> float:
+    """The area under the curve of n weighted words (Mann & Whitney 1947); 0.5 of one side alone."""
+    values, place = np.unique(scores, return_inverse=True)
+    upper, lower = (np.bincount(place, weights * side, len(values)) for side in (is_upper, ~is_upper))
+    pairs = float(upper.sum() * lower.sum())
+    return float((upper * (np.cumsum(lower) - lower / 2)).sum()) / pairs if pairs else 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """What is expected of words as frequent as the public counts say, at one epsilon.
 
     Attributes:
-        recovered: share that the reader guesses, by band.
+        recovered: share that the adversary guesses, by band.
         unchanged: share that comes out as it is, by band.
         mass: share of all words that are of the band.
         told: of the words on each public scale that the metric keeps, by its name and weight.
@@ -51,15 +102,15 @@ class Expected:
     epsilon: float
     recovered: dict[str, Share]
     unchanged: dict[str, Share]
-    mass: dict[str, float]
+    mass: dict[str, Fraction]
     told: dict[str, Told] = field(default_factory=dict)
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
         """The mean over the words of a band, or of bands together, of ``recovered`` or ``unchanged``."""
         if band in shares:
             return shares[band].share
-        mass = sum(self.mass[one] for one in BANDS_OF[band])
-        return sum(self.mass[one] * shares[one].share for one in BANDS_OF[band]) / (mass or 1.0)
+        mass = sum(self.mass[name] for name in BANDS_OF[band])
+        return sum(self.mass[name] * shares[name].share for name in BANDS_OF[band]) / (mass or 1.0)
 
 
 def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
@@ -70,7 +121,7 @@ def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class WordSample:
     """Words as public frequencies have them, the same number of each band.
 
     Attributes:
@@ -91,7 +142,7 @@ class Sample:
         return weights
 
     @classmethod
-    def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int = WORDS) -> Sample:
+    def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int) -> WordSample:
         """Draw ``n_words`` of each band that has words which can be meant, by the prior."""
         ids = []
         for number in range(len(BANDS)):
@@ -106,12 +157,12 @@ class Sample:
 def expected(
     mechanism: Mechanism,
     adversary: Adversary,
-    sample: Sample,
+    sample: WordSample,
     epsilon: float,
     rng: np.random.Generator,
     scales: Mapping[str, Floats] | None = None,
 ) -> Expected:
-    """What the reader is expected to get back of the words of a sample, each with the budget ``epsilon``.
+    """What the adversary is expected to get back of the words of a sample, each with the budget ``epsilon``.
 
     A function of public things: space, frequencies, mechanism and ε, never of a text.
 
@@ -129,5 +180,8 @@ def expected(
         by_band(guesses == sample.ids, sample.bands),
         by_band(outputs == sample.ids, sample.bands),
         sample.mass,
-        {name: told(scores, sample.ids, sample.weights, outputs, guesses) for name, scores in (scales or {}).items()},
+        {
+            name: Told.of(scores, sample.ids, sample.weights, outputs, guesses)
+            for name, scores in (scales or {}).items()
+        },
     )

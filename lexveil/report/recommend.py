@@ -25,7 +25,7 @@ from lexveil.evaluation.frontier import (
     standings,
 )
 from lexveil.evaluation.frontier import recommend as within_limits
-from lexveil.evaluation.utility import SETTINGS
+from lexveil.evaluation.metrics.prediction import SETTINGS
 from lexveil.levels import epsilon_in
 from lexveil.recovery.bands import BANDS_OF
 from lexveil.recovery.measured import LISTED

@@ -7,7 +7,7 @@ from lexveil import paths
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.data.model_verification import verify_folder
 from lexveil.embeddings.scaling import scaled
-from lexveil.modelling import word_lists
+from lexveil.modelling.screening import listed_slurs, own
 from lexveil.text.screens import has_slur, unlike_a_word
 
 EN = PackagedModel(paths.MODELS / "en")
@@ -21,7 +21,7 @@ def test_every_number_and_hash_of_it_is_right() -> None:
 
 def test_its_screens_hold() -> None:
     assert EN.card.parameters["model"]["min_documents"] >= 30
-    slurs, plain = word_lists.slurs(), word_lists.own("plain_words.txt")
+    slurs, plain = listed_slurs(), own("plain_words.txt")
     assert [token for token in EN.tokens if unlike_a_word(token) or has_slur(token, slurs, plain)] == []
     words = {token for token in EN.tokens if "_" not in token}
     assert all(words.issuperset(token.split("_")) for token in EN.tokens)

@@ -27,6 +27,18 @@ def lexveil(*arguments: object) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
+def words_of(project: Path, segmentation: str = "word") -> list[str]:
+    """The words of an embedding."""
+    return (project / f"artifacts/embeddings/{segmentation}/words.txt").read_text(encoding="utf-8").split()
+
+
+def privatize(source: Path, out: Path, *how: object) -> tuple[int, str]:
+    """Rewrite a file by MADLIB, stop words too; give exit code and standard error."""
+    usual = ("--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb")
+    code, _, err = lexveil("privatize", source, "-o", out, *usual, *how)
+    return code, err
+
+
 def write_rows(file: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     """Write JSON lines."""
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

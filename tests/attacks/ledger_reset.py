@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from attacker import lexveil, run, write_rows
+from attacker import lexveil, privatize, run, words_of, write_rows
 
 BUDGET = 10.0
 ALLOWED = 2  # documents of one subject, by the cap
@@ -30,12 +30,10 @@ def limit(project: Path) -> None:
 
 def release(project: Path, subject: str, name: str) -> bool:
     """Whether a document of a subject comes out."""
-    words = (project / "artifacts/embeddings/word/words.txt").read_text(encoding="utf-8").split()
-    word = next(word for word in words if word.isalpha())
+    word = next(word for word in words_of(project) if word.isalpha())
     source = write_rows(project / f"{name}.jsonl", [{"who": subject, "text": f"{word} {word}"}])
     out = project / f"{name}_out.jsonl"
-    how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--subject-column", "who"]
-    code, _, _ = lexveil("privatize", source, "-o", out, *how, "--document-budget", BUDGET)
+    code, _ = privatize(source, out, "--subject-column", "who", "--document-budget", BUDGET)
     return code == 0 and out.stat().st_size > 0
 
 

@@ -11,16 +11,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attacker import lexveil, public_files, run, write_rows
+from attacker import lexveil, public_files, run, words_of, write_rows
 
 EPSILON = 0.01
 OTHERS = ["the government said", "fire services were there"]
-
-
-def collocations(project: Path) -> list[str]:
-    """Tokens of several words."""
-    words = (project / "artifacts/embeddings/gst/words.txt").read_text(encoding="utf-8").split()
-    return [word for word in words if word.count("_") == 2][:4]
 
 
 def said(folder: Path, text: str) -> list[Any]:
@@ -37,7 +31,7 @@ def said(folder: Path, text: str) -> list[Any]:
 def attack(project: Path) -> bool:
     """Whether a collocation and a single word in its place are told apart with certainty."""
     told = 0
-    secrets = collocations(project)
+    secrets = [word for word in words_of(project, "gst") if word.count("_") == 2][:4]
     assert secrets, "the vocabulary has no collocation"
     for number, secret in enumerate(secrets):
         pair = [

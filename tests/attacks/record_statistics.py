@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attacker import lexveil, public_files, run, write_rows
+from attacker import privatize, public_files, run, write_rows
 
 BUDGET = 1e-6  # noise hides everything: the output alone tells nothing
 REVIEW = "the film was {} and the music was good"
@@ -29,9 +29,9 @@ class Observer:
         vectors = np.asarray(space.vectors, dtype=np.float64)
         self.vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
 
-    def statistics(self, source: list[int], output: list[int]) -> dict[str, float | None]:
-        """What compares a source with an output of the same length: both as rows of the embedding."""
-        before, after = np.array(source), np.array(output)
+    def statistics(self, source: str, output: str) -> dict[str, float | None]:
+        """What compares a source with an output of the same length."""
+        before, after = (np.array([self.row[word] for word in text.lower().split()]) for text in (source, output))
         changed = before != after
         cosines = np.einsum("np,np->n", self.vectors[before[changed]], self.vectors[after[changed]])
         return {
@@ -41,15 +41,9 @@ class Observer:
 
     def candidates(self, template: str, output: str, said: list[dict[str, Any]]) -> list[str]:
         """The words that make everything true that is said."""
-        after = [self.row[word] for word in output.lower().split()]
-        return [
-            word
-            for word in self.row
-            if word.isalpha() and all(_agrees(self._statistics(template, word, after), facts) for facts in said)
-        ]
-
-    def _statistics(self, template: str, word: str, after: list[int]) -> dict[str, float | None]:
-        return self.statistics([self.row[one] for one in template.format(word).split()], after)
+        words = (word for word in self.row if word.isalpha())
+        computed = ((word, self.statistics(template.format(word), output)) for word in words)
+        return [word for word, figures in computed if all(_agrees(figures, facts) for facts in said)]
 
 
 def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
@@ -73,8 +67,7 @@ def attack(project: Path) -> bool:
         folder = project / f"statistics-{number}"
         folder.mkdir()
         source = write_rows(project / "in.jsonl", [{"text": template.format(word)}])
-        arguments = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb"]
-        code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *arguments, "--document-budget", BUDGET)
+        code, err = privatize(source, folder / "out.jsonl", "--document-budget", BUDGET)
         assert code == 0, err
         output = json.loads((folder / "out.jsonl").read_text())["text"]
         said = [json.loads(file.read_text()) for file in public_files(folder) if file.suffix == ".json"]

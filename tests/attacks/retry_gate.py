@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from attacker import lexveil, run
+from attacker import privatize, run, words_of
 from ledger_reset import spent
 
 BUDGET = 10.0
@@ -19,12 +19,10 @@ BUDGET = 10.0
 
 def attack(project: Path) -> bool:
     """Whether noise was drawn more often than it was paid for."""
-    words = (project / "artifacts/embeddings/word/words.txt").read_text(encoding="utf-8").split()
-    word = next(word for word in words if word.isalpha())
+    word = next(word for word in words_of(project) if word.isalpha())
     source = project / "retry.csv"
     source.write_text(f"who,text\nana,{word} {word}\nana,= {word}\n", encoding="utf-8")
-    how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--punctuation", "keep"]
-    how += ["--subject-column", "who", "--document-budget", BUDGET]
+    how = ["--punctuation", "keep", "--subject-column", "who", "--document-budget", BUDGET]
     randbits, drawn = secrets.randbits, 0
 
     def counted(n_bits: int) -> Any:
@@ -37,7 +35,7 @@ def attack(project: Path) -> bool:
         for number, formulas in enumerate(("keep", "refuse", "refuse")):
             noise = False
             out = project / f"retry_{number}.csv"
-            code, _, _ = lexveil("privatize", source, "-o", out, *how, "--formulas", formulas)
+            code, _ = privatize(source, out, *how, "--formulas", formulas)
             assert (code == 0) == (formulas == "keep")
             drawn += noise
             balance.append(spent())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from attacker import lexveil, run, write_rows
+from attacker import privatize, run, words_of, write_rows
 
 EPSILON = 1.0
 N = 30
@@ -13,13 +13,11 @@ N = 30
 
 def attack(project: Path) -> bool:
     """Whether more than half of the short texts come out verbatim, though few words of the long ones do."""
-    words = (project / "artifacts/embeddings/word/words.txt").read_text(encoding="utf-8").split()
-    secrets = [word for word in words if word.isalpha() and len(word) > 4][:N]
+    secrets = [word for word in words_of(project) if word.isalpha() and len(word) > 4][:N]
     long = [" ".join(secrets * 10)] * N
     source = write_rows(project / "short.jsonl", [{"text": text} for text in [*secrets, *long]])
     out = project / "short_out.jsonl"
-    how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--epsilon", EPSILON]
-    code, _, err = lexveil("privatize", source, "-o", out, *how)
+    code, err = privatize(source, out, "--epsilon", EPSILON)
     assert code == 0, err
     texts = [json.loads(line)["text"] for line in out.read_text(encoding="utf-8").splitlines()]
     verbatim = sum(text == secret for text, secret in zip(texts, secrets, strict=False))

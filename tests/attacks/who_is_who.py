@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from attacker import lexveil, run, write_rows
+from attacker import privatize, run, write_rows
 
 BUDGET = 50.0
 TEXT = (
@@ -42,8 +42,7 @@ def attack(project: Path) -> bool:
             own = [{**row, "id": f"{number}{row['id']}"} if way.startswith("a subject") else row for row in own]
             source, out = write_rows(project / file, own), project / f"out-{file}"
             whom = ["--subject-column", "id"] if "id" in rows[0] else []
-            how = ["--mechanism", "madlib", "--strategy", "S1", "--stopwords", "perturb", "--document-budget", BUDGET]
-            code, _, err = lexveil("privatize", source, "-o", out, *how, *whom)
+            code, err = privatize(source, out, "--document-budget", BUDGET, *whom)
             assert code in (0, 1), err  # 1 where all rows are withheld
             n_out = sum(json.loads(line)["text"] is not None for line in out.read_text().splitlines())
             n_due = 1 if listed is rows else 0

@@ -1,26 +1,25 @@
-"""Reference mechanisms for the audit: laws written down entry by entry, correct ones and known-broken ones.
+"""Reference mechanisms for the audit: channels written down entry by entry, correct ones and known-broken ones.
 
-Each law is a function of the (V, V) distances and ε that returns (V, V) natural logarithms of Pr[M(w) = y]. They are
-slow and plain on purpose; the mechanisms in use are audited beside them.
+Each channel is a function of the (V, V) distances and ε that returns (V, V) natural logarithms of Pr[M(w) = y]. They
+are slow and plain on purpose; the mechanisms in use are audited beside them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, lambertw
 
-from lexveil.auditing.distances import Distances, euclidean, mahalanobis, on_lists
+from lexveil.auditing.distributions import Distances, euclidean, mahalanobis, on_lists
 from lexveil.auditing.exact import ExactResult, exact_audit
-from lexveil.auditing.sampled import SampledResult, Sampler, sampled_audit
+from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.types import Floats, Ids, Vectors
 
-Law = Callable[[Floats, float], Floats]
+Channel = Callable[[Floats, float], Floats]
 
 
 def line(*gaps: float) -> Floats:
@@ -45,10 +44,9 @@ def tem_gamma(n: int, epsilon: float, beta: float = 0.001) -> float:
     return 2 / epsilon * np.log((1 - beta) * (n - 1) / beta)
 
 
-def tem(distances: Floats, epsilon: float, beta: float = 0.001, rounding: Callable[[float], float] = float) -> Floats:
-    """Pr ∝ exp(-ε·min(d, γ)/2); ``rounding`` is applied to γ, to the ball and to the score alike."""
-    gamma = rounding(tem_gamma(len(distances), epsilon, beta))
-    return normalised(-epsilon / 2 * np.minimum(distances, gamma))
+def tem(distances: Floats, epsilon: float, beta: float = 0.001) -> Floats:
+    """Pr ∝ exp(-ε·min(d, γ)/2)."""
+    return normalised(-epsilon / 2 * np.minimum(distances, tem_gamma(len(distances), epsilon, beta)))
 
 
 def tem_ball_missing(distances: Floats, epsilon: float, beta: float = 0.001) -> Floats:
@@ -72,13 +70,6 @@ def tem_bottom(distances: Floats, epsilon: float, beta: float, mistaken: bool) -
     extra = np.log(n / near) if mistaken else np.log(np.maximum(far, 1))
     each = -epsilon / 2 * gamma + extra - np.log(np.maximum(far, 1))  # of no word where nothing is far
     return normalised(np.where(inside, -epsilon / 2 * distances, each[:, None]))
-
-
-def tem_ball_rounded(distances: Floats, epsilon: float, beta: float, to: float) -> Floats:
-    """γ is rounded (to multiples of ``to``) for the ball and not for the score of what is outside."""
-    gamma = tem_gamma(len(distances), epsilon, beta)
-    inside = distances <= np.floor(gamma / to) * to
-    return normalised(-epsilon / 2 * np.where(inside, distances, gamma))
 
 
 def tem_gamma_of_word(distances: Floats, epsilon: float, k: int, rounding: Callable[[Any], Any]) -> Floats:
@@ -118,16 +109,11 @@ def poisson_sizes(n: int) -> Floats:
     return np.asarray(log_p - np.logaddexp.reduce(log_p))
 
 
-def truncated_gumbel(
-    distances: Floats, epsilon: float, smallest: float | None = None, largest: float | None = None, grid: int = 601
-) -> Floats:
-    """The law by quadrature over the noise: exact enough (1e-4 relative) to compare losses that differ by far more.
-
-    ``smallest`` and ``largest`` stand for Δmin and Δmax where these are taken from anything but the whole vocabulary.
-    """
+def truncated_gumbel(distances: Floats, epsilon: float, grid: int = 601) -> Floats:
+    """The law by quadrature over the noise: exact enough (1e-4 relative) to compare losses that differ by far more."""
     n = len(distances)
     between = distances[~np.eye(n, dtype=bool)]
-    low, high = smallest or float(between.min()), largest or float(between.max())
+    low, high = float(between.min()), float(between.max())
     b = gumbel_scale(n, epsilon, low, high)
 
     def cdf(x: Floats) -> Floats:
@@ -165,40 +151,36 @@ def star(n: int) -> Floats:
 
 
 class Table:
-    """A mechanism that draws from a law by its inverse cumulative function, one uniform per token."""
+    """A mechanism that draws from a channel by its inverse cumulative function, one uniform per token."""
 
-    name = "table"
-    metric = "the matrix it was given"
-    guarantee = "what its law keeps"
-
-    def __init__(self, distances: Floats, law: Law) -> None:
-        self.distances, self.law = distances, law
+    def __init__(self, distances: Floats, channel: Channel) -> None:
+        self.distances, self.channel = distances, channel
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
         return rng.random((len(epsilon), 1))
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        (one,) = set(epsilon.tolist())
-        cumulative = np.exp(self.law(self.distances, one)).cumsum(axis=1)
+        cumulative = np.exp(self.channel(self.distances, float(epsilon[0]))).cumsum(axis=1)
         out = np.empty(len(ids), dtype=np.int64)
         for word in np.unique(ids):
             out[ids == word] = np.searchsorted(cumulative[word] / cumulative[word, -1], noise[ids == word, 0], "right")
         return out
 
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        return self.distances[first, second]
 
-    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
-        return self.law(self.distances, float(epsilon[0]))[ids]
+class HalfNoise:
+    """Any mechanism, run at twice the ε that is claimed."""
 
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
 
-class WrongScale(Madlib):
-    """The noise of ``factor`` times the ε that is claimed: 2 is noise of half the size."""
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
-    factor = 2.0
+    def noise(self, epsilon: Any, rng: np.random.Generator) -> Any:
+        return self.inner.noise(2 * epsilon, rng)
 
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        return super().noise(self.factor * epsilon, rng)
+    def replace(self, ids: Any, epsilon: Any, noise: Any) -> Any:
+        return self.inner.replace(ids, 2 * epsilon, noise)
 
 
 class WrongShape(Madlib):
@@ -210,42 +192,13 @@ class WrongShape(Madlib):
         return drawn * (rng.exponential(1 / epsilon) / length)[:, None]
 
 
-class Vickrey(Madlib):
-    """Vickrey with t and two candidates (Xu et al. 2021b); ``exclude_input`` as its Algorithm 1 is printed."""
-
-    def __init__(self, vectors: Any, t: float = 0.75, exclude_input: bool = False) -> None:
-        super().__init__(vectors)
-        self.t, self.exclude_input = t, exclude_input
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        return np.column_stack([super().noise(epsilon, rng), rng.random(len(epsilon))])
-
-    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        query = self.vectors[ids] + noise[:, :-1]
-        distance = np.linalg.norm(query[:, None] - self.vectors[None], axis=2)
-        if self.exclude_input:
-            distance[np.arange(len(ids)), ids] = np.inf
-        order = np.argsort(distance, axis=1)[:, :2]
-        near, next_near = np.take_along_axis(distance, order, axis=1).T
-        stay = (1 - self.t) * next_near / (self.t * near + (1 - self.t) * next_near)
-        return order[np.arange(len(ids)), (noise[:, -1] >= stay).astype(int)]
-
-
-class SameNoiseForEveryToken(Madlib):
-    """One draw for a whole text."""
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        one = super().noise(np.ones(1), rng)
-        return one / epsilon[:, None]
-
-
 # --- their metric, and draws of them --------------------------------------------------------------
 
 
 def distances_of(mechanism: Any) -> Distances:
     """The metric of a mechanism's claim, measured by the audit's own means where the mechanism is no ``Table``."""
     if isinstance(mechanism, Table):
-        return lambda first, second: mechanism.distances[np.ix_(first, second)]
+        return between(mechanism.distances)
     if hasattr(mechanism, "orders"):
         return on_lists(mechanism.orders)
     if hasattr(mechanism, "lambda_"):
@@ -265,46 +218,24 @@ def toy_vectors(shape: str, epsilon: float) -> Vectors:
     return np.asarray(places * (0.5 / epsilon / smallest), dtype=np.float32)
 
 
-def kernel_sampler(
-    mechanism: Any, ids: Ids, epsilon: float, generator: Callable[[str, int], np.random.Generator]
-) -> Sampler:
-    """Draw from the mechanism itself; ``generator(stage, input)`` gives the stream of one input at one stage."""
-
-    def sample(number: int, n: int, stage: str) -> Ids:
-        rng = generator(stage, number)
-        out = np.empty(n, dtype=np.int64)
-        for start in range(0, n, 4096):
-            size = min(4096, n - start)
-            budgets = np.full(size, epsilon)
-            same = np.full(size, ids[number], dtype=np.int64)
-            out[start : start + size] = mechanism.replace(same, budgets, mechanism.noise(budgets, rng))
-        return out
-
-    return sample
-
-
 # --- audits of them -------------------------------------------------------------------------------
 
 SAMPLES = 8_000
 FALSE_ALARM = 1e-6  # of each sampled audit in this suite: the chance that it flags a mechanism that keeps its claim
 
 
-def exact(distances: Floats, law: Law, epsilon: float) -> ExactResult:
-    table = law(distances, epsilon)
-    ids = np.arange(len(distances))
-    return exact_audit(lambda some: table[some], ids, lambda a, b: distances[np.ix_(a, b)], epsilon)
+def exact(distances: Floats, channel: Channel, epsilon: float) -> ExactResult:
+    table = channel(distances, epsilon)
+    return exact_audit(lambda rows: table[rows], np.arange(len(distances)), between(distances), epsilon)
 
 
-def sampled(mechanism: Any, n: int, epsilon: float, samples: int, seed: int = 1, **how: Any) -> SampledResult:
-    ids = np.arange(n)
-    allowed = epsilon * distances_of(mechanism)(ids, ids)
-
-    def generator(stage: str, number: int) -> np.random.Generator:
-        return stream(seed, "suite", stage, str(number))
-
-    sampler = kernel_sampler(mechanism, ids, epsilon, generator)
-    return sampled_audit(sampler, allowed, epsilon, samples, 1 - FALSE_ALARM, **how)
+def between(distances: Floats) -> Distances:
+    return lambda first, second: distances[np.ix_(first, second)]
 
 
-def fixed(law: Callable[..., Floats], **how: Any) -> Law:
-    return partial(law, **how)
+def sampled(mechanism: Any, n: int, epsilon: float, samples: int = SAMPLES, seed: int = 1) -> SampledResult:
+    """Draws of the mechanism itself, of each of its first n words."""
+    ids, budgets = np.arange(n), np.full(samples, epsilon)
+    noise = [mechanism.noise(budgets, stream(seed, "suite", str(word))) for word in range(n)]
+    draws = [mechanism.replace(np.full(samples, word), budgets, noise[word]) for word in range(n)]
+    return sampled_audit(draws, epsilon * distances_of(mechanism)(ids, ids), epsilon, 1 - FALSE_ALARM)

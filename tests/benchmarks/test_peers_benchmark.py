@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.adapters import FAILED
-from benchmarks.peers.judge import Shares, black_box, distances_of, shares, verdict
+from benchmarks.peers.judge import black_box, distances_of, verdict
 from benchmarks.peers.restated import Gram, Madlib, gst, mst
 
 WORDS = peers.made_words(peers.SMALL)
@@ -50,28 +50,11 @@ def test_a_peer_that_keeps_words_is_found_out(keeps: float, violates: bool) -> N
     assert black_box(drawn(keeps), WORDS, distances, 2.0).violation == violates
 
 
-def test_the_metric_of_a_list_is_that_of_its_places() -> None:
-    distances = distances_of("diffractor_tem", ["a", "b", "c"], VECTORS[:3], ["c", "a", "b"])
-    assert distances(np.array([0]), np.array([1, 2])).tolist() == [[1.0, 1.0]]
-    assert distances(np.array([1]), np.array([2])).tolist() == [[2.0]]
-
-
 def test_an_error_is_an_output_like_any_other() -> None:
     some = drawn(0.0) | {WORDS[0]: [FAILED] * DRAWS}
     result = black_box(some, WORDS, distances_of("madlib", WORDS, VECTORS, None), 2.0)
     assert result.violation
     assert verdict([result], DRAWS, repeats=False).startswith("VIOLATED")
-
-
-def test_noise_that_comes_twice_is_none() -> None:
-    assert verdict([], DRAWS, repeats=True).startswith("VIOLATED: every process")
-
-
-def test_shares_of_words() -> None:
-    said = shares([["a", "x", "b"], ["a", "x"]], [["a", "x", "a"], ["b", "y"]], {"a", "b"})
-    assert said == Shares(0.5, 1 / 3, 0.0, 0.0)
-    said = shares([["a", "b", "c"], ["a"]], [["a"], ["a", "b"]], {"a", "b", "c"})
-    assert said == Shares(None, None, 0.5, 0.25)
 
 
 def test_what_the_paper_prints_loses_words() -> None:
@@ -81,13 +64,6 @@ def test_what_the_paper_prints_loses_words() -> None:
     assert gst("we were here in new york".split(), pairs, triples) == [("we",), ("in", "new", "york")]
     assert gst("new york was big".split(), pairs, triples) == [("new", "york"), ("was",)]
     assert mst("in new york and in rome".split(), pairs, triples) == [("in", "new", "york"), ("and",), ("rome",)]
-
-
-def test_why_pip_failed_names_no_address() -> None:
-    known = "WARNING: x\nERROR: Could not find a version\nERROR: No matching distribution found for nothing==1\n"
-    assert peers.why(known) == "not on the package index, or not for this Python"
-    assert peers.why("ERROR: cannot reach https://example.org/simple now") == "cannot reach now"
-    assert peers.why("") == "?"
 
 
 def test_a_peer_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -171,7 +171,6 @@ def test_configuration_loads_no_numerical_library_and_mechanisms_compile_nothing
     [
         ("classifier", "transformer", "transformer_model"),
         ("language_model", "gpt2", "gpt2_model"),
-        ("reader", "gpt2", "gpt2_model"),
     ],
 )
 def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folder: str) -> None:
@@ -183,7 +182,7 @@ def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folde
 
 
 def test_back_ends_of_the_evaluation_may_be_left_out() -> None:
-    for key in ("encoder", "language_model", "reader", "transformer_model", "gpt2_model"):
+    for key in ("encoder", "language_model", "transformer_model", "gpt2_model"):
         assert parse_params(changed(f"evaluation.{key}", None)) == parse_params(GOOD)
 
 

@@ -1,6 +1,6 @@
 """What is recorded: releases of a few lines each, in a process that says what has left it, with faults on demand.
 
-python -m tests.crash_states.scenarios ROOT MARKS NAME[:FAULT]...
+python -m tests.crash_states.scenarios ROOT MARKS before|during NAME[:FAULT]...
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,9 +30,9 @@ Say = Callable[[dict[str, Any]], None]
 
 def release(
     folder: Path,
+    say: Say,
     name: str,
     subjects: list[str],
-    say: Say,
     to: str = "published",
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
@@ -43,8 +43,8 @@ def release(
     """
     output = folder / OUTPUTS / f"{name}.txt"
     record = output.with_name(f"{output.name}.record.json")
-    partials = {path: path.with_name(f".partial-{path.name}") for path in (output, record)}
-    with open_ledger(folder) as opened, opened.begin({"name": name}, partials.values()) as begun:
+    hidden = {path: path.with_name(f".partial-{path.name}") for path in (output, record)}
+    with open_ledger(folder) as opened, opened.begin({"name": name}, hidden.values()) as begun:
         begun.request(subjects, np.ones(len(subjects)))
         withheld = begun.reserve(1.0, CAP).withheld(0, len(subjects)).tolist()
         lines = [subject for subject, out in zip(subjects, withheld, strict=True) if not out]
@@ -57,14 +57,14 @@ def release(
             return
         output_files.make_folder(output.parent)
         for line in lines:  # buffered by no one: each line is a write of its own
-            with partials[output].open("a") as file:
+            with hidden[output].open("a") as file:
                 file.write(f"{line}\n" + " " * 3000 + "\n")
-        say({"wrote": name, "sha256": sha256(partials[output])})
-        partials[record].write_text(json.dumps({"release": {"id": begun.id, "head": begun.head}}))
+        say({"wrote": name, "sha256": sha256(hidden[output])})
+        hidden[record].write_text(json.dumps({"release": {"id": begun.id, "head": begun.head}}))
         if to == "aborted":
             raise KeyboardInterrupt
         meanwhile()
-        begun.written([(partial, final, sha256(partial)) for final, partial in reversed(partials.items())])
+        begun.written([(path, final, sha256(path)) for final, path in reversed(hidden.items())])
         begun.publish()
     say({"published": name, "subjects": lines})
 
@@ -79,36 +79,20 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def first(folder: Path, say: Say) -> None:
-    """The first release, which makes the ledger."""
-    release(folder, "1", ["ana", "ben", "ana"], say)
-
-
-def second(folder: Path, say: Say) -> None:
-    """A further one, which the cap cuts."""
-    release(folder, "2", ["ana", "cyn", "ana", "ben"], say)
+first = partial(release, name="1", subjects=["ana", "ben", "ana"])  # makes the ledger
+second = partial(release, name="2", subjects=["ana", "cyn", "ana", "ben"])  # which the cap cuts
 
 
 def together(folder: Path, say: Say) -> None:
     """Two that overlap."""
-    release(folder, "2", ["ana", "cyn"], say, meanwhile=lambda: release(folder, "3", ["cyn", "ben", "cyn", "cyn"], say))
+    third = partial(release, folder, say, "3", ["cyn", "ben", "cyn", "cyn"])
+    release(folder, say, "2", ["ana", "cyn"], meanwhile=third)
 
 
-def stream(folder: Path, say: Say) -> None:
-    """To standard output."""
-    release(folder, "2", ["ana", "cyn", "ana"], say, to="stream")
-
-
-def given_back(folder: Path, say: Say) -> None:
-    """Interrupted before noise is drawn."""
+def interrupted(folder: Path, say: Say, to: str) -> None:
+    """Interrupted before noise is drawn, or when all is written."""
     with suppress(KeyboardInterrupt):
-        release(folder, "2", ["ana", "cyn"], say, to="reserved")
-
-
-def aborted(folder: Path, say: Say) -> None:
-    """Interrupted when all is written."""
-    with suppress(KeyboardInterrupt):
-        release(folder, "2", ["ana", "cyn"], say, to="aborted")
+        release(folder, say, "2", ["ana", "cyn"], to=to)
 
 
 def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
@@ -128,37 +112,28 @@ def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+def died(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
+    """A second release died after some calls of a function."""
+    first(folder, say)
+    dies(folder, say, where, after)
+
+
 def recovers(folder: Path, say: Say) -> None:
     """The next to open the ledger puts right what a killed process left."""
     open_ledger(folder).close()
 
 
-def nothing(folder: Path, say: Say) -> None:
-    """Nothing was before."""
-
-
-def died_reserved(folder: Path, say: Say) -> None:
-    """A release died when everything was written and the ledger did not know it."""
-    first(folder, say)
-    dies(folder, say, (transaction, "sync"), 2)
-
-
-def died_written(folder: Path, say: Say) -> None:
-    """A release died after its first rename."""
-    first(folder, say)
-    dies(folder, say, (os, "replace"), 1)
-
-
 # What was done before, and what is recorded.
 SCENARIOS: dict[str, tuple[Callable[[Path, Say], None], Callable[[Path, Say], None]]] = {
-    "first": (nothing, first),
+    "first": (lambda folder, say: None, first),
     "second": (first, second),
     "together": (first, together),
-    "stream": (first, stream),
-    "given back": (first, given_back),
-    "aborted": (first, aborted),
-    "recovers reserved": (died_reserved, recovers),
-    "recovers written": (died_written, recovers),
+    "stream": (first, partial(release, name="2", subjects=["ana", "cyn", "ana"], to="stream")),
+    "given back": (first, partial(interrupted, to="reserved")),
+    "aborted": (first, partial(interrupted, to="aborted")),
+    # Everything was written and the ledger did not know it; the first file was renamed.
+    "recovers reserved": (partial(died, where=(transaction, "sync"), after=2), recovers),
+    "recovers written": (partial(died, where=(os, "replace"), after=1), recovers),
 }
 
 
@@ -183,7 +158,7 @@ def _synchronous(value: str) -> Callable[[Any], None]:
 def _named_before_written(release: Any, files: Any) -> None:
     files = [*files]
     for _, final, _ in files:
-        shutil.copyfile(final.with_name(f".partial-{final.name}"), final)
+        final.write_bytes(final.with_name(f".partial-{final.name}").read_bytes())
     real_written(release, files)
 
 
@@ -252,20 +227,21 @@ def fault(name: str) -> Iterator[None]:
 
 
 def main() -> None:
-    """Carry out scenarios, each in a folder of its own, and say where each begins."""
-    root, marks, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    """Carry out scenarios, each in a folder of its own, or what is before them, and say where each ends."""
+    root, marks, phase, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     said = marks.open("a", buffering=1, encoding="utf-8")
-
-    def say(what: dict[str, Any]) -> None:
-        said.write(json.dumps(what) + "\n")
-
     for name in names:
+
+        def say(what: dict[str, Any], name: str = name) -> None:
+            said.write(json.dumps({**what, "of": name} if phase == "before" else what) + "\n")
+
         scenario, _, wrong = name.partition(":")
         folder = root / folder_of(name)
-        folder.mkdir()
         before, during = SCENARIOS[scenario]
-        before(folder, say)
-        say({"begin": name})
+        if phase == "before":
+            folder.mkdir()
+            before(folder, say)
+            continue
         with fault(wrong):
             during(folder, say)
         say({"end": name})

@@ -13,10 +13,8 @@ import pytest
 from asking import privatize_file
 
 from lexveil.artifacts.project import Project
-from lexveil.cli.main import main
-from lexveil.databases import postgresql as engine
 from lexveil.databases.address import read_address
-from lexveil.databases.query import spool_query
+from lexveil.databases.base import connected, spool_query
 from lexveil.databases.table import DatabaseTable
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
@@ -126,14 +124,6 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}  # which comes back as text
 
 
-def test_rows_come_in_batches_of_bounded_size(crm: str) -> None:
-    query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 60000) i"
-    with engine.rows(read_address(crm), query) as rows:
-        sizes = [(batch.num_rows, batch.nbytes) for batch in rows.batches]
-    assert sum(n for n, _ in sizes) == 60_000 and len(sizes) > 5
-    assert max(size for _, size in sizes) < 2 * engine.BATCH_BYTES
-
-
 def test_a_query_changes_nothing(crm: str, tmp_path: Path) -> None:
     deletion = "delete from tickets returning id"
     for query in (f"with gone as ({deletion}) select * from gone", deletion):
@@ -192,9 +182,9 @@ def test_a_connection_that_drops_is_named(crm: str) -> None:
     query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 200000) i"
     with (
         pytest.raises(RequestError, match=r"connection was lost after [1-9][\d,]* rows; nothing was released or spent"),
-        engine.rows(read_address(f"{crm}?application_name=dropped"), query) as rows,
+        connected(read_address(f"{crm}?application_name=dropped"), [], to_write=False) as database,
     ):
-        for number, _ in enumerate(rows.batches):
+        for number, _ in enumerate(database.rows(query).batches):
             if number == 0:
                 sql(crm, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dropped'")
 
@@ -209,10 +199,10 @@ def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
             query, how = "select 99 as id, 'a' as body", {"text_column": "body", "if_exists": "append", **NONE}
             privatize_file(crm, address, sql=query, table="tickets", **how)
     assert sql(crm, "select count(*) from tickets") == [(20,)]
-    with closing(dbapi.connect(crm)) as own, closing(own.cursor()) as cursor:
-        engine._wait_for_locks(cursor)
-        cursor.execute("select current_setting('lock_timeout')")
-        assert cursor.fetchone() == ("30s",)
+    with connected(read_address(crm), [], to_write=False) as database:
+        assert next(database.rows("select current_setting('lock_timeout') as held").batches)["held"].to_pylist() == [
+            "30s"
+        ]
 
 
 def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, crm: str) -> None:
@@ -265,30 +255,3 @@ def test_a_standby_takes_no_table(crm: str) -> None:
     address = read_address(f"{crm}?options=-c%20default_transaction_read_only%3Don")
     with pytest.raises(RequestError, match="read-only"):
         DatabaseTable.named(address, "t").check()
-
-
-def test_an_output_without_a_guarantee_says_so(outside: Path, crm: str) -> None:
-    copy = {"mechanism": "none", "strategy": "none", "without_guarantee": True}
-    done = privatize_file(crm, crm, sql="select body as text from tickets", table="t", **copy)
-    assert done.table == "t_no_guarantee" and (outside / "t_no_guarantee.record.json").exists()
-    assert sql(crm, "select count(*) from t_no_guarantee") == [(20,)]
-
-
-def test_from_a_file_of_parquet_to_a_table(crm: str, tmp_path: Path) -> None:
-    at = pa.array([0, 1], pa.timestamp("ns"))
-    pq.write_table(pa.table({"id": [1, 2], "text": ["a", None], "at": at}), "in.parquet")
-    privatize_file(Path("in.parquet"), crm, table="t", **NONE)
-    assert sql(crm, "select id, text, at::text from t order by id") == [
-        (1, "a", "1970-01-01 00:00:00"),
-        (2, None, "1970-01-01 00:00:00"),
-    ]
-
-
-def test_the_commands(crm: str, capsys: pytest.CaptureFixture[str]) -> None:
-    none = ["--mechanism", "none", "--strategy", "none", "--mode", "experiment"]
-    query = ["--sql", "SELECT id, body AS text FROM tickets"]
-    assert main(["privatize", crm, *query, "-o", crm, "--table", "t", *none]) == 0
-    assert "table: t, with a copy of the record" in capsys.readouterr().out
-    assert main(["privatize", crm, "--sql", "SELECT * FROM absent", "-o", "out.parquet", *none]) == 2
-    assert 'relation "absent" does not exist' in capsys.readouterr().err
-    assert not Path("out.parquet").exists()

@@ -15,8 +15,7 @@ from asking import privatize_file
 
 from lexveil.databases import sqlite
 from lexveil.databases.address import read_address
-from lexveil.databases.base import BATCH
-from lexveil.databases.query import spool_query
+from lexveil.databases.base import spool_query
 from lexveil.errors import LexveilError, RequestError
 
 SECRET = "Jane Doe owes money"
@@ -44,11 +43,6 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_
     assert table.schema == pa.schema(kinds | {"empty": pa.string()})
     assert table.num_rows == 5000 and table["body"][2999:3001].to_pylist() == [None, "text 3001"]
     assert table["price"][:2].to_pylist() == [1.0, 1.0]
-
-
-def test_few_rows_are_held(crm: str) -> None:
-    with sqlite.rows(read_address(crm), "select * from tickets") as rows:
-        assert [batch.num_rows for batch in rows.batches] == [BATCH, BATCH, 1000]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from lexveil.embeddings.purposes import REACH, Purpose, spread, with_axes
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.recovery.purposes import Told, told
+from lexveil.recovery.shares import Told
 
 SCORES = {"good": 1.0, "bad": -1.0, "fine_art": 0.5}
 
@@ -78,7 +78,7 @@ def test_what_is_told_against_counting_pairs() -> None:
         same = np.sign(scores[found[on]]) == np.sign(scores[words[on]])
         return float(weights[on][same].sum() / weights[on].sum())
 
-    found = told(scores, words, weights, outputs, guesses)
+    found = Told.of(scores, words, weights, outputs, guesses)
     assert found.share == pytest.approx(weights[on].sum() / weights.sum())
     assert found.auc == pytest.approx(max(auc(outputs), auc(guesses)))
     assert found.side == pytest.approx(max(side(outputs), side(guesses)))
@@ -87,5 +87,5 @@ def test_what_is_told_against_counting_pairs() -> None:
 
 def test_what_is_told_of_no_word_and_of_one_side() -> None:
     ids = np.array([0, 0])
-    assert told(np.zeros(2), ids, np.ones(2), ids, ids) == Told(0.0, 0.0, 0.5, 0.0)
-    assert told(np.array([1.0, 0.0]), ids, np.ones(2), ids, ids) == Told(1.0, 1.0, 0.5, 1.0)
+    assert Told.of(np.zeros(2), ids, np.ones(2), ids, ids) == Told(0.0, 0.0, 0.5, 0.0)
+    assert Told.of(np.array([1.0, 0.0]), ids, np.ones(2), ids, ids) == Told(1.0, 1.0, 0.5, 1.0)

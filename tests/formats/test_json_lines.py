@@ -47,8 +47,8 @@ BAD = [
     (f'{{"n": 1{"0" * 5000}}}', "a number too long or nested too deep"),
     (f'{{"n": {"[" * 100_000}', "a number too long or nested too deep"),
     ('["t"]', "a list, not a JSON object"),
-    (b"\xff", "not UTF-8 (byte 1 of the line)"),
-    (b'{"t": "\xed\xa0\x80", "u": "", "s": "x"}', "not UTF-8 (byte 8 of the line)"),
+    (b"\xff", "not UTF-8 at byte 1"),
+    (b'{"t": "\xed\xa0\x80", "u": "", "s": "x"}', "not UTF-8 at byte 8"),
 ]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -6,7 +6,6 @@ import random
 import tracemalloc
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,25 +13,15 @@ import pytest
 from lexveil.formats import parquet_tables
 from lexveil.formats.readers import Reader
 from lexveil.formats.registry import as_source
-from lexveil.formats.writers import open_writer
+from tests.formats.rewriting import rewritten
 
 CANARY = "Zanzibar"
 
 
-def rewritten(table: pa.Table, folder: Path, withheld: int | None = None) -> Path:
+def written(table: pa.Table, folder: Path, withheld: int | None = None) -> Path:
     """The file that comes of a table whose texts are replaced, without one of its rows."""
     pq.write_table(table, folder / "in.parquet")
-    source = as_source(folder / "in.parquet")
-    assert source is not None
-    reader = Reader(source, ("text",))
-    writer = None
-    for chunk in reader.chunks():
-        writer = writer or open_writer(reader, folder / "out.parquet")
-        keep = np.array([chunk.first + row != withheld for row in range(len(chunk))])
-        writer.write(chunk, [["word"] for _ in chunk.texts], keep)
-    assert writer is not None
-    writer.__exit__(None, None, None)
-    return folder / "out.parquet"
+    return rewritten(folder / "in.parquet", is_kept=lambda row: row != withheld)
 
 
 def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
@@ -48,7 +37,7 @@ def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
     )
     table = table.cast(table.schema.set(1, pa.field("n", pa.int64(), metadata={CANARY: "1"})))
     table = table.replace_schema_metadata({CANARY: CANARY, "pandas": CANARY})
-    out = rewritten(table, tmp_path)
+    out = written(table, tmp_path)
     assert CANARY.encode() not in out.read_bytes()
     assert pq.read_table(out).to_pylist() == [
         {"text": "word", "n": 1, "nested": {"l": ["x"]}, "opaque": "y"},
@@ -60,7 +49,7 @@ def test_a_dictionary_holds_what_rows_hold(tmp_path: Path) -> None:
     """A category that no written row has: the source's texts, and the subject of a row that is withheld."""
     whom = pa.array(["ana", f"{CANARY} 2", "ben"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     table = pa.table({"text": pa.array([CANARY, "b", "c"]).dictionary_encode(), "whom": whom})
-    out = rewritten(table, tmp_path, withheld=2)
+    out = written(table, tmp_path, withheld=2)
     assert CANARY.encode() not in out.read_bytes()
     read = pq.read_table(out)
     assert read.schema.types == [pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.string())]
@@ -81,7 +70,7 @@ def test_a_dictionary_inside_of_a_column_holds_what_rows_hold(tmp_path: Path, ki
         "map": lambda: pa.MapArray.from_arrays(offsets.cast(pa.int32()), pa.array(["k"] * 3), values),
         "deep": lambda: pa.StructArray.from_arrays([pa.ListArray.from_arrays(offsets.cast(pa.int32()), values)], ["x"]),
     }[kind]()
-    out = rewritten(pa.table({"text": ["a", "b", "c"], "n": nested}), tmp_path, withheld=2)
+    out = written(pa.table({"text": ["a", "b", "c"], "n": nested}), tmp_path, withheld=2)
     assert CANARY.encode() not in out.read_bytes()
     read, source = pq.read_table(out), pq.read_table(tmp_path / "in.parquet")
     assert read.schema.types == source.schema.types
@@ -94,7 +83,7 @@ def test_row_groups_do_not_show_how_long_texts_were(tmp_path: Path, monkeypatch:
     made = []
     for name, texts in (("short", ["a"] * 8), ("long", ["a" * 40] * 8)):
         (tmp_path / name).mkdir()
-        made.append(rewritten(pa.table({"text": texts, "n": range(8)}), tmp_path / name))
+        made.append(written(pa.table({"text": texts, "n": range(8)}), tmp_path / name))
     groups = pq.ParquetFile(made[0]).metadata
     assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [3, 3, 2]
     assert made[0].read_bytes() == made[1].read_bytes()

@@ -18,9 +18,8 @@ from lexveil.errors import RequestError
 from lexveil.formats import base, chunks, compression, lines
 from lexveil.formats.chunks import Texts
 from lexveil.formats.messages import NoColumn
-from lexveil.formats.readers import Reader, SpooledRows, open_table
+from lexveil.formats.readers import Reader, SpooledRows, open_table, open_writer
 from lexveil.formats.registry import as_source
-from lexveil.formats.writers import open_writer
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.text.segment import SEGMENTATIONS

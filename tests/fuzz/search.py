@@ -26,11 +26,8 @@ COMPILED = [name for name, file in MODULES.items() if re.search("numba|kernel", 
 
 with atheris.instrument_imports(include=["lexveil", "tests.fuzz"], exclude=COMPILED):
     from lexveil.formats import parquet_tables  # noqa: F401 - imported when a file is opened, which is too late here
-    from lexveil.formats.registry import formats
     from tests.fuzz.entries import check_request
     from tests.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
-
-    formats()
 
 
 def readers(data: bytes) -> None:

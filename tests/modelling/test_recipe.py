@@ -9,9 +9,8 @@ import yaml
 
 from lexveil import paths
 from lexveil.errors import ParameterError, RequestError
-from lexveil.modelling import word_lists
-from lexveil.modelling.build import check_target, split_by_source
-from lexveil.modelling.recipe import load_recipe, params_of
+from lexveil.modelling import screening
+from lexveil.modelling.build import load_recipe, params_of, split_by_source
 
 TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
 
@@ -28,15 +27,6 @@ def test_the_shipped_recipe_says_what_the_model_needs() -> None:
     assert params.model.min_documents >= 30 and set(params.model.screens) == {"patterns", "slurs", "names"}
     assert "ami-icsi-meetings" not in params.model.sources and "cfpb-complaints" in params.model.sources
     assert raw["evaluation"] == TEMPLATE["evaluation"]  # what a recipe does not name stays
-
-
-def test_another_model_needs_only_a_licence() -> None:
-    with pytest.raises(RequestError, match=r"license is missing"):
-        load_recipe(None, "legal", {"license": None})
-    recipe = load_recipe(None, "legal", {"license": "CC0-1.0", "language": "de"})
-    _, params = params_of(recipe, TEMPLATE, "legal")
-    assert (params.model.name, params.model.license, params.model.language) == ("legal", "CC0-1.0", "de")
-    assert params.model.min_documents == 30
 
 
 def test_a_wrong_parameter_file_is_one_line(tmp_path: Path) -> None:
@@ -71,16 +61,7 @@ def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_only_a_model_is_replaced(tmp_path: Path) -> None:
-    check_target(tmp_path / "new", "legal", chosen=False)
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(RequestError, match="there, and no model"):
-        check_target(tmp_path / "folder", "legal", chosen=True)
-    with pytest.raises(RequestError, match="choose another name"):
-        check_target(tmp_path / "new", "own", chosen=False)
-
-
 def test_a_missing_list_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(RequestError, match=r"package better-profanity .* pip install 'lexveil\[model\]'"):
-        word_lists.slurs()
+    with pytest.raises(RequestError, match=r"better-profanity is not installed; pip install 'lexveil\[model\]'"):
+        screening.listed_slurs()

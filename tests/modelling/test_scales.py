@@ -72,16 +72,6 @@ def test_what_is_refused(
     assert said in capsys.readouterr().err and not (outside / "own.tsv").exists()
 
 
-@pytest.mark.usefixtures("words")
-def test_no_file_is_replaced(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (outside / "own.tsv").write_text("mine", encoding="utf-8")
-    for name in ("own.tsv", "own.txt"):
-        assert main([*BUILD, "absent.csv", "-o", name, "--model", "toy"]) == 2
-    assert (outside / "own.tsv").read_text("utf-8") == "mine"
-    assert main([*BUILD, "absent.csv", "-o", "new.tsv", "--model", "toy"]) == 2
-    assert "absent.csv" in capsys.readouterr().err
-
-
 def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path) -> None:
     seeds = ROOT / "examples/purposes/sentiment_seeds.tsv"
     assert main([*BUILD, str(seeds), "-o", str(tmp_path / "sentiment.tsv"), "--model", "en", "--public"]) == 0

@@ -33,7 +33,7 @@ def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(built: Path) -> N
     words = PublicWords.of(Model.load(built), "tem", "S1", KEEP)
     function = words.bands == BANDS.index("function")
     assert words.prior[function].sum() == 0 and words.prior.sum() == pytest.approx(1)
-    sample = words.sample()
+    sample = words.sample("calibration", 300)
     assert sample.mass["function"] == 0 and not function[sample.ids].any()
     epsilon = np.full(len(words.prior), 1.0)
     guesses = words.adversary((1.0, 1.0)).guess(np.arange(len(words.prior)), epsilon)

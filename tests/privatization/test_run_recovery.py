@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,9 +12,7 @@ import yaml
 from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
-from lexveil.evaluation.registry import READERS, BackEnd
 from lexveil.recovery import runs as stage
-from lexveil.recovery.context import LOOKED_AT
 from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
@@ -109,41 +106,6 @@ def test_without_a_language_model_there_is_the_word_alone(made: Path, monkeypatc
     every = found["all"]["all"]
     assert found["language_model"] is None and every["by_context"] is every["without_output"] is None
     assert every["by_word"] == record()["all"]["all"]["by_word"]
-
-
-def test_another_language_model_reads_from_left_to_right(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that holds all words for equally likely is of no use, and hardly any harm."""
-
-    class Flat:
-        name = "flat"
-
-        def __init__(self, names, folder):
-            assert folder == "somewhere"
-            self.log_p = -np.log(len(names))
-
-        def log_probability(self, texts, rows, columns, candidates, least):
-            assert all(text[column] for text, column in zip([texts[row] for row in rows], columns, strict=True))
-            return np.full(candidates.shape, self.log_p)
-
-    monkeypatch.setitem(READERS, "gpt2", BackEnd(Flat, None, "gpt2_model"))
-    params = load_params()
-    settings = params.evaluation.model_copy(update={"reader": "gpt2", "gpt2_model": "somewhere"})
-    found = measure_recovery(*RUN, params.model_copy(update={"evaluation": settings}))
-    every, known = found["all"]["all"], record()["all"]["all"]
-    assert found["language_model"] == "flat" and found["candidates"] == LOOKED_AT
-    assert every["by_word"] == known["by_word"] and every["n"] == known["n"]
-    assert every["by_context"]["high"] >= every["by_word"]["share"]
-
-
-def test_without_a_reader_what_is_unchanged_is_known(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object) -> None:
-        raise ParameterError("nobody reads it")
-
-    monkeypatch.setattr(stage.PublicWords, "adversary", none)
-    found = measure_recovery(*RUN, load_params())
-    every = found["all"]["all"]
-    assert found["left_out"] == "nobody reads it" and every["unchanged"] == record()["all"]["all"]["unchanged"]
-    assert every["by_word"] is every["by_context"] is every["without_output"] is None
 
 
 def test_a_log_of_other_texts_is_refused(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from lexveil.config import ReportParams, load_params
 from lexveil.data.default import write_default_documents
-from lexveil.data.documents import SetWriter, document
+from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailed
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
@@ -58,12 +58,12 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.chdir(root)
     shutil.rmtree("data/documents")
     Path("data/documents").mkdir()
-    with SetWriter(Path("data/documents/reviews.parquet")) as out:
-        out.write(
-            document("a", "all", f"The government said {CANARY} <b>one</b>.", text_b=f"Fire services {CANARY} two")
-        )
-        out.write(document("b", "all", f"New South Wales {CANARY}"))
-        out.write(document("c", "all", "\u00a0"))
+    documents = [
+        document("a", "all", f"The government said {CANARY} <b>one</b>.", text_b=f"Fire services {CANARY} two"),
+        document("b", "all", f"New South Wales {CANARY}"),
+        document("c", "all", "\u00a0"),
+    ]
+    write_set(documents, Path("data/documents/reviews.parquet"))
     run_stage("plan_budgets")
     privatize()
     return root

@@ -13,8 +13,8 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE
-from lexveil.data.base import set_base
 from lexveil.data.corpus import write_no_corpus
+from lexveil.data.data_store import set_base
 from lexveil.data.default import write_default_documents
 from lexveil.errors import ParameterError, RequestError
 from lexveil.report.data import ReportData

@@ -19,8 +19,8 @@ from lexveil.errors import CheckFailed, MissingArtifact, RequestError
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics import prediction
+from lexveil.evaluation.metrics.prediction import SETTINGS
 from lexveil.evaluation.registry import CLASSIFIERS
-from lexveil.evaluation.utility import SETTINGS
 from tests.conftest import run_stage
 
 pytestmark = pytest.mark.slow
@@ -148,7 +148,7 @@ def test_similarity_and_perplexity_of_texts_made_by_hand() -> None:
     expected = p.score(rewritten)
     assert notes["perplexity"] == {
         "left_out": None, "n_texts": 4, "n_tokens": 8, "n_unknown": 1,
-        "mean": pytest.approx(expected.perplexity().mean()), "corpus": pytest.approx(expected.corpus_perplexity()),
+        "mean": pytest.approx(expected.average_perplexity()), "corpus": pytest.approx(expected.corpus_perplexity()),
     }  # fmt: skip
     clean = made()["datasets"]["notes"]["similarity"]
     assert (clean["mean"], clean["sd"], clean["n_compared"]) == (pytest.approx(1), pytest.approx(0, abs=1e-9), 3)
@@ -214,8 +214,8 @@ def test_parameters_are_followed() -> None:
 
 def test_orders_are_the_same_for_all_runs_and_differ_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    shuffles_of = prediction.shuffles_of
-    monkeypatch.setattr(prediction, "shuffles_of", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
+    shuffles_of = prediction.Problem.shuffles
+    monkeypatch.setattr(prediction.Problem, "shuffles", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
     put_run(documents(told=False), "tem", "S2", "1.0")
     for run in (("none", "none", "0.0"), ("tem", "S2", "1.0")):
         evaluate(*run)

@@ -12,8 +12,7 @@ from lexveil.artifacts.base_model import base_space
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.config import EmbeddingParams, load_params
-from lexveil.data.model_rules import UnsoundModel
-from lexveil.data.model_verification import verify_folder
+from lexveil.data.model_verification import UnsoundModel, verify_folder
 from lexveil.embeddings.scaling import scaled
 from lexveil.errors import RequestError
 from lexveil.modelling.screening import count_documents

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure, Settings
-from lexveil.evaluation.metrics.prediction import PredictionMetric, classifier_score
+from lexveil.evaluation.metrics.base import EvaluationSettings, PaperTable, Score, ScoreFigure
+from lexveil.evaluation.metrics.prediction import SETTINGS, PredictionMetric, classifier_score
 from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.evaluation.utility import SETTINGS, Scorer, attack
 
-STATIC = classifier_score(
-    "attack",
-    "static",
-    "macro_f1",
-    "static F1",
-    headline="attack_static",
-)
+STATIC = classifier_score("attack", "static", "macro_f1", "static F1", headline="attack_static")
 ADAPTIVE = classifier_score(
     "attack",
     "adaptive",
@@ -23,20 +16,15 @@ ADAPTIVE = classifier_score(
     headline="attack_adaptive",
 )
 STATIC_ACCURACY = classifier_score("attack", "static", "accuracy", "static accuracy")
-GAIN = Score(
-    name="relative_gain",
-    metric="attack",
-    words="relative gain",
-    path=None,
-    glance=("relative_gain", "Relative gain"),
-)
+GAIN_GLANCE = ("relative_gain", "Relative gain")
+GAIN = Score(name="relative_gain", metric="attack", words="relative gain", path=None, glance=GAIN_GLANCE)
 
 
 class Attack(PredictionMetric):
     """Trained on clean texts (static) or on rewritten ones (adaptive), scored on rewritten ones."""
 
     name, title, target = "attack", "attack", "attribute"
-    settings = SETTINGS["attack"]
+    settings = tuple(SETTINGS["attack"])
     scores = (STATIC, ADAPTIVE, STATIC_ACCURACY, GAIN)
     tables = (
         PaperTable("attack", "task and attackers, macro F1", (UTILITY, STATIC, ADAPTIVE, GAIN), "CLMLDP Table 4"),
@@ -44,11 +32,6 @@ class Attack(PredictionMetric):
     )
     figures = (ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),)
 
-    @property
-    def scorer(self) -> Scorer:
-        """``attack``."""
-        return attack
-
-    def max_classes(self, settings: Settings) -> int | None:
+    def max_classes(self, settings: EvaluationSettings) -> int | None:
         """An attribute may have very many values."""
         return settings.max_classes

@@ -12,15 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil.evaluation.base import Encoder, LanguageModel, joined
-from lexveil.evaluation.membership import PaperAttacker
 from lexveil.evaluation.ngrams import CountedTexts
-from lexveil.evaluation.text_quality import STREAM, drawn, texts_of
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.types import Floats, Rows
+
+STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
 Entry = dict[str, Any]  # what is written of one data set, as JSON values; "left_out" is None, or says why it is all
 
 
-class Settings(Protocol):
+class EvaluationSettings(Protocol):
     """Section ``evaluation`` of params.yaml, as far as metrics read it."""
 
     @property
@@ -45,12 +46,40 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A data set of which there is nothing to measure, and why."""
+
+    reason: str
+
+
+def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
+    """Documents drawn at random, as many as have at most ``max_texts`` texts together, at least one; ascending.
+
+    Args:
+        n_texts: of each of n documents, 1 or 2.
+        max_texts: None takes all documents.
+    """
+    if max_texts is None:
+        return np.arange(len(n_texts))
+    order = rng.permutation(len(n_texts))
+    n_drawn = np.searchsorted(np.cumsum(np.asarray(n_texts)[order]), max_texts, side="right")
+    return np.sort(order[: max(int(n_drawn), 1)])
+
+
+class AttackModel(Protocol):
+    """A trained model of membership inference."""
+
+    def score(self, features: Floats) -> Floats:
+        """(n,) from the outputs (n, c) of a classifier: the higher, the surer that a text was trained on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Models:
     """Models that are made before: of metrics that are not ``trained``, and attackers of those that are."""
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
     language_model: LanguageModel | None = None
-    attackers: Sequence[PaperAttacker] | None = None
+    attackers: Sequence[AttackModel] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +93,7 @@ class DatasetTexts:
     dataset: str
     clean: pa.Table
     private: pa.Table
-    settings: Settings
+    settings: EvaluationSettings
     seed: int
     models: Models
 
@@ -87,8 +116,10 @@ class DatasetTexts:
     def compared(self) -> tuple[list[str], list[str]]:
         """Some texts drawn at random, and their rewritings; each text of a pair is one."""
         n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
-        rows = drawn(n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts"))
-        return texts_of(*self._texts(self.clean), rows), texts_of(*self._texts(self.private), rows)
+        rows = drawn(n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")).tolist()
+        pairs = (list(zip(*self._texts(table), strict=True)) for table in (self.clean, self.private))
+        clean, private = ([text for row in rows for text in each[row] if text is not None] for each in pairs)
+        return clean, private
 
     @staticmethod
     def _texts(documents: pa.Table) -> tuple[list[str], list[str | None]]:
@@ -166,6 +197,7 @@ class Metric(ABC):
         limits: smallest and largest value.
         settings: what it is measured in, each with values of its own; None for one that has no name.
         same: the parts of an entry that rewriting does not change, so that they are the same in all runs.
+        means: of its entry, where these have no values by training.
         trained: whether it trains models on the texts, and so may be computed in a process of its own.
         scores, tables, figures: what the report shows of it.
         explanation: what it is, as HTML that goes on after "Beside that:"; empty where the page says it itself.
@@ -178,6 +210,7 @@ class Metric(ABC):
     limits: ClassVar[tuple[float, float]]
     settings: ClassVar[tuple[str | None, ...]] = (None,)
     same: ClassVar[tuple[str, ...]]
+    means: ClassVar[tuple[str, ...]] = ("mean",)
     trained: ClassVar[bool] = False
     scores: ClassVar[tuple[Score, ...]] = ()
     tables: ClassVar[tuple[PaperTable, ...]] = ()
@@ -188,9 +221,9 @@ class Metric(ABC):
     def compute(self, texts: DatasetTexts) -> Entry:
         """What is written of one data set: numbers only, no class and no text."""
 
-    @abstractmethod
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:
+    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
         """Every mean in one setting, and its values by training where it has some; empty if they are not there."""
+        return [(entry.get(name), None) for name in self.means]
 
     @abstractmethod
     def summary(self, entry: Entry) -> str:
@@ -207,8 +240,3 @@ class Metric(ABC):
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
         """The majority-class baseline of a score; None where there is none."""
         return None
-
-
-def mean_of(entry: Mapping[str, Any], name: str) -> tuple[float | None, None]:
-    """A mean of an entry that has no values by training, as ``Metric.values`` gives it."""
-    return entry.get(name), None

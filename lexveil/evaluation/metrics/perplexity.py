@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from sys import float_info
 from typing import Any
 
 from lexveil.evaluation.base import PerplexityScores
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, mean_of
-from lexveil.evaluation.text_quality import plain
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score
+from lexveil.evaluation.scores import rounded
 
 PERPLEXITY = Score(
     name="perplexity",
@@ -30,8 +30,8 @@ def perplexity_entry(scores: PerplexityScores) -> Entry:
         "n_texts": len(scores.n_tokens),
         "n_tokens": int(scores.n_tokens.sum()),
         "n_unknown": int(scores.n_unknown.sum()),
-        "mean": plain(scores.average_perplexity()),
-        "corpus": plain(scores.corpus_perplexity()),
+        "mean": rounded(scores.average_perplexity()),
+        "corpus": rounded(scores.corpus_perplexity()),
     }
 
 
@@ -40,6 +40,7 @@ class Perplexity(Metric):
 
     name, title, back_end = "perplexity", "perplexity", "language_model"
     limits = (1.0, float_info.max)
+    means = ("mean", "corpus")  # over texts, and of all as one
     same = ("n_texts",)  # a rewriting may leave nothing that a language model knows
     scores = (PERPLEXITY,)
     tables = (PaperTable("perplexity", "perplexity of the texts", (PERPLEXITY,), "CLMLDP Table 2", averaged=True),)
@@ -50,10 +51,6 @@ class Perplexity(Metric):
         if texts.models.language_model is None:
             return {"left_out": "there is no corpus that a language model could learn from"}
         return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
-
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
-        """The mean over texts, and that of all as one."""
-        return [mean_of(entry, "mean"), mean_of(entry, "corpus")]
 
     def summary(self, entry: Entry) -> str:
         """Both means."""

@@ -1,28 +1,184 @@
-"""Classification of documents: the base of utility and attack."""
+"""Classification of documents: the base of utility and attack, in the manner of CLMLDP (Tables 3 and 4) and TEM."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, Score, Settings
+import numpy as np
+
+from lexveil.evaluation.base import Classifier
+from lexveil.evaluation.metrics.base import STREAM, DatasetTexts, Entry, EvaluationSettings, LeftOut, Metric, Score
+from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.registry import CLASSIFIERS
-from lexveil.evaluation.scores import NAMES, half_width
-from lexveil.evaluation.text_quality import STREAM
-from lexveil.evaluation.utility import LeftOut, Scorer, entry, problem_of, shuffles_of
+from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, half_width, majority, score, spread
+from lexveil.types import Flags, Rows
+
+TRAIN = "train"
+HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
+
+# Which scores there are, by metric and setting: the texts that are trained on, and those that are scored. Utility is
+# scored on rewritten texts as CLMLDP and 1-Diffractor do, and on clean ones as TEM.
+SETTINGS = {
+    "utility": {"private": ("private", "private"), "clean": ("private", "clean")},
+    "attack": {"static": ("clean", "private"), "adaptive": ("private", "private")},
+}
+
+
+class TrainingScores(NamedTuple):
+    """What one training scores, and (b,) whether each of the scored documents is right."""
+
+    scores: ClassificationScores
+    right: Flags
+
+
+Measured = dict[str, list[TrainingScores]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """One training.
+
+    Attributes:
+        order: (m,) rows of ``Problem.train`` to train on, in this order.
+        seed: of the classifier.
+    """
+
+    order: Rows
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Which documents a classifier is trained on, and which it is evaluated on.
+
+    Attributes:
+        classes: (n,) class of every document of the data set, None where it has none.
+        train: (a,) rows to train on, ascending; of at least two classes.
+        test: (b,) rows to be scored, ascending; b > 0.
+        held_out: the split that ``test`` is from.
+        n_left_out: documents of both splits that have no class, or one that is not kept.
+    """
+
+    classes: Sequence[str | None]
+    train: Rows
+    test: Rows
+    held_out: str
+    n_left_out: int
+
+    def of(self, rows: Rows) -> list[str]:
+        """The classes of ``rows``, each of which has one."""
+        return [str(self.classes[row]) for row in rows.tolist()]
+
+    def shuffles(self, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
+        """One training for each generator: an order of a part of the train split, and a seed.
+
+        Args:
+            share: of the documents of each class to train on, in (0, 1], rounded, at least one; below 1 the trainings
+                differ even where order and seed do not matter, so that their spread tells what the documents do.
+        """
+        codes = np.unique(self.of(self.train), return_inverse=True)[1]
+        counts = np.bincount(codes)
+        keep = np.maximum(1, np.rint(share * counts)).astype(np.int64)
+        shuffles = []
+        for rng in rngs:
+            order = rng.permutation(len(codes))
+            # Place of each document among those of its class, in this order.
+            by_class = np.argsort(codes[order], kind="stable")
+            place = np.empty(len(order), dtype=np.int64)
+            place[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+            learnt = order[place < keep[codes[order]]]
+            shuffles.append(Shuffle(self.train[learnt], int(rng.integers(2**31))))
+        return shuffles
+
+    def train_and_score(
+        self,
+        learnt: Sequence[str],
+        scored: Mapping[str, Sequence[str]],
+        shuffles: Sequence[Shuffle],
+        make: Callable[[int], Classifier],
+    ) -> Measured:
+        """Train on texts once for each shuffle, and score every setting of ``scored`` on its texts.
+
+        Args:
+            learnt: (n,) texts by row of the problem.
+            scored: as many, by setting.
+            make: builds a classifier from a seed.
+        """
+        truth = self.of(self.test)
+        measured: Measured = {setting: [] for setting in scored}
+        for shuffle in shuffles:
+            model = make(shuffle.seed).fit(take(learnt, shuffle.order), self.of(shuffle.order))
+            for setting, texts in scored.items():
+                predicted = model.predict(take(texts, self.test))
+                right = np.array([guess == true for guess, true in zip(predicted, truth, strict=True)], dtype=np.bool_)
+                measured[setting].append(TrainingScores(score(truth, predicted), right))
+        return measured
+
+    def entry(self, shuffles: Sequence[Shuffle], measured: Measured) -> Entry:
+        """What is written, as JSON values: numbers of documents and scores, no class and no text.
+
+        ``right`` says of each scored document by how many trainings it is right, in order, so that runs on the same
+        documents can be compared document by document; one text of numbers, because a list is a line for each.
+        """
+        base = majority(self.of(self.train), self.of(self.test))
+        n_right = {
+            setting: np.sum([training.right for training in trained], axis=0) for setting, trained in measured.items()
+        }
+        return {
+            "left_out": None,
+            "held_out": self.held_out,
+            "n_train": len(self.train),
+            "n_learnt": len(shuffles[0].order),
+            "n_test": len(self.test),
+            "n_classes": len(set(self.of(self.train))),
+            "n_left_out": self.n_left_out,
+            "majority": {name: round(getattr(base, name), DIGITS) for name in NAMES},
+            "scores": {
+                setting: spread([training.scores for training in trained]) for setting, trained in measured.items()
+            },
+            "right": {setting: " ".join(map(str, counts.tolist())) for setting, counts in n_right.items()},
+        }
+
+
+def problem_of(
+    target: str, splits: Sequence[str], classes: Sequence[str | None], max_classes: int | None = None
+) -> Problem | LeftOut:
+    """The problem that a data set poses, or why there is none.
+
+    Args:
+        target: what ``classes`` are, for the reason: label or attribute.
+        splits: (n,) train, validation, ...
+        classes: (n,) class of each document, or None.
+        max_classes: keep this many of the most frequent classes of the train split, of equally frequent ones the first
+            by name; None keeps all.
+    """
+    rows = range(len(classes))
+    if all(name is None for name in classes):
+        return LeftOut(f"no document has a value in column {target}")
+    counts = Counter(str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None)
+    kept = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
+    usable = [row for row in rows if classes[row] in kept]
+    train = [row for row in usable if splits[row] == TRAIN]
+    held_out = next((name for name in HELD_OUT if any(splits[row] == name for row in usable)), None)
+    if not train:
+        return LeftOut(f"no document with a value in column {target} is in split {TRAIN}")
+    if len(kept) < 2:
+        return LeftOut(f"all documents of split {TRAIN} have the same value in column {target}")
+    if held_out is None:
+        return LeftOut(f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}")
+    test = [row for row in usable if splits[row] == held_out]
+    n_left_out = sum(split in (TRAIN, held_out) for split in splits) - len(train) - len(test)
+    return Problem(classes, np.array(train, dtype=np.int64), np.array(test, dtype=np.int64), held_out, n_left_out)
 
 
 def classifier_score(metric: str, setting: str, measure: str, words: str, **shown: Any) -> Score:
     """Accuracy or an F1 of a metric in one of its settings."""
-    return Score(
-        name=f"{metric}_{setting}_{measure}",
-        metric=metric,
-        words=words,
-        path=("scores", setting, measure),
-        **shown,
-    )
+    name, path = f"{metric}_{setting}_{measure}", ("scores", setting, measure)
+    return Score(name=name, metric=metric, words=words, path=path, **shown)
 
 
 class PredictionMetric(Metric):
@@ -39,12 +195,7 @@ class PredictionMetric(Metric):
     same = ("left_out", "held_out", "n_train", "n_learnt", "n_test", "n_classes", "n_left_out", "majority")
     trained = True
 
-    @property
-    @abstractmethod
-    def scorer(self) -> Scorer:
-        """What trains and scores classifiers."""
-
-    def max_classes(self, settings: Settings) -> int | None:  # noqa: ARG002
+    def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
         """How many of the most frequent classes are kept; None for all."""
         return None
 
@@ -55,9 +206,15 @@ class PredictionMetric(Metric):
         if isinstance(problem, LeftOut):
             return {"left_out": problem.reason}
         names = [(STREAM, texts.dataset, self.target, str(number)) for number in range(settings.shuffles)]
-        shuffles = shuffles_of(problem, [texts.stream(*name) for name in names], settings.train_share)
+        shuffles = problem.shuffles([texts.stream(*name) for name in names], settings.train_share)
         make = CLASSIFIERS[settings.classifier].maker(settings)
-        return entry(problem, shuffles, self.scorer(*texts.classified, problem, shuffles, make))
+        by_name = dict(zip(("clean", "private"), texts.classified, strict=True))
+        measured: Measured = {}
+        pairs = SETTINGS[self.name]
+        for trained_on in dict.fromkeys(name for name, _ in pairs.values()):
+            scored = {setting: by_name[name] for setting, (own, name) in pairs.items() if own == trained_on}
+            measured |= problem.train_and_score(by_name[trained_on], scored, shuffles, make)
+        return problem.entry(shuffles, measured)
 
     def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:
         """Accuracy and both F1."""

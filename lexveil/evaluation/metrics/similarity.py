@@ -1,4 +1,4 @@
-"""Semantic similarity: the cosine of each text with its rewriting."""
+"""Semantic similarity: the cosine of each text with its rewriting; of a pair each of the two is a text of its own."""
 
 from __future__ import annotations
 
@@ -6,32 +6,51 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexveil.evaluation.encoder import Similarity, similarity
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, ScoreFigure, mean_of
-from lexveil.evaluation.text_quality import plain
+import numpy as np
 
+from lexveil.evaluation.base import Encoder
+from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, ScoreFigure
+from lexveil.evaluation.scores import rounded
+from lexveil.types import Floats
+
+BLOCK = 4096  # texts at a time
 COSINE = Score(
-    name="cosine",
-    metric="similarity",
-    words="cosine",
-    path=(),
-    glance=("cosine", "Cosine"),
-    headline="cosine",
+    name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine"), headline="cosine"
 )
 
 
-def similarity_entry(measured: Similarity) -> Entry:
+def cosines(encoder: Encoder, original: Sequence[str], private: Sequence[str]) -> tuple[Floats, int, int]:
+    """Compare each of n texts with its privatized form.
+
+    Returns:
+        (n,) cosines in [-1, 1], NaN where one of the two has no vector; originals without any known word; and
+        privatized texts without any, those of such originals included.
+    """
+    found, unknown = np.empty(len(original)), np.zeros(2, dtype=np.int64)
+    for start in range(0, len(original), BLOCK):
+        block = slice(start, start + BLOCK)
+        pair = [encoder.encode(texts[block]).astype(np.float64) for texts in (original, private)]
+        lengths = np.array([np.linalg.norm(vectors, axis=1) for vectors in pair])
+        unknown += (lengths == 0).sum(axis=1)
+        product = lengths[0] * lengths[1]
+        cosine = np.einsum("np,np->n", *pair) / np.where(product > 0, product, np.nan)
+        found[block] = np.clip(cosine, -1.0, 1.0)
+    return found, int(unknown[0]), int(unknown[1])
+
+
+def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown: int) -> Entry:
     """Numbers of texts, mean and sample standard deviation over them."""
-    if not measured.n_compared:
+    compared = cosine[~np.isnan(cosine)]
+    if not len(compared):
         return {"left_out": "no text and its rewriting both have a word that the encoder knows"}
     return {
         "left_out": None,
-        "n_texts": len(measured.cosines),
-        "n_compared": measured.n_compared,
-        "n_original_unknown": measured.n_original_unknown,
-        "n_private_unknown": measured.n_private_unknown,
-        "mean": plain(measured.mean),
-        "sd": plain(measured.sd),
+        "n_texts": len(cosine),
+        "n_compared": len(compared),
+        "n_original_unknown": n_original_unknown,
+        "n_private_unknown": n_private_unknown,
+        "mean": rounded(float(np.nanmean(cosine))),
+        "sd": rounded(float(np.nanstd(cosine, ddof=1)) if len(compared) > 1 else math.nan),
     }
 
 
@@ -60,11 +79,7 @@ class CosineSimilarity(Metric):
         """Compare some texts; the encoder is made from clean ones."""
         original, rewritten = texts.compared
         assert texts.models.encoder_of is not None
-        return similarity_entry(similarity(texts.models.encoder_of(original), original, rewritten))
-
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
-        """The mean."""
-        return [mean_of(entry, "mean")]
+        return similarity_entry(*cosines(texts.models.encoder_of(original), original, rewritten))
 
     def summary(self, entry: Entry) -> str:
         """The mean."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lexveil.evaluation.metrics.base import PaperTable, Score, ScoreFigure
-from lexveil.evaluation.metrics.prediction import PredictionMetric, classifier_score
-from lexveil.evaluation.utility import SETTINGS, Scorer, utility
+from lexveil.evaluation.metrics.prediction import SETTINGS, PredictionMetric, classifier_score
 
 UTILITY = classifier_score(
     "utility",
@@ -24,7 +23,7 @@ class Utility(PredictionMetric):
     """Trained on rewritten texts, scored on rewritten and on clean ones."""
 
     name, title, target = "utility", "utility", "label"
-    settings = SETTINGS["utility"]
+    settings = tuple(SETTINGS["utility"])
     scores = (UTILITY, UTILITY_MICRO, ON_CLEAN, ON_CLEAN_MICRO)
     tables = (
         PaperTable(
@@ -36,8 +35,3 @@ class Utility(PredictionMetric):
         PaperTable("on-clean", "utility, micro F1 (accuracy) on clean texts", (ON_CLEAN_MICRO,), "TEM Figure 1a"),
     )
     figures = (ScoreFigure("utility", UTILITY, "utility", "utility (macro F1, 0 to 1)"),)
-
-    @property
-    def scorer(self) -> Scorer:
-        """``utility``."""
-        return utility

@@ -28,8 +28,9 @@ from lexveil.artifacts.project import Project
 from lexveil.config import LedgerParams
 from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError, option
+from lexveil.formats.base import Formulas, Writer
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.writers import Formulas, Writer, open_writer
+from lexveil.formats.readers import open_writer
 from lexveil.privatization.adapters.inputs import SMALL, Job, find_jobs, workers_for
 from lexveil.privatization.engine.worker import InputTotals, token_log_schema
 from lexveil.privatization.release.charge import ledger_of, open_charge

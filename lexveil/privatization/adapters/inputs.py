@@ -17,9 +17,8 @@ from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
-from lexveil.formats.readers import Reader, SpooledRows
+from lexveil.formats.readers import Reader, SpooledRows, check_output
 from lexveil.formats.registry import as_source, format_named, known_names
-from lexveil.formats.writers import check_output
 from lexveil.privatization.release.outputs import check_companions, write_errors
 from lexveil.request import FileRequest
 from lexveil.runtime.user_data import is_of_user, make_user_data
@@ -191,8 +190,7 @@ def _query(
     address: str, sql: str | None, folder: Path
 ) -> Iterator[tuple[Address, Source, Callable[[], IO[bytes]], int, Mapping[str, str]]]:
     """The rows of a query in a file without a name, which ends with this process."""
-    from lexveil.databases.base import QUERY
-    from lexveil.databases.query import spool_query
+    from lexveil.databases.base import QUERY, spool_query
 
     place = read_address(address)
     if sql is None:

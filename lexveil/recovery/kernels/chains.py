@@ -2,68 +2,66 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
+from lexveil.evaluation.kneser_ney import Bigrams
 from lexveil.types import Floats, Ids
+
+
+class ChainCandidates(NamedTuple):
+    """The m candidates of all positions.
+
+    Attributes:
+        first, last: (m,) symbols of their first and last words.
+        inner: (m,) probability of the words after the first.
+        alone: (m,) of a candidate after an unknown symbol.
+        likelihood: (m,) of what is seen at the position, up to a factor of the position; the largest is 1.
+    """
+
+    first: Ids
+    last: Ids
+    inner: Floats
+    alone: Floats
+    likelihood: Floats
 
 
 @numba.njit(cache=True, error_model="numpy")
 def fill_transitions(
-    previous: Ids,
-    first: Ids,
-    inner: Floats,
-    alone: Floats,
-    weight: float,
-    single: Floats,
-    starts: Ids,
-    keys: Ids,
-    seen: Floats,
-    rest: Floats,
-    out: Floats,
+    previous: Ids, candidates: ChainCandidates, start: int, end: int, weight: float, model: Bigrams, out: Floats
 ) -> None:  # pragma: no cover - compiled
-    """How likely each of k candidates is after each of j symbols, into ``out`` (j, k).
+    """How likely the candidates from ``start`` to before ``end`` are after each of j symbols, into ``out`` (j, k).
 
     ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an unknown symbol, below 0, only ``alone``.
     """
-    n_symbols = len(single)
+    first, inner, alone = candidates.first[start:end], candidates.inner[start:end], candidates.alone[start:end]
+    n_symbols = len(model.single)
     for i in range(len(previous)):
         symbol = previous[i]
         if symbol < 0:
             out[i, : len(first)] = alone
             continue
-        lowest, highest = starts[symbol], starts[symbol + 1]
+        lowest, highest = model.starts[symbol], model.starts[symbol + 1]
         for j in range(len(first)):
             wanted = symbol * n_symbols + first[j]
             low, high = lowest, highest
             while low < high:
                 middle = (low + high) // 2
-                if keys[middle] < wanted:
+                if model.keys[middle] < wanted:
                     low = middle + 1
                 else:
                     high = middle
-            p = rest[symbol] * single[first[j]]
-            if low < highest and keys[low] == wanted:
-                p += seen[low]
+            p = model.rest[symbol] * model.single[first[j]]
+            if low < highest and model.keys[low] == wanted:
+                p += model.seen[low]
             out[i, j] = weight * p * inner[j] + (1.0 - weight) * alone[j]
 
 
 @numba.njit(cache=True, error_model="numpy")
 def marginals(
-    chains: Ids,
-    before: Ids,
-    offsets: Ids,
-    first: Ids,
-    last: Ids,
-    inner: Floats,
-    alone: Floats,
-    likelihood: Floats,
-    weight: float,
-    single: Floats,
-    starts: Ids,
-    keys: Ids,
-    seen: Floats,
-    rest: Floats,
+    chains: Ids, before: Ids, offsets: Ids, candidates: ChainCandidates, weight: float, model: Bigrams
 ) -> Floats:  # pragma: no cover - compiled
     """The posterior probability of every candidate of n positions, given all that is known of its chain.
 
@@ -71,13 +69,11 @@ def marginals(
         chains: (c + 1,) where each chain of positions starts.
         before: (c,) the symbol before each chain; -1 where it is unknown.
         offsets: (n + 1,) where the candidates of each position start; each has at least one.
-        first, last, inner, alone: (m,) of the candidates.
-        likelihood: (m,) of what is seen at the position, up to a factor of the position; the largest is 1.
 
     Returns:
         (m,), adding up to 1 at each position.
     """
-    n = len(offsets) - 1
+    n, likelihood = len(offsets) - 1, candidates.likelihood
     width = 1
     for t in range(n):
         width = max(width, offsets[t + 1] - offsets[t])
@@ -87,23 +83,17 @@ def marginals(
     steps = np.empty((longest, width, width))
     posterior = np.empty(offsets[n])
     ahead, behind = np.empty(width), np.empty(width)
-    symbol = np.empty(1, dtype=np.int64)
     for c in range(len(chains) - 1):
         for t in range(chains[c], chains[c + 1]):
             a, b = offsets[t], offsets[t + 1]
             step = steps[t - chains[c]]
             if t == chains[c]:
-                symbol[0] = before[c]
-                fill_transitions(
-                    symbol, first[a:b], inner[a:b], alone[a:b], weight, single, starts, keys, seen, rest, step
-                )
+                fill_transitions(before[c : c + 1], candidates, a, b, weight, model, step)
                 for j in range(b - a):
                     posterior[a + j] = likelihood[a + j] * step[0, j]
             else:
                 z = offsets[t - 1]
-                fill_transitions(
-                    last[z:a], first[a:b], inner[a:b], alone[a:b], weight, single, starts, keys, seen, rest, step
-                )
+                fill_transitions(candidates.last[z:a], candidates, a, b, weight, model, step)
                 for j in range(b - a):
                     p = 0.0
                     for i in range(a - z):

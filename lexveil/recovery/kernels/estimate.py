@@ -7,55 +7,37 @@ import math
 import numba
 import numpy as np
 
+from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation
 from lexveil.recovery.kernels.insert import insert
-from lexveil.types import Floats, Ids, Rows, Vectors
+from lexveil.types import Vectors
 
+STEPS = 1024  # distances at which what depends on them alone is tabled
 CHUNK = 512  # scores whose largest is compared before each of them is
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
-    products: Vectors,
-    squares: Vectors,
-    outputs: Ids,
-    starts: Rows,
-    tokens: Rows,
-    others: Vectors,
-    own: Floats,
-    near: Vectors,
-    slopes: Floats,
-    step: float,
-    closest: float,
-    farthest: float,
-    first: Ids,
-    weights: Floats,
-    ids: Ids,
-    scores: Floats,
+    channel: EstimatedChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
 ) -> None:  # pragma: no cover - compiled
     """The k likeliest words behind the outputs of a block; what rungs hold is interpolated for each token.
 
+    What depends on a word through its distance alone is tabled at ``STEPS`` distances.
+
     Args:
-        products: (n, V) inner products of the outputs with all words.
-        squares: (V,) squared lengths.
-        outputs: (n,) different words.
-        starts, tokens: (n + 1,) where each output's tokens begin in ``tokens``.
-        others: (L, V) score of each word w where it is not the output, without the part of its distance.
-        own: (L, V) score of each word where it is the output, less what all others have in common.
-        near: (2, V) distances of each word to its nearest other ones, see ``estimate``.
-        slopes: (L, F) of the features of a pair.
-        step: between distances at which what depends on the word through its distance alone is tabled.
-        closest, farthest: distances beyond which nothing was seen.
-        first, weights: the rung from which, and the (…, K) weights with which, each token's scores are interpolated.
-        ids, scores: (…, k) written, likeliest first; ids are -1 before.
+        products: (m, V) inner products of the outputs with all words.
+        found: (n, k) written, likeliest first; ids are -1 before.
     """
-    n_words, n_rungs, k = len(squares), weights.shape[1], ids.shape[1]
+    squares, others, near, slopes = channel.squares, channel.others, channel.near, channel.slopes
+    closest, farthest, weights = channel.closest, channel.farthest, interpolation.weights
+    step = farthest / STEPS
+    n_words, n_rungs, k = len(squares), weights.shape[1], found.ids.shape[1]
     n_steps = int(farthest / step) + 2
     below, part, inverse = np.empty(n_words, np.int32), np.empty(n_words, np.float32), np.empty(n_words, np.float32)
     score, table, slope = np.empty(n_words, np.float32), np.empty(n_steps, np.float32), np.empty(slopes.shape[1])
     per_step, one = np.float32(1 / step), np.float32(1)
     low, high = np.float32(closest), np.float32(farthest)
-    for row in range(len(outputs)):
-        output = outputs[row]
+    for row in range(len(block.outputs)):
+        output = block.outputs[row]
         for word in range(n_words):
             square = squares[output] + squares[word] - np.float32(2) * products[row, word]
             root = np.float32(math.sqrt(square if square > 0 else np.float32(0)))
@@ -63,13 +45,13 @@ def decode(
             place = distance * per_step
             whole = np.floor(place)
             below[word], part[word], inverse[word] = np.int32(whole), place - whole, one / distance
-        for at in range(starts[row], starts[row + 1]):
-            token = tokens[at]
-            rung, of_own = first[token], 0.0
+        for at in range(block.starts[row], block.starts[row + 1]):
+            token = block.tokens[at]
+            ids, scores, rung, of_own = found.ids[token], found.log_joint[token], interpolation.first[token], 0.0
             score[:], slope[:] = 0, 0
             for level in range(n_rungs):
                 weight = np.float32(weights[token, level])
-                of_own += weights[token, level] * own[rung + level, output]
+                of_own += weights[token, level] * channel.own[rung + level, output]
                 for feature in range(len(slope)):
                     slope[feature] += weights[token, level] * slopes[rung + level, feature]
                 for word in range(n_words):
@@ -91,14 +73,14 @@ def decode(
             for word in range(n_words):
                 value32 = table[below[word]]
                 score[word] += value32 + part[word] * (table[below[word] + 1] - value32)
-            insert(output, of_own, ids[token], scores[token])
+            insert(output, of_own, ids, scores)
             for chunk in range(0, n_words, CHUNK):
                 end = min(chunk + CHUNK, n_words)
                 largest = score[chunk]
                 for word in range(chunk, end):
                     largest = largest if largest > score[word] else score[word]
-                if largest < scores[token, k - 1]:
+                if largest < scores[k - 1]:
                     continue
                 for word in range(chunk, end):
-                    if score[word] >= scores[token, k - 1] and word != output:
-                        insert(word, score[word], ids[token], scores[token])
+                    if score[word] >= scores[k - 1] and word != output:
+                        insert(word, score[word], ids, scores)

@@ -14,55 +14,36 @@ MARGIN = 1e-9  # of a bound, far more than rounding
 
 
 @numba.njit(cache=True, nogil=True)
-def decode_geometric(
-    orders: Orders, places: Orders, log_prior: Floats, outputs: Ids, epsilon: Floats, ids: Ids, scores: Floats
-) -> None:  # pragma: no cover - compiled
-    """Two-sided geometric noise clipped to the list: see ``lists.ListsAdversary``; writes (n, k) ids and scores."""
-    n_words = orders.shape[1]
-    seen, terms = np.full(n_words, -1, dtype=np.int64), np.empty(len(orders))
-    most_frequent = log_prior.max()
-    for token in range(len(outputs)):
-        output, rate = outputs[token], epsilon[token]
-        at_end = -math.log1p(math.exp(-rate))
-        inside = at_end + math.log(-math.expm1(-rate))
-        bound = most_frequent + at_end
-        for radius in range(n_words):
-            if bound - rate * radius + MARGIN < scores[token, -1]:
-                break
-            for which in range(len(orders)):
-                for side in range(2 if radius else 1):
-                    place = places[which, output] + (radius if side else -radius)
-                    if not 0 <= place < n_words or seen[orders[which, place]] == token:
-                        continue
-                    word = orders[which, place]
-                    seen[word] = token
-                    for each in range(len(orders)):
-                        to = places[each, output]
-                        terms[each] = -rate * abs(places[each, word] - to)
-                        if n_words > 1:
-                            terms[each] += at_end if to in (0, n_words - 1) else inside
-                    insert(word, log_prior[word] + _log_mean(terms), ids[token], scores[token])
-
-
-@numba.njit(cache=True, nogil=True)
-def decode_tem(
+def decode(
     orders: Orders,
     places: Orders,
     log_prior: Floats,
     limit: float,
     outputs: Ids,
-    epsilon: Floats,
+    rates: Floats,
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """The truncated exponential mechanism on positions, ``limit`` = ε·γ/2; otherwise as ``decode_geometric``."""
+    """Decode n outputs of noise on the places of a list: see ``lists.ListsAdversary``.
+
+    Args:
+        limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite of geometric noise, which is
+            clipped to the list.
+        rates: (n,) what a place costs, in nats: ε/2 of the former, ε of the latter.
+        ids, scores: (n, k) written, likeliest first; ids are -1 before.
+    """
     n_words = orders.shape[1]
     seen, terms = np.full(n_words, -1, dtype=np.int64), np.empty(len(orders))
-    most_frequent = log_prior.max()
+    most_frequent, is_geometric = log_prior.max(), limit == np.inf
     for token in range(len(outputs)):
-        output, rate = outputs[token], epsilon[token] / 2
-        # The weights of a list add up to the most in its middle, and to the least at its ends.
-        bound = most_frequent - _log_total(0, n_words, rate, limit)
+        output, rate = outputs[token], rates[token]
+        at_end, inside = 0.0, 0.0
+        if is_geometric:
+            at_end = -math.log1p(math.exp(-rate))
+            inside = at_end + math.log(-math.expm1(-rate))
+            bound = most_frequent + at_end
+        else:  # the weights of a list add up to the most in its middle, and to the least at its ends
+            bound = most_frequent - _log_total(0, n_words, rate, limit)
         for radius in range(n_words):
             if bound - min(rate * radius, limit) + MARGIN < scores[token, -1]:
                 break
@@ -74,9 +55,12 @@ def decode_tem(
                     word = orders[which, place]
                     seen[word] = token
                     for each in range(len(orders)):
-                        own = places[each, word]
-                        terms[each] = -min(rate * abs(own - places[each, output]), limit)
-                        terms[each] -= _log_total(own, n_words, rate, limit)
+                        source, target = places[each, word], places[each, output]
+                        terms[each] = -min(rate * abs(source - target), limit)
+                        if not is_geometric:
+                            terms[each] -= _log_total(source, n_words, rate, limit)
+                        elif n_words > 1:
+                            terms[each] += at_end if target in (0, n_words - 1) else inside
                     insert(word, log_prior[word] + _log_mean(terms), ids[token], scores[token])
 
 

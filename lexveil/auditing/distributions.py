@@ -1,11 +1,11 @@
-"""What each mechanism claims to draw from, written down a second time: a few plain lines in float64 for each.
+"""What each mechanism claims to draw from, and its metric, written down a second time in plain lines of float64.
 
-The audit draws from these laws, or computes them, and compares; they share no code with the mechanisms.
+The audit draws from these distributions, or computes them, and compares; they share no code with the mechanisms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +14,57 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.special import gammaln, lambertw
 
-from lexveil.auditing.distances import ON_LISTS, Distances, euclidean, mahalanobis, on_lists, spread
 from lexveil.types import Floats, Ids
 
 BLOCK = 20_000_000  # distances held at a time
 TREE = 8  # dimensions up to which a tree finds the nearest word sooner than a product
+ON_LISTS = ("diffractor_geometric", "diffractor_tem")
 CLOSED = ("tem", *ON_LISTS)
+
+# (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
+Distances = Callable[[Ids, Ids], Floats]
+
+
+def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
+    """Distances of rows, measured from their differences, so that near words keep their digits."""
+
+    def distances(first: Ids, second: Ids) -> Floats:
+        out = np.empty((len(first), len(second)))
+        right = vectors[second].astype(np.float64)
+        for i, row in enumerate(first.tolist()):
+            difference = right - vectors[row].astype(np.float64)
+            out[i] = np.sqrt(np.einsum("np,np->n", difference, difference))
+        return out
+
+    return distances
+
+
+def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
+    """λΣ + (1-λ)I (p, p), Σ the covariance of the rows scaled to trace p; the identity where they do not spread."""
+    places = np.asarray(vectors, dtype=np.float64)
+    p = places.shape[1]
+    centred = places - places.mean(axis=0)
+    covariance = centred.T @ centred
+    trace = np.trace(covariance)
+    scaled = covariance * (p / trace) if trace > 0 else np.eye(p)
+    return np.asarray(share * scaled + (1 - share) * np.eye(p))
+
+
+def mahalanobis(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Distances:
+    """sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of rows, by solving with the triangular root of the matrix."""
+    root = np.linalg.cholesky(spread(vectors, share))
+    return euclidean(np.linalg.solve(root, np.asarray(vectors, dtype=np.float64).T).T)
+
+
+def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distances:
+    """The largest difference of two words' places over all lists; ``orders[l][i]`` is the word at place i."""
+    places = np.array([np.argsort(np.asarray(order)) for order in orders])
+
+    def distances(first: Ids, second: Ids) -> Floats:
+        gaps = np.abs(places[:, first][:, :, None] - places[:, second][:, None, :])
+        return np.asarray(gaps.max(axis=0), dtype=np.float64)
+
+    return distances
 
 
 @dataclass(frozen=True)
@@ -63,8 +108,8 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Law:
-    """The claimed law of one mechanism over one space.
+class Claim:
+    """The distribution that one mechanism claims over one space.
 
     Attributes:
         mechanism: its name.
@@ -97,7 +142,7 @@ class Law:
         return self.mechanism in CLOSED
 
     def pmf(self, word: int, epsilon: float) -> Floats:
-        """Pr[M(word) = y] for every word y, (W,), of a law in closed form."""
+        """Pr[M(word) = y] for every word y, (W,), in closed form."""
         w = self.space.size
         if self.mechanism == "tem":
             gap = self.distances(np.array([word]), np.arange(w))[0]
@@ -116,8 +161,16 @@ class Law:
             out[order] += by_place / len(self.space.orders)
         return out
 
+    def counts(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
+        """How often each word comes out in n of the audit's own draws of M(word), (W,)."""
+        return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(np.int64)
+
+    def mass(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Floats:
+        """Pr[M(word) = y], (W,): in closed form, else estimated from n draws."""
+        return self.pmf(word, epsilon) if self.closed else self.counts(word, epsilon, n, rng) / n
+
     def draw(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
-        """N draws of M(word), of any law."""
+        """N draws of M(word)."""
         if self.closed:
             return rng.choice(self.space.size, size=n, p=_normalized(self.pmf(word, epsilon)))
         if self.mechanism == "truncated_gumbel":

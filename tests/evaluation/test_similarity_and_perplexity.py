@@ -1,0 +1,114 @@
+"""Similarity and perplexity of texts by hand: the default encoder and language model, and what is written of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lexveil.errors import ParameterError
+from lexveil.evaluation import encoder, language_model
+from lexveil.evaluation.base import PerplexityScores
+from lexveil.evaluation.encoder import TfidfMean
+from lexveil.evaluation.kneser_ney import train
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.metrics import similarity
+from lexveil.evaluation.metrics.base import drawn
+from lexveil.evaluation.metrics.perplexity import perplexity_entry
+from lexveil.evaluation.metrics.similarity import cosines, similarity_entry
+
+WORDS = ["red", "green", "blue"]
+VECTORS = np.array([[1, 0], [0, 1], [-1, 0]], dtype=np.float32)
+
+
+def test_weights_and_means_by_hand() -> None:
+    """n = 4; red is in 3 texts, green and blue in 1 each."""
+    made = TfidfMean.fit(WORDS, VECTORS, ["Red green.", "red red", "red blue", "zebra"])
+    assert made.idf == pytest.approx([np.log(5 / 4) + 1, np.log(5 / 2) + 1, np.log(5 / 2) + 1])
+    red, green, _ = made.idf
+    encoded = made.encode(["red GREEN, red! zebra", "blue", "zebra.", ""])
+    assert encoded.dtype == np.float32
+    assert encoded[0] == pytest.approx([2 * red / (2 * red + green), green / (2 * red + green)])
+    assert encoded[1:].tolist() == [[-1, 0], [0, 0], [0, 0]]
+
+
+def test_cosines_by_hand() -> None:
+    """Same, orthogonal, opposite; unknown before, after, and both."""
+    original = ["red", "red", "red", "zebra", "green", "zebra"]
+    private = ["red red", "green", "blue", "red", "okapi", ""]
+    cosine, *unknown = cosines(TfidfMean(WORDS, VECTORS, np.ones(3)), original, private)
+    assert cosine[:3] == pytest.approx([1, 0, -1]) and np.isnan(cosine[3:]).all() and unknown == [2, 2]
+    # 0.5 and 1 of three texts: mean 0.75, standard deviation 0.25·√2.
+    assert similarity_entry(np.array([0.5, np.nan, 1.0]), 0, 1) == {
+        "left_out": None, "n_texts": 3, "n_compared": 2, "n_original_unknown": 0, "n_private_unknown": 1,
+        "mean": 0.75, "sd": 0.353553391,
+    }  # fmt: skip
+    assert similarity_entry(np.array([0.5]), 0, 0)["sd"] is None
+    assert set(similarity_entry(np.array([np.nan]), 1, 1)) == {"left_out"}
+
+
+def test_rare_words_count_more() -> None:
+    """Losing the rare word costs more than losing the frequent one; without idf both cost the same."""
+    vectors, texts = np.eye(2, dtype=np.float32), ["red"] * 9 + ["red green"]
+    weighted, plain = TfidfMean.fit(WORDS[:2], vectors, texts), TfidfMean(WORDS[:2], vectors, np.ones(2))
+    for made, differ in ((weighted, True), (plain, False)):
+        keeps_frequent, keeps_rare = cosines(made, ["red green"] * 2, ["red", "green"])[0]
+        assert (keeps_rare > keeps_frequent + 0.1) == differ
+
+
+NAMES = ["the", "cat", "sat", "."]
+# the cat sat . | the cat .
+IDS, OFFSETS = np.array([0, 1, 2, 3, 0, 1, 3]), np.array([0, 4, 7])
+
+
+def toy() -> NgramModel:
+    return NgramModel(train(IDS, OFFSETS, len(NAMES)), NAMES)
+
+
+def test_texts_are_cut_into_sentences_and_summed() -> None:
+    """Two sentences of 4 and 3 tokens in one text, each with its end; nothing; one unknown word."""
+    model = toy()
+    scores = model.score(["The cat sat.\nThe cat.", "", "The dog."])
+    assert scores.n_tokens.tolist() == [9, 0, 4]
+    assert scores.n_unknown.tolist() == [0, 0, 1]
+    unknown = model.model.log_probability(np.array([0, -1, 3]), np.array([0, 3]))
+    assert scores.log_sum == pytest.approx([model.model.log_probability(IDS, OFFSETS).sum(), 0, unknown.sum()])
+    with pytest.raises(ParameterError, match="trained on 4 words and given the names of 3"):
+        NgramModel(model.model, NAMES[:3])
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [" ".join(np.random.default_rng(i).choice([*WORDS, *NAMES, "zebra"], i % 5)) for i in range(23)]
+
+    def measured() -> list[list[float]]:
+        made = TfidfMean.fit(WORDS, VECTORS, texts)
+        scores = toy().score(texts)
+        figures = (made.idf, *cosines(made, texts, texts[::-1]), scores.log_sum, scores.n_tokens, scores.n_unknown)
+        return [np.nan_to_num(figure).tolist() for figure in figures]
+
+    whole = measured()
+    for module in (encoder, similarity, language_model):
+        monkeypatch.setattr(module, "BLOCK", 4)
+    assert measured() == whole
+
+
+def test_perplexity_by_hand() -> None:
+    """4 and 2 of texts of one and three tokens: mean 3, of all as one (4·8)^(1/4); a text without tokens has none."""
+    entry = perplexity_entry(PerplexityScores(np.log([1 / 4, 1, 1 / 8]), np.array([1, 0, 3]), np.array([1, 0, 0])))
+    assert (entry["n_texts"], entry["n_tokens"], entry["n_unknown"]) == (3, 4, 1)
+    assert (entry["mean"], entry["corpus"]) == (3, pytest.approx(32**0.25))
+    for nothing in (toy().score([]), toy().score(["", ""])):
+        assert set(perplexity_entry(nothing)) == {"left_out"}
+
+
+def test_documents_are_drawn_at_random_up_to_the_limit() -> None:
+    times = np.zeros(10, dtype=int)
+    for seed in range(2000):
+        rows = drawn([1] * 10, 3, np.random.default_rng(seed))
+        assert len(set(rows.tolist())) == 3 and (np.diff(rows) > 0).all()
+        times[rows] += 1
+    assert (abs(times - 600) < 6 * np.sqrt(2000 * 0.3 * 0.7)).all()
+
+
+@pytest.mark.parametrize(("limit", "n_drawn"), [(1, 1), (2, 1), (3, 1), (4, 2), (20, 10), (99, 10), (None, 10)])
+def test_both_texts_of_a_pair_count(limit: int | None, n_drawn: int) -> None:
+    assert len(drawn([2] * 10, limit, np.random.default_rng(1))) == n_drawn

@@ -1,0 +1,41 @@
+"""The unigram adversary by the whole table, and texts as contextual adversaries see them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lexveil.mechanisms.base import ClosedForm
+from lexveil.recovery.adversary import Adversary, Candidates
+from lexveil.recovery.context import SeenTokens
+from lexveil.types import Floats, Ids
+
+Seen = int | str | None  # a number of an output, a word that was kept, or nothing
+
+
+class TableAdversary(Adversary):
+    """Exact Bayes by the table Pr[M(w)=y] of all words at each epsilon."""
+
+    def __init__(self, mechanism: ClosedForm, prior: Floats) -> None:
+        self.mechanism, self.prior = mechanism, prior
+
+    def joint(self, epsilon: float) -> Floats:
+        """ln π(w)·Pr[M(w)=y], (W, W) by w and y."""
+        words = np.arange(len(self.prior))
+        return self.mechanism.log_pmf(words, np.full(len(words), epsilon)) + np.log(self.prior)[:, None]
+
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
+        joint = np.array([self.joint(e)[:, y] for y, e in zip(outputs, epsilon, strict=True)]).reshape(
+            -1, len(self.prior)
+        )
+        ids = np.argsort(-joint, axis=1, kind="stable")[:, :k]
+        return Candidates(ids, np.take_along_axis(joint, ids, axis=1))
+
+
+def tokens(texts: Sequence[Sequence[Seen]], epsilon: float = 1.0) -> SeenTokens:
+    every = [seen for text in texts for seen in text]
+    return SeenTokens(
+        np.repeat(np.arange(len(texts)), [len(text) for text in texts]),
+        np.array([seen if isinstance(seen, int) else -1 for seen in every], dtype=np.int64),
+        np.full(len(every), epsilon),
+        [seen if isinstance(seen, str) else None for seen in every],
+    )

@@ -1,0 +1,123 @@
+"""The contextual adversary against the sum over all texts, and in known limits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import astuple
+from functools import cache
+
+import numpy as np
+import pytest
+
+from lexveil.evaluation.kneser_ney import KneserNey, train
+from lexveil.evaluation.language_model import NgramModel
+from lexveil.mechanisms.tem import Tem
+from lexveil.recovery import context
+from lexveil.recovery.context import ContextualAdversary, Guesses
+from tests.recovery.oracles import Seen, TableAdversary, tokens
+
+WORDS = ["the", "cat", "dog", "sat", "ran", "."]
+TOKENS = [["cat"], ["dog"], ["sat"], ["ran"], ["cat", "sat"], ["mouse"]]  # the last is unknown to the model
+PRIOR = np.array([0.3, 0.1, 0.2, 0.15, 0.05, 0.2])
+
+
+@cache
+def model() -> NgramModel:
+    sentences = [[0, 1, 3, 5], [0, 2, 4, 5], [0, 1, 3, 5], [0, 2, 4, 0, 1, 5]]
+    ids = np.array([word for sentence in sentences for word in sentence])
+    return NgramModel(train(ids, np.cumsum([0, *map(len, sentences)]), len(WORDS)), WORDS)
+
+
+def by_ngrams(weight: float) -> ContextualAdversary:
+    vectors = np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)
+    return ContextualAdversary(TableAdversary(Tem(vectors), PRIOR), PRIOR, model(), TOKENS, weight)
+
+
+def random_texts(n: int, n_outputs: int) -> list[list[Seen]]:
+    rng = np.random.default_rng(9)
+    symbols: list[Seen] = [*range(n_outputs), "the", "cat", ".", None]
+    return [[symbols[number] for number in rng.integers(0, len(symbols), rng.integers(0, 9))] for _ in range(n)]
+
+
+@cache
+def plain_bigram(first: int | None, second: int) -> float:
+    """p_2, or p_1 where no word comes before, by the code of the whole model with its lower orders alone."""
+    kn = model().model
+    part = KneserNey(kn.n_words, kn.orders[: 1 if first is None else 2])
+    text = [second] if first in (None, kn.n_words + 2) else [first, second]
+    return float(np.exp(part.log_probability(np.array(text), np.array([0, len(text)]))[len(text) - 1]))
+
+
+def test_bigrams_are_those_of_the_model() -> None:
+    kn = model().model
+    pairs = list(itertools.product([*range(kn.n_words + 1), kn.n_words + 2], range(kn.n_words + 1)))
+    got = kn.bigrams().probability(*np.array(pairs).T)
+    np.testing.assert_allclose(got, [plain_bigram(*pair) for pair in pairs], rtol=1e-12)
+
+
+def sum_over_texts(adversary: ContextualAdversary, text: list[Seen], epsilon: float) -> list[int]:
+    """The likeliest token at each position, by adding up the probabilities of all texts there could be."""
+    kn, known = model().model, {word: number for number, word in enumerate(WORDS)}
+    channel = np.exp(adversary.adversary.mechanism.log_pmf(np.arange(6), np.full(6, epsilon)))  # type: ignore[attr-defined]
+    numbers = [[known.get(word, kn.n_words) for word in words] for words in TOKENS]
+    marginal = np.zeros((len(text), len(TOKENS)))
+    for chosen in itertools.product(*(range(6) if isinstance(seen, int) else [seen] for seen in text)):
+        p, before = 1.0, kn.n_words + 2
+        for seen, token in zip(text, chosen, strict=True):
+            if token is None:
+                before = None
+                continue
+            words = [known.get(token, kn.n_words)] if isinstance(token, str) else numbers[token]
+            follows = alone = plain_bigram(None, words[0]) if isinstance(token, str) else PRIOR[token]
+            if before is not None:
+                inner = math.prod(plain_bigram(*pair) for pair in itertools.pairwise(words))
+                follows = adversary.weight * plain_bigram(before, words[0]) * inner + (1 - adversary.weight) * alone
+            p *= follows * (channel[token, seen] if isinstance(seen, int) else 1.0)
+            before = kn.n_words + 2 if token == "." else words[-1]
+        for place, token in enumerate(chosen):
+            if isinstance(token, int):
+                marginal[place, token] += p
+    return [int(marginal[place].argmax()) for place, seen in enumerate(text) if isinstance(seen, int)]
+
+
+TEXTS: list[list[Seen]] = [
+    ["the", 1, 3, "."],
+    [0, 2, 1, 4],
+    ["the", 0, ".", "the", 5, None, 2],
+    [None, 4, 4, "sat"],
+    [3],
+]
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize("weight", [0.5, 0.9])
+def test_guesses_by_ngrams_have_the_largest_marginal_of_all_texts(epsilon: float, weight: float) -> None:
+    adversary = by_ngrams(weight)
+    guesses = [adversary.guess(tokens([text], epsilon)) for text in TEXTS]
+    for text, found in zip(TEXTS, guesses, strict=True):
+        assert found.by_context.tolist() == sum_over_texts(adversary, text, epsilon)
+    assert epsilon > 1 or any(found.by_context.tolist() != found.by_word.tolist() for found in guesses)
+
+
+def test_without_output_certain_neighbours_decide() -> None:
+    """After "the", before "sat" comes the cat, before "ran" the dog, whatever came out."""
+    for word, guess in (("sat", 0), ("ran", 1)):
+        found = by_ngrams(1.0).guess(tokens([["the", output, word] for output in range(6)]))
+        assert found.without_output.tolist() == [guess] * 6
+
+
+def lists(guesses: Guesses) -> list[list[int]]:
+    return [answer.tolist() for answer in astuple(guesses)]
+
+
+def test_without_the_model_the_guesses_are_unigram_and_cuts_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = tokens(random_texts(80, 6))
+    by_word, by_context, without_output = lists(by_ngrams(0.0).guess(seen))
+    assert by_context == by_word and len(set(by_word)) > 2
+    assert set(without_output) == {0}  # the most frequent
+    whole = lists(by_ngrams(0.5).guess(seen))
+    monkeypatch.setattr(context, "POSITIONS", 16)
+    assert lists(by_ngrams(0.5).guess(seen)) == whole
+    for nothing in ([], [["the", None]]):
+        assert lists(by_ngrams(0.5).guess(tokens(nothing))) == [[], [], []]
