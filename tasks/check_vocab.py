@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil import paths
-from lexveil.artifacts.data_docs import DataDocs
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.text_rows import texts_of
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import MachineParams, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main

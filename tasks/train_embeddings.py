@@ -22,8 +22,8 @@ from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, l
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.purpose_files import purposes_of
-from lexveil.artifacts.scale_list import load_factors
-from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingWatch, some_sentences
+from lexveil.artifacts.training_checkpoints import FORMAT, Checkpoints, TrainingProgress, some_sentences
+from lexveil.artifacts.user_lists import load_factors
 from lexveil.config import EmbeddingParams, Params, load_params
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
@@ -102,21 +102,21 @@ def train(
     state = checkpoints.load()
     if state is not None:
         print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
-    with TrainingWatch(f"train {segmentation}", corpus, epochs, workers) as watch:
+    progress = TrainingProgress(f"train {segmentation}", epochs)
 
-        def on_epoch(state: TrainingState) -> None:
-            checkpoints.save(state)
-            watch.epoch_ends(state.epoch, state.losses)
+    def on_epoch(state: TrainingState) -> None:
+        checkpoints.save(state)
+        progress.epoch_ends(state.epoch, state.losses)
 
-        return train_word2vec(
-            str(corpus),
-            settings,
-            base=base,
-            sentences=some_sentences(corpus, SENTENCES),
-            resume=state,
-            on_start=lambda n_tokens: watch.begin(n_tokens, state.epoch if state else 0),
-            on_epoch=on_epoch,
-        )
+    return train_word2vec(
+        str(corpus),
+        settings,
+        base=base,
+        sentences=some_sentences(corpus, SENTENCES),
+        resume=state,
+        on_start=lambda n_tokens: progress.begin(n_tokens, state.epoch if state else 0),
+        on_epoch=on_epoch,
+    )
 
 
 def about_scale(options: EmbeddingParams) -> dict[str, str]:

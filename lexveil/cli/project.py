@@ -253,17 +253,13 @@ def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) ->
     show(report.as_dict() if json else report, json, type(report).as_text)
 
 
-FORM = exclusive()
-
-
 def lineage(
     artifact: Annotated[str, Parameter(name="ARTIFACT")],
     /,
     *,
     verify: bool = False,
     at: Annotated[str | None, Parameter(metavar="REV")] = None,
-    format: Annotated[Literal["text", "json", "mermaid"], Parameter(group=FORM)] = "text",
-    json: Annotated[bool, Parameter(group=FORM)] = False,
+    json: Json = False,
 ) -> int:
     """What an artifact was made from: commands, parameters, hashes, commit.
 
@@ -273,19 +269,16 @@ def lineage(
 
         lexveil lineage artifacts/private/madlib/S3/10.0
         lexveil lineage letters.out.jsonl --verify
-        lexveil lineage artifacts/report/index.html --at v1.2 --format mermaid
+        lexveil lineage artifacts/report/index.html --at v1.2 --json
 
     Args:
         artifact: a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote
         verify: read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded
         at: as of a git commit, tag or branch; the work tree stays as it is
-        format: how it is written
-        json: the same as --format json
     """
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100
     root = anywhere()
-    form = "json" if json else format
     from lexveil.lineage import release_lineage, rendering, trace
     from lexveil.lineage import verify as verification
 
@@ -301,13 +294,11 @@ def lineage(
             )
         asked = asked.relative_to(root)
     if verify:
-        if form == "mermaid":
-            raise RequestError("--verify has no --format mermaid; give text or json")
         checked = verification.verify(asked, at) if record is None else verification.verify_released(asked, record, at)
-        print("\n".join(verification.as_text(checked) if form == "text" else rendering.as_json(checked)))
+        print("\n".join(rendering.as_json(checked) if json else verification.as_text(checked)))
         return 0 if checked["holds"] else 1
     chain = trace.lineage(asked, at) if record is None else release_lineage.released(asked, record, at)
-    print("\n".join(rendering.FORMS[form](chain)))
+    print("\n".join(rendering.as_json(chain) if json else rendering.as_text(chain)))
     return 0
 
 

@@ -74,10 +74,6 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "src.txt"), "not made by any stage"),
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
-        (
-            ("lineage", "artifacts/first.txt", "--json", "--format", "mermaid"),
-            "exclusive arguments: {--format, --json}",
-        ),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
         (("gc", "--dry-run", "--remove"), "exclusive arguments: {--dry-run, --remove}"),
         (("release",), "inbox.source and inbox.sql are null"),

@@ -11,7 +11,7 @@ from scratch_project import Project
 
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, below, digest
-from lexveil.lineage.rendering import as_mermaid, as_text
+from lexveil.lineage.rendering import as_text
 from lexveil.lineage.trace import history, lineage
 from lexveil.runtime.dvc_graph import open_repo
 
@@ -134,15 +134,3 @@ def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
     own.write_text(json.dumps(record | {"mode": "release"}))
     assert lineage(PRIVATE)["chain"][0]["privacy"] == record
     assert "  privacy  mode experiment; guarantee: none" in list(as_text(lineage(PRIVATE)))
-
-
-def test_mermaid_draws_every_stage_and_every_edge_of_the_chain(built: Project) -> None:
-    found = lineage(PRIVATE)
-    lines = list(as_mermaid(found))
-    assert lines[0] == "flowchart TD"
-    names = {entry["stage"]: f"s{number}" for number, entry in enumerate(found["chain"])}
-    edges = {line.strip().split(" -->")[0] + line.split("|")[-1] for line in lines if "-->|" in line}
-    expected = {("first", "count@a"), ("first", "count@b")} | {(f"count@{kind}", "privatize@S1-1.0") for kind in "ab"}
-    assert edges == {f"{names[source]} {names[target]}" for source, target in expected}
-    for name in names:
-        assert sum(f'["{name}<br/>' in line for line in lines) == 1
