@@ -20,7 +20,7 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.config import CLEAN, Params
 from lexveil.errors import CheckFailed
 from lexveil.levels import stage_name
-from lexveil.report.evaluation_values import Key
+from lexveil.report.records import Key
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Encoded, Lexicon, encode

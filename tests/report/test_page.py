@@ -1,0 +1,293 @@
+"""The page as a whole, and the files beside it, of a small set of artifacts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from lexveil.errors import CheckFailed, MissingArtifact
+from lexveil.runtime.stage import stage_main
+from tasks import report
+from tests.report.artifacts import ROOT, SECRET, Page, change, put_run, reported
+
+
+def test_sections_stand_in_the_order_a_reader_needs(page: Page) -> None:
+    assert page.headings == [
+        "Which run to take",
+        "What this is, and what it promises",
+        "What is kept where equally much is given away",
+        "Results per run",
+        "Samples: what becomes of a text",
+        "Utility and attacks",
+        "Plausible deniability",
+        "Data sets, vocabulary coverage and budgets",
+        "Corpus, n-grams and collocations",
+        "Sample tokens and their neighbours",
+        "Checks, parameters, and how to reproduce",
+    ]
+
+
+CELLS: list[tuple[str, tuple[str, ...], list[str]]] = [  # of tables, by the start of a row
+    ("exposure", ("madlib", "S1", "1, 10"), ["10", "50.0%", "3", "0", "0", "5", "2", "0", "35.0%"]),
+    ("exposure", ("madlib", "S2", "1, 10"), ["15", "75.0%", "3", "0", "0", "0", "2", "0", "10.0%"]),
+    ("exposure", ("none", "none", "–"), ["0", "0.0%", "0", "0", "12", "6", "2", "0", "100.0%"]),
+    # Mean budget: (2 texts × 4 ε + 7 ε) / 3.
+    ("results", ("madlib", "S1", "1"), ["6.2%", "0.250", "35.0%", "3.25", "5.00"]),
+    ("results", ("madlib", "S2", "10"), ["62.5%", "-0.125", "10.0%", "32.50", "50.00"]),
+    ("results", ("none", "none", "–"), ["–", "–", "100.0%", "–", "–"]),
+    ("tokens", ("madlib", "S2", "1"), ["3", "20", "20", "1,234", "5,678", "15", "3", "2", "0"]),
+    # 7 of 64, and with the context at ε 10 twice as many
+    ("recovery", ("madlib", "S1", "1"),
+     ["64", "0.0% (0.0–5.7)", "10.9% (5.4–20.9)", "10.9% (5.4–20.9)", "0.0% (0.0–5.7)"]),
+    ("recovery", ("madlib", "S2", "10"),
+     ["64", "0.0% (0.0–5.7)", "10.9% (5.4–20.9)", "21.9% (13.5–33.4)", "0.0% (0.0–5.7)"]),
+    ("recovery-bands", ("madlib", "S1", "1", "–", "–"), ["12.5% (3.5–36.0)", "0.0% (0.0–19.4)", "6.2% (1.1–28.3)",
+                                                          "0.0% (0.0–19.4)", "0.0% (0.0–19.4)", "0.0% (0.0–19.4)"]),
+    ("budgets", ("alpha",), ["2", "4.00", "4.00", "40.00"]),
+    ("budgets", ("beta",), ["1", "7.00", "7.00", "70.00"]),
+    # S2: two texts, two tokens each, ε a token; so 2 ε a text, half of B.
+    ("per-token", ("S2", "alpha"), ["2.00", "1.00", "10.00"]),
+    ("spent", ("S2", "alpha"), ["50.0%", "2.00", "20.00"]),
+    ("spent", ("S1", "beta"), ["100.0%", "7.00", "70.00"]),
+    # word: nearest distances 0.125, 1.125, … 5.125; S1 spends (2 + 2 + 3.5) / 3 = 2.5 a token at base ε 1.
+    ("bound", ("S1",), ["2.625", f"×{np.exp(2.5 * 2.625):.0f}", "×10²⁹"]),
+    ("datasets", ("alpha",), ["2", "2", "4.00", "4.00", "4.00", "2", "300", "100", "10", "300", "25"]),
+    ("datasets", ("beta",), ["1", "1", "7.00", "7.00", "7.00"] + ["–"] * 6),
+    ("coverage", ("alpha", "gst"), ["2", "8", "6", "2", "75.0%"]),
+    ("coverage", ("beta", "word"), ["2", "8", "8", "0", "100.0%"]),
+    ("attack-1", ("madlib", "S2", "utility F1"), ["0.875 ± 0.062", "0.375", "0.375 ± 0.062", "0.625 ± 0.062"]),
+    ("attack-1", ("madlib", "S1", "static F1"), ["0.312 ± 0.062", "0.125", "0.125 ± 0.062", "0.250 ± 0.062"]),
+    # 0.5/0.875 − 0.25/0.625 and 0.75/0.875 − 0.5/0.625
+    ("attack-1", ("madlib", "S1", "relative gain"), ["–", "–", "0.171", "0.057"]),
+    ("on-clean-1", ("madlib", "S1"), ["1.000 ± 0.062", "0.500", "0.562 ± 0.062", "0.562 ± 0.062"]),
+    ("glance", ("alpha", "clean texts"), ["–", "–", "–", "0.875 ± 0.062", "0.625 ± 0.062", "–", "–", "–"]),
+    ("glance", ("alpha", "weakest adaptive attack", "madlib", "S1", "1"),
+     ["0.500 ± 0.062", "0.250 ± 0.062", "0.171", "10.9% (5.4–20.9)", "0.0% (0.0–19.4)"]),
+    ("deniability", ("madlib", "gst", "10"),
+     ["60.5", "60.0", "60.5", "61.0", "30.0", "29.5", "30.0", "30.5", "1 / embedding distance"]),
+    ("corpus", ("Documents in the sample",), ["11", "–"]),
+    ("corpus", ("Words and punctuation marks per sentence",), ["20.50", "–"]),
+    ("corpus", ("Bigrams kept as collocations",), ["12", "50.0%"]),
+    ("corpus", ("Trigrams kept as collocations",), ["1", "25.0%"]),
+    ("segmentations", ("gst",),
+     ["1,000", "1.025", "98.0%", "1.5%", "0.5%", "7", "4", "2", "1", "90.0%", "13", "1.500", "3.125"]),
+    # Lists by PMI leave out the rare.
+    ("bigrams-by-pmi", ("heavy rain",), ["30", "7.75"]),
+    ("bigrams-by-pmi", ("new york",), ["40", "5.25"]),
+    ("trigrams-by-pmi", ("new york city",), ["9", "12.50"]),
+    # Too few tokens for the ranks asked: the last of each length, stop words passed over.
+    ("neighbours-gst", ("", "sun1 word, 40×"), ["new_york2 words, 90×", "new_york_city3 words, 50×"]),
+    ("neighbours-gst", ("5",), ["the_rain6.625", "sun1.625", "city5.625"]),
+    ("neighbours-word", ("", "rain1 word, 50×"), []),
+    ("checks", ("vocab",), ["vocabulary against every data set", "1", "2", "2,000", "✓ all hold"]),
+    ("checks", ("plans/S2",), ["budgets of this strategy, at every base ε", "2", "2", "4,000", "✓ all hold"]),
+    ("versions", ("numpy",), [np.__version__]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "start", "cells"), CELLS)
+def test_tables_hold_what_the_artifacts_say(page: Page, table: str, start: tuple[str, ...], cells: list[str]) -> None:
+    assert page.row(table, *start) == cells
+
+
+def test_tables_have_no_other_rows(page: Page) -> None:
+    n_rows = {
+        "results": 2 + 5,
+        "tokens": 2 + 5,
+        "bigrams-by-pmi": 1 + 2,
+        "neighbours-gst": 1 + 5,
+        "neighbours-mst": 1 + 4,
+    }
+    assert {name: len(page.tables[name]) for name in n_rows} == n_rows  # with lines of headings
+    assert [row[0] for row in page.tables["bigrams-by-count"][1:4]] == ["new york", "heavy rain", "rare9 pair"]
+    scores = {name for name in page.tables if re.fullmatch(r"(utility|on-clean|attack|static|cosine|mean-.*)-\d", name)}
+    assert scores == {"utility-1", "on-clean-1", "attack-1", "static-1"}  # of what was measured only
+    assert not [row for row in page.tables["glance"] if row[0] == "beta"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "none: the seed is known",
+        "4 runs: madlib with strategy S1 and S2",
+        "Not private: somebody has the seed.",
+        "d the Euclidean distance of the embedding",
+        "exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]",
+        "Not covered: other cuts. (S2 only)",
+        "The guarantee of the clean baseline none: nothing was done to the text The text is unchanged.",
+        "20.0% of the content words: madlib S1 at ε 10 keeps 0.750; 12.5% are named",
+        # 1.96 · √(1/400) and 1.96 · √(1/100)
+        "Label: 2 classes, learnt from 270 of 300 documents of split train, scored on 100 of split dev.",
+        "is known to ± 0.10 (95%). Attribute: 10 classes",
+        "Not measured in these runs: cosine similarity, perplexity and membership inference.",
+        "beta, utility: no utility because of utility",
+        "over 3 trainings on 90.0% of the train split, chosen and ordered anew",
+        "gst (S2): 2 of 5 words",
+        "bigrams that occur at least 30 times, trigrams that occur at least 9 times",
+        "seed: 77",
+        "Made by Lexveil 9.8.7.",
+    ],
+)
+def test_the_page_says(page: Page, words: str) -> None:
+    assert words in page.text
+
+
+def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> None:
+    assert page.links and all(link.startswith(("#", "data:", "../data_docs/index.html")) for link in page.links)
+    assert not re.search(r"https?:|@import|<script[^>]+src|<iframe|<object|url\(", page.html)
+    files = sorted((made / "artifacts/report").iterdir())
+    assert [file.name for file in files] == ["index.html", "metrics.json", "pmi.csv", "recovery.csv", "runs.csv"]
+    assert not any(SECRET in file.read_text(encoding="utf-8") for file in files)
+    assert "memory_limit" not in page.text  # of this machine: changes no result
+
+
+def test_ids_are_unique_and_every_reference_has_one(page: Page) -> None:
+    ids = re.findall(r'\bid="([^"]+)"', page.html)
+    references = re.findall(r'href="#([\w-]+)"|aria-labelledby="([\w-]+) ?([\w-]*)"', page.html)
+    assert len(ids) == len(set(ids)) and references
+    assert {name for names in references for name in names if name} <= set(ids)
+
+
+def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
+    figures = re.findall(r'<figure class="chart">.*?</figure>', page.html, flags=re.DOTALL)
+    names = {}
+    for figure in figures:
+        uri, name = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)" download="([^"]*)\.csv"', figure)[0]
+        root = ElementTree.fromstring(re.findall(r"<svg[^>]*role.*?</svg>", figure, flags=re.DOTALL)[0])
+        assert [root.find(tag).get("id") for tag in ("title", "desc")] == root.get("aria-labelledby").split()  # type: ignore[union-attr]
+        names[name] = unquote(uri).splitlines()
+        assert len(names[name]) == 1 + len(root.findall(".//g/g")) or name in ("ranks", "answer-1", "tradeoff-1-madlib")
+    bands = ("all", "function", "frequent", "middle", "rare")
+    assert names.keys() == {
+        "answer-1", "unchanged-madlib", "cosine-madlib", *(f"recovery-{band}-madlib" for band in bands),
+        "utility-1-madlib", "attack-1-madlib", "tradeoff-1-madlib", "n-w-word", "s-w-word", "n-w-gst", "s-w-gst",
+        "pmi", "ranks",
+    }  # fmt: skip
+    assert names["cosine-madlib"][-1] == "S2,10.0,-0.125"
+    assert names["n-w-gst"] == [
+        "series,ε of a word,N_w,low,high",
+        "madlib,1.0,2.5,2.0,3.0",
+        "madlib,10.0,60.5,60.0,61.0",
+    ]
+    assert names["tradeoff-1-madlib"][1].startswith("S1,ε 1,0.25,")
+    # The standard error of 0.5 in 100 documents and trainings that differ by 0.0625 is √(0.0625² + 0.25/100).
+    series, epsilon, mean, low, high = names["utility-1-madlib"][1].split(",")
+    assert (series, epsilon, mean) == ("S1", "1.0", "0.5")
+    assert float(high) - float(low) == pytest.approx(2 * np.hypot(0.0625, 0.05))
+
+
+def test_metrics_are_numbers_dvc_can_compare(made: Path) -> None:
+    metrics = json.loads((made / "artifacts/report/metrics.json").read_text())
+    assert metrics["corpus"] == {"n_documents": 11, "n_sentences": 50, "n_tokens": 1025, "n_words": 333}
+    assert metrics["collocations"] == {"bigrams": 12, "trigrams": 1}
+    assert metrics["vocabulary"] == {"word": 6, "gst": 7, "mst": 5}
+    assert metrics["coverage"]["alpha"]["mst"] == 0.75
+    assert metrics["runs"]["madlib/S1/1.0"] == {
+        "share_unchanged": 0.0625, "mean_cosine": 0.25, "unprotected_share": 0.35, "recovered": 7 / 64,
+        "recovered_rare": 0.0,
+    }  # fmt: skip
+    scores = {"utility_private": 0.5, "utility_clean": 0.4375, "attack_static": 0.125, "attack_adaptive": 0.25}
+    assert metrics["evaluation"]["madlib/S1/1.0"] == {"alpha": scores, "beta": {}}
+    assert metrics["evaluation"]["none/none/0.0"]["alpha"]["attack_adaptive"] == 0.625
+    assert metrics["runs"]["none/none/0.0"] == {"unprotected_share": 1.0}  # no null: DVC compares numbers
+
+
+def test_csv_files_for_other_tools(made: Path) -> None:
+    runs, recovery = (
+        list(csv.DictReader((made / f"artifacts/report/{name}.csv").open(encoding="utf-8")))
+        for name in ("runs", "recovery")
+    )
+    assert [(run["strategy"], run["epsilon"]) for run in runs] == [
+        ("S1", "1.0"), ("S1", "10.0"), ("S2", "1.0"), ("S2", "10.0"),
+    ]  # fmt: skip
+    assert [runs[2][name] for name in ("share_unchanged", "mean_cosine", "budget_mean", "recovered_function")] == [
+        "0.125", "0.375", "5.0", "0.25",
+    ]  # fmt: skip
+    own = [row for row in recovery if (row["strategy"], row["epsilon"], row["band"]) == ("S2", "10.0", "function")]
+    assert [(row["dataset"], row["reader"], row["n"], row["share"]) for row in own] == [
+        (dataset, reader, "16", share)
+        for dataset in ("", "alpha")
+        for reader, share in (
+            ("unchanged", "0.0"),
+            ("by_word", "0.25"),
+            ("by_context", "0.5"),
+            ("without_output", "0.0"),
+        )
+    ]
+    assert (made / "artifacts/report/pmi.csv").read_text().splitlines() == [
+        "ngrams,pmi_bits,n_collocations",
+        "bigrams,5.0,1", "bigrams,7.5,1", "bigrams,15.0,5", "bigrams,15.5,5", "trigrams,12.5,1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "pmi.csv"])
+def test_plots_of_dvc_yaml_name_columns_and_templates_that_exist(made: Path, name: str) -> None:
+    stage = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["report"]
+    (plot,) = [one[f"artifacts/report/{name}"] for one in stage["plots"] if f"artifacts/report/{name}" in one]
+    header = (made / "artifacts/report" / name).read_text().splitlines()[0].split(",")
+    template = json.loads((ROOT / f".dvc/plots/{plot['template']}.json").read_text(encoding="utf-8"))
+    named = {plot["x"], plot["y"]} | set(template["data"]["format"]["parse"])
+    named |= {field for field in re.findall(r'"field": "([^"]+)"', json.dumps(template)) if not field.startswith("<")}
+    assert named - {"rev"} <= set(header)
+
+
+def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
+    put_run(("madlib", "S1", 99.0), 0.987, 0.987)  # an old run of another grid
+    reported()
+    for file in sorted((made / "artifacts/report").iterdir()):
+        assert file.read_bytes() == (changed / "artifacts/report" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize(
+    ("path", "stage"),
+    [
+        ("checks/outputs.json", "check_outputs"),
+        ("checks/coverage.json", "check_vocab"),
+        ("checks/plans/madlib/S2/10.0.json", "check_plans"),
+        ("private/madlib/S2/10.0/record.json", "privatize@madlib-S2-10.0"),
+        ("private/none/none/0.0/metrics.json", "baseline"),
+        ("plans/madlib/S1/1.0.parquet", "plan_budgets"),
+        ("metrics/ngrams.json", "count_ngrams"),
+        ("metrics/embeddings/mst.json", "train_embeddings@mst"),
+        ("embeddings/gst/counts.npy", "train_embeddings@gst"),
+        ("neighborhoods/gst/distances.npy", "build_neighborhoods@gst"),
+        ("collocations/trigrams.parquet", "build_collocations"),
+        ("evaluation/madlib/S2/1.0.json", "evaluate@madlib-S2-1.0"),
+        ("evaluation/none/none/0.0.json", "evaluate_baseline"),
+        ("checks/evaluation.json", "check_evaluation"),
+        ("deniability/madlib/gst.json", "measure_deniability"),
+        ("recovery/madlib/S2/1.0.json", "evaluate@madlib-S2-1.0"),
+    ],
+)
+def test_missing_artifact_is_named_with_its_stage(
+    changed: Path, capsys: pytest.CaptureFixture[str], path: str, stage: str
+) -> None:
+    (changed / "artifacts" / path).unlink()
+    with pytest.raises(SystemExit) as stopped:
+        stage_main(report.main)
+    assert stopped.value.code == MissingArtifact.exit_code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"artifacts/{path}" in said and f"stage {stage})" in said
+    assert not (changed / "artifacts/report").exists()
+
+
+def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
+    file = Path("artifacts/plans/madlib/S2/10.0.parquet")
+    table = pq.read_table(file)
+    pq.write_table(table.set_column(6, "budget", pa.array([41.0, 41.0, 70.0])), file)
+    with pytest.raises(CheckFailed, match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 a"):
+        report.main()
+    pq.write_table(table, file)
+    change("checks/plans/madlib/S1/1.0.json", expectations=[{"checked": 9, "unexpected": 4}])
+    with pytest.raises(CheckFailed, match=r"checks/plans/madlib/S1/1\.0\.json: 4 values"):
+        report.main()
