@@ -33,7 +33,7 @@ CLEAN_TEXTS = "clean texts"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChartPoint:
     """One point of a line.
 
     Attributes:
@@ -55,7 +55,7 @@ class Series:
     """One line, and its name in the legend."""
 
     label: str
-    points: Sequence[Point]
+    points: Sequence[ChartPoint]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Scale:
         return sorted(self.axis.ticks) or [10.0**power for power in powers]
 
 
-class Mark(NamedTuple):
+class PlacedPoint(NamedTuple):
     """A point in pixels: its size, what is said of it, the path of its error bars, and the height of its ring."""
 
     x: float
@@ -163,13 +163,13 @@ class Mark(NamedTuple):
     ring: float | None
 
 
-class Drawn(NamedTuple):
+class PlacedSeries(NamedTuple):
     """A series in pixels; ``style`` is that of the page, ``line`` the points of a polyline."""
 
     label: str
     style: str
     line: str
-    marks: list[Mark]
+    marks: list[PlacedPoint]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ class Chart:
         return self.y.scale([point.y for line in self.series for point in line.points], HEIGHT - BOTTOM, TOP)
 
     @cached_property
-    def drawn(self) -> list[Drawn]:
+    def drawn(self) -> list[PlacedSeries]:
         """The series in pixels; of a logarithmic axis their points stand side by side, so that no bar hides another."""
         x, y = self.x_scale, self.y_scale
         drawn = []
@@ -221,16 +221,16 @@ class Chart:
                 path += f"M{x(point.x_ends[0])} {top}H{x(point.x_ends[1])}" if point.x_ends else ""
                 size = round(0.6 + 0.7 * number / len(line.points), 2) if self.is_path else 1
                 ring = None if point.expected is None else y(point.expected)
-                marks.append(Mark(left, top, size, self.said_of(line, point), path, ring))
+                marks.append(PlacedPoint(left, top, size, self.said_of(line, point), path, ring))
             style = f"s{PLACES.get(line.label, place) % STYLES}"
-            drawn.append(Drawn(line.label, style, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks))
+            drawn.append(PlacedSeries(line.label, style, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks))
         if self.clean is not None:
             title = f"{CLEAN_TEXTS}: {self.y.what} {self.y.show(self.clean[1])}"
-            mark = Mark(x(self.clean[0]), y(self.clean[1]), 1, title, "", None)
-            drawn.append(Drawn(CLEAN_TEXTS, "star", "", [mark]))
+            mark = PlacedPoint(x(self.clean[0]), y(self.clean[1]), 1, title, "", None)
+            drawn.append(PlacedSeries(CLEAN_TEXTS, "star", "", [mark]))
         return drawn
 
-    def said_of(self, line: Series, point: Point) -> str:
+    def said_of(self, line: Series, point: ChartPoint) -> str:
         """What is said where somebody points at a point."""
         name = f"{line.label}, {point.name}" if point.name else line.label
         ends = "" if point.y_ends is None else f" ({'–'.join(map(self.y.show, point.y_ends))})"
@@ -260,7 +260,7 @@ class Chart:
         return Table(self.name, columns, [dict(zip(keys, row, strict=True)) for row in rows])
 
 
-def lines(keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], Point]) -> list[Series]:
+def lines(keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]) -> list[Series]:
     """A point for each run: by the name of its line, by rising epsilon."""
     grouped: dict[str, list[Key]] = {}
     for key in keys:
@@ -299,7 +299,7 @@ def over_epsilon(
     if not keys:
         return []
     x = epsilon_axis(f"base ε per word ({epsilon_units.unit(mechanism)}, log)", (key[2] for key in keys))
-    series = lines(keys, lambda key: key[1], lambda key: Point(key[2], middle(known[key]), y_ends=bar(known[key])))
+    series = lines(keys, lambda key: key[1], lambda key: ChartPoint(key[2], middle(known[key]), y_ends=bar(known[key])))
     return [Chart(name=f"{name}-{mechanism}", title=title, x=x, y=y, series=series, across=across or {})]
 
 
@@ -320,9 +320,9 @@ def tradeoff(
         majority: what of both is had without reading the texts.
     """
 
-    def point(key: Key) -> Point:
+    def point(key: Key) -> ChartPoint:
         across, up = known[key]
-        return Point(middle(across), middle(up), bar(across), bar(up), formatting.run_epsilon(key[2]))
+        return ChartPoint(middle(across), middle(up), bar(across), bar(up), formatting.run_epsilon(key[2]))
 
     return Chart(
         name=name, title=title, x=axes[0], y=axes[1], series=lines(known, label, point), clean=clean, is_path=True,

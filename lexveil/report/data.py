@@ -17,8 +17,8 @@ from lexveil.artifacts.calibrations import resolved
 from lexveil.config import CLEAN, Params
 from lexveil.levels import Level, stage_name
 from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values
-from lexveil.report.records import SEGMENTATIONS, Key, Run, RunRecovery, require_same_words
-from lexveil.report.samples import Sample, load_samples
+from lexveil.report.records import SEGMENTATIONS, Key, ReportedRun, RunRecovery, require_same_words
+from lexveil.report.samples import SampleText, load_samples
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import read_json, require
 
@@ -69,12 +69,12 @@ class ReportData:
         return round(sum(plan["budget"] * plan["n_texts"] for plan in own) / n_texts, 9) if n_texts else None
 
     @cached_property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[ReportedRun]:
         """The runs of the grid, then the clean baseline."""
         made_by = {key: stage_name("privatize", *key) for key in self.keys} | {CLEAN: "baseline"}
         names = ("metrics.json", "record.json")
         return [
-            Run(key, *(read_json(paths.private(*key) / name, stage) for name in names))
+            ReportedRun(key, *(read_json(paths.private(*key) / name, stage) for name in names))
             for key, stage in made_by.items()
         ]
 
@@ -84,7 +84,7 @@ class ReportData:
         return [RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key))) for key in self.keys]
 
     @cached_property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[SampleText]:
         """The texts to show, and what every run made of them."""
         return load_samples(self.params, self.keys)
 

@@ -10,14 +10,14 @@ from markupsafe import Markup
 
 from lexveil.report import charts, formatting
 from lexveil.report.data import ReportData
-from lexveil.report.section import Section
+from lexveil.report.section import PageSection
 
 FOLDER = Path(__file__).parent
 MACROS = {"render_table": "macros.html.j2", "render_chart": "chart.html.j2"}
 FILTERS = ("count", "share", "run_epsilon", "three", "listed")
 
 
-def render(report: ReportData, sections: Sequence[Section]) -> str:
+def render(report: ReportData, sections: Sequence[PageSection]) -> str:
     """The page with some sections, in their order.
 
     Raises:

@@ -93,7 +93,7 @@ class MacroF1:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class WeighedRun:
     """A run on a data set, or its clean texts, with both scores."""
 
     record: Record
@@ -176,7 +176,7 @@ def recommend(
         scores = {"utility": setting, "attack": ATTACKER}
         both = [[MacroF1.of(record, name, *score) for score in scores.items()] for record in records]
         candidates = [
-            Candidate(record, utility, attack)
+            WeighedRun(record, utility, attack)
             for record, (utility, attack) in zip(records, both, strict=True)
             if utility is not None and attack is not None
         ]
@@ -193,7 +193,7 @@ def recommend(
     return {"limits": limits, "setting": setting, "attacker": ATTACKER, "datasets": weighed, "left_out": left_out}
 
 
-def of_dataset(dataset: str, candidates: Sequence[Candidate], limits: Mapping[str, Any]) -> dict[str, object]:
+def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[str, Any]) -> dict[str, object]:
     """What is said of one data set.
 
     Args:

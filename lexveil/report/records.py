@@ -19,7 +19,7 @@ Key = tuple[str, str, float]  # mechanism, strategy and base epsilon, or level
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReportedRun:
     """One output of the grid, or the clean baseline: its metrics.json and record.json."""
 
     key: Key
@@ -112,6 +112,6 @@ def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
         if known["word_rows"] != record["word_rows"]:
             files = [paths.deniability(one["mechanism"]) / f"{one['segmentation']}.json" for one in (known, record)]
             raise CheckFailed(
-                f"{files[0]} and {files[1]} are of different words, so they cannot be compared. Run "
+                f"{files[0]} and {files[1]} are of different words, so they cannot be compared. ReportedRun "
                 "`dvc repro --force measure_deniability`"
             )

@@ -16,7 +16,7 @@ def nothing(_: ReportData) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """One section of the page.
 
     Attributes:

@@ -19,7 +19,7 @@ from lexveil.report.charts import (
     WIDTH,
     Axis,
     Chart,
-    Point,
+    ChartPoint,
     Series,
     over_epsilon,
     share_axis,
@@ -91,7 +91,9 @@ def test_ticks(axis: Axis, values: list[float], ticks: list[str]) -> None:
 
 
 def test_a_chart_is_labelled_escaped_and_has_every_style() -> None:
-    many = [Series(f"{number} < {number}", [Point(1, number), Point(2, number)]) for number in range(STYLES + 1)]
+    many = [
+        Series(f"{number} < {number}", [ChartPoint(1, number), ChartPoint(2, number)]) for number in range(STYLES + 1)
+    ]
     html = drawn(Chart(name="x", title="T", x=Axis("a < b"), y=Axis("y"), series=many, clean=(1, 2), down={"m": 1}))
     root = ElementTree.fromstring(html.strip())
     assert "a < b over" not in html and html.count("0 &lt; 0") > 2

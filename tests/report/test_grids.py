@@ -17,7 +17,7 @@ from lexveil.errors import CheckFailed
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units
 from lexveil.report.records import RunRecovery
-from lexveil.report.sections.guarantee import measured_sentence
+from lexveil.report.sections.guarantee import measured_of
 from tasks import report
 from tests.report.artifacts import (
     EPSILONS,
@@ -147,18 +147,15 @@ def test_exposure_that_differs_by_epsilon_gets_a_row_of_its_own() -> None:
     assert page.row("exposure", "madlib", "S1", "10")[7] == "3"
 
 
-def test_what_a_reader_got_back_of_rare_words_is_one_sentence() -> None:
+def test_what_a_reader_got_back_of_rare_words() -> None:
     def measured(epsilon: float, n_right: int, n_same: int) -> RunRecovery:
         bands = {"rare": {"n": 100, "by_word": recovered(n_right, 100), "unchanged": recovered(n_same, 100)}}
         return RunRecovery(named("tem", "S1", epsilon) | {"all": bands, "datasets": {}})
 
     runs: Any = [SimpleNamespace(key=("tem", "S1", epsilon)) for epsilon in (1.0, 5.0)]
     recovery = [measured(1.0, 0, 1), measured(5.0, 20, 30), measured(50.0, 100, 100)]
-    sentence = measured_sentence(runs, recovery)
-    assert sentence is not None and "names 0 to 20, and 1 to 30 stand unchanged, over these runs." in sentence
-    sentence = measured_sentence(runs[:1], recovery)
-    assert sentence is not None and "names 0, and 1 stand unchanged. A record" in sentence
-    assert measured_sentence(runs[:1], recovery[1:]) is None
+    assert measured_of(runs, recovery) == (2, "0 to 20", "1 to 30")
+    assert measured_of(runs[:1], recovery) == (1, "0", "1") and measured_of(runs[:1], recovery[1:]) is None
 
 
 def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> None:

@@ -25,13 +25,13 @@ def test_sections_stand_in_the_order_a_reader_needs(page: Page) -> None:
     assert page.headings == [
         "Which run to take",
         "What this is, and what it promises",
-        "What is kept where equally much is given away",
+        "What is kept at equal recovery",
         "Results per run",
         "Samples: what becomes of a text",
         "Utility and attacks",
         "Plausible deniability",
-        "Data sets, vocabulary coverage and budgets",
-        "Corpus, n-grams and collocations",
+        "Data sets, coverage and budgets",
+        "Corpus and collocations",
         "Sample tokens and their neighbours",
         "Checks, parameters, and how to reproduce",
     ]

@@ -18,8 +18,8 @@ from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailed
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
-from lexveil.report.samples import EMBEDDED, Sample, load_samples
-from lexveil.report.section import Section
+from lexveil.report.samples import EMBEDDED, SampleText, load_samples
+from lexveil.report.section import PageSection
 from lexveil.report.sections import samples as section
 from lexveil.runtime import duckdb_session
 from tests.conftest import run_stage
@@ -71,7 +71,7 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return root
 
 
-def samples(number: int | None = None) -> list[Sample]:
+def samples(number: int | None = None) -> list[SampleText]:
     params = load_params()
     return load_samples(params.model_copy(update={"report": ReportParams(samples=number)}), RUNS)
 
@@ -83,7 +83,7 @@ def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(ReportData, "keys", RUNS)
     monkeypatch.setattr(ReportData, "plans", [])
     monkeypatch.setattr(ReportData, "coverage", {"reviews": {}})
-    return render(report, [Section("samples.html.j2", "Samples", "Samples", section.view)])
+    return render(report, [PageSection("samples.html.j2", "Samples", "Samples", section.view)])
 
 
 def test_the_embedded_documents_are_known_by_their_texts(tmp_path: Path) -> None:

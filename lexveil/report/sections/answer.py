@@ -14,7 +14,7 @@ from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import MAJORITY, is_learnt, of_score, one_kind
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import Key
-from lexveil.report.sections.samples import Row, start
+from lexveil.report.sections.samples import ShownText, start
 
 LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
 TEXTS = 3  # to read
@@ -78,7 +78,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "unlearnt": unlearnt,
         "shown": shown,
         "texts": [
-            (start(sample.runs[shown]), Row.of(shown[2], sample.runs[shown]))
+            (start(sample.runs[shown]), ShownText.of(shown[2], sample.runs[shown]))
             for sample in report.samples[:TEXTS]
             if shown is not None
         ],

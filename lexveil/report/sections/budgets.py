@@ -11,7 +11,7 @@ from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.data import Record, ReportData
 from lexveil.report.evaluation_values import EvaluatedRun
-from lexveil.report.records import SEGMENTATIONS, Run
+from lexveil.report.records import SEGMENTATIONS, ReportedRun
 from lexveil.report.table import Column, Row, Table, epsilon_columns, epsilon_key
 
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
@@ -38,7 +38,7 @@ def require_one_budget(plans: Sequence[Record]) -> None:
             raise CheckFailed(
                 f"report: {known['strategy']} and {plan['strategy']} plan data set {plan['dataset']} at base epsilon "
                 f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} for {known['n_words']:,} "
-                f"and {plan['n_words']:,} words; it must be one. Run `dvc repro --force plan_budgets`"
+                f"and {plan['n_words']:,} words; it must be one. ReportedRun `dvc repro --force plan_budgets`"
             )
 
 
@@ -110,7 +110,7 @@ def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
     return Table("coverage", columns, rows)
 
 
-def bounded(runs: Sequence[Run], metric: str) -> list[str]:
+def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
     """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with them."""
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
     named = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)

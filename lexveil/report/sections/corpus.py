@@ -8,7 +8,7 @@ from typing import Any
 
 from lexveil import paths
 from lexveil.report import formatting
-from lexveil.report.charts import Axis, Chart, Point, Series
+from lexveil.report.charts import Axis, Chart, ChartPoint, Series
 from lexveil.report.data import BIN_BITS, Record, ReportData
 from lexveil.report.records import SEGMENTATIONS
 from lexveil.report.table import Column, CsvFile, Table
@@ -94,7 +94,7 @@ def pmi_chart(histogram: Sequence[Record]) -> Chart:
         if counts:
             n_bins = round((max(counts) - min(counts)) / BIN_BITS) + 1
             edges = [min(counts) + BIN_BITS * number for number in range(n_bins)]
-            series.append(Series(ngrams, [Point(edge, counts.get(edge, 0)) for edge in edges]))
+            series.append(Series(ngrams, [ChartPoint(edge, counts.get(edge, 0)) for edge in edges]))
     bits = [point.x for line in series for point in line.points] or [0.0]
     limits = (min(bits) - BIN_BITS, max(bits) + BIN_BITS)
     return Chart(
@@ -113,7 +113,7 @@ def rank_chart(ranks: Sequence[Record]) -> Chart:
         title="Word frequencies",
         x=Axis("rank of the word (log)", is_log=True),
         y=Axis("occurrences in the corpus (log)", is_log=True),
-        series=[Series("words", [Point(row["rank"], row["count"]) for row in ranks])],
+        series=[Series("words", [ChartPoint(row["rank"], row["count"]) for row in ranks])],
         has_markers=False,
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.report import epsilon_units, formatting
-from lexveil.report.charts import Axis, Chart, Point, epsilon_axis, lines
+from lexveil.report.charts import Axis, Chart, ChartPoint, epsilon_axis, lines
 from lexveil.report.data import Record, ReportData
 from lexveil.report.table import Column, Table
 
@@ -37,11 +37,11 @@ def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
         if row[statistic] is not None
     }
 
-    def point(key: tuple[str, str, float]) -> Point:
+    def point(key: tuple[str, str, float]) -> ChartPoint:
         row = known[key]
         ends = (row[statistic]["q25"], row[statistic]["q75"])
         computed = None if row[expected] is None else row[expected]["mean"]
-        return Point(key[2], row[statistic]["mean"], y_ends=ends, expected=computed)
+        return ChartPoint(key[2], row[statistic]["mean"], y_ends=ends, expected=computed)
 
     unit = epsilon_units.shared_unit([record["mechanism"] for record in measured])
     words = f"N_w (draws of {n_draws:,})" if statistic == "n_w" else "S_w (different words)"

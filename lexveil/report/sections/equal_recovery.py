@@ -12,7 +12,7 @@ from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.recovery.bands import ALL
 from lexveil.report import formatting
-from lexveil.report.charts import STYLES, Axis, Chart, Point, bar, lines, score_axis
+from lexveil.report.charts import STYLES, Axis, Chart, ChartPoint, bar, lines, score_axis
 from lexveil.report.data import ReportData
 from lexveil.report.equal_recovery import AtLevel, at_level, interval, made_at_levels, rungs
 from lexveil.report.evaluation_values import MAJORITY, Values
@@ -86,9 +86,11 @@ def _chart(name: str, what: str, score: Score, compared: Sequence[AtLevel], of: 
     known = {(one.mechanism, one.strategy, one.level): one for one in compared}
     head, y_label = MEASURES[score]
 
-    def point(key: tuple[str, str, float]) -> Point:
+    def point(key: tuple[str, str, float]) -> ChartPoint:
         reached, epsilon = known[key].scores[score.name], known[key].epsilon
-        return Point(key[2], reached.share, y_ends=bar(reached), name=f"ε {formatting.epsilon_found(epsilon or 0.0)}")
+        return ChartPoint(
+            key[2], reached.share, y_ends=bar(reached), name=f"ε {formatting.epsilon_found(epsilon or 0.0)}"
+        )
 
     return Chart(
         name=name,

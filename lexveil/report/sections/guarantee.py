@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lexveil.accounting.budgets import Action
 from lexveil.accounting.guarantee import Guarantee
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
-from lexveil.report.records import Run, RunRecovery
+from lexveil.report.records import ReportedRun, RunRecovery
 from lexveil.report.table import RUN, Column, Table
 
 CLASS_IN_WORDS = {"word": "words", "stopword": "stop words", "punctuation": "punctuation", "oov": "unknown words"}
+
+
+class Measured(NamedTuple):
+    """How many runs were measured, and of 100 rare words how many a reader names and how many stand unchanged."""
+
+    n_runs: int
+    named: str
+    unchanged: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,50 +34,49 @@ class Promise:
         statement: why nothing is guaranteed of them.
         release: what a release would promise; None of the clean baseline.
         conditions: of a release, each with the mechanisms and strategies that it concerns ("" for all of these runs).
-        measured: what a reader got back, in a sentence.
     """
 
     runs: str
     statement: str
     release: Guarantee | None
     conditions: list[tuple[str, str]]
-    measured: str | None
+    measured: Measured | None
 
 
-def promises(runs: Sequence[Run], recovery: Sequence[RunRecovery]) -> list[Promise]:
+def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> list[Promise]:
     """What is guaranteed, once for all runs of which the same is said; the baseline last.
 
     Args:
         recovery: what was measured of the runs.
     """
-    grouped: dict[tuple[str, ...], list[Run]] = {}
+    grouped: dict[tuple[str, ...], list[ReportedRun]] = {}
     for run in runs:
         release = _release(run)
         # What a release would promise names the distance, which mechanisms need not share.
         promised = (release.formula, release.statement) if release else ()
         grouped.setdefault((run.record["guarantee"]["statement"], *promised), []).append(run)
     return [
-        Promise(_named(own), statement, _release(own[0]), _conditions(own), measured_sentence(own, recovery))
+        Promise(_named(own), statement, _release(own[0]), _conditions(own), measured_of(own, recovery))
         for (statement, *_), own in sorted(grouped.items(), key=lambda item: item[1][0].is_baseline)
     ]
 
 
-def _release(run: Run) -> Guarantee | None:
+def _release(run: ReportedRun) -> Guarantee | None:
     """What a release like this run would promise, as its record says it."""
     stated = run.record["guarantee"].get("in_release")
     return None if stated is None else Guarantee.model_validate(stated)
 
 
-def _named(runs: Sequence[Run]) -> str:
+def _named(runs: Sequence[ReportedRun]) -> str:
     if runs[0].is_baseline:
         return "the clean baseline"
     mechanisms, strategies = map(formatting.listed, _kinds(runs))
     return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}: {mechanisms} with strategy {strategies}"
 
 
-def _conditions(runs: Sequence[Run]) -> list[tuple[str, str]]:
+def _conditions(runs: Sequence[ReportedRun]) -> list[tuple[str, str]]:
     """Each condition once, and between which texts nothing is promised, with what it concerns if not all runs."""
-    concerned: dict[str, list[Run]] = {}
+    concerned: dict[str, list[ReportedRun]] = {}
     for run in runs:
         release = _release(run)
         for text in [] if release is None else [*release.because, *filter(None, [release.not_covered])]:
@@ -81,24 +88,17 @@ def _conditions(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return found
 
 
-def _kinds(runs: Sequence[Run]) -> tuple[list[str], list[str]]:
+def _kinds(runs: Sequence[ReportedRun]) -> tuple[list[str], list[str]]:
     """The mechanisms and the strategies of some runs."""
     return sorted({run.key[0] for run in runs}), sorted({run.key[1] for run in runs})
 
 
-def measured_sentence(runs: Sequence[Run], recovery: Sequence[RunRecovery]) -> str | None:
-    """What of 100 rare words a reader named and what stood, over some runs; None where it was not measured."""
+def measured_of(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> Measured | None:
+    """What was measured of some runs; None where nothing was."""
     keys = {run.key for run in runs}
     both = [(run.share("rare"), run.share("rare", "unchanged")) for run in recovery if run.key in keys]
     pairs = [(recovered.share, unchanged.share) for recovered, unchanged in both if recovered and unchanged]
-    if not pairs:
-        return None
-    named, same = (_range(shares) for shares in zip(*pairs, strict=True))
-    return (
-        "Measured on the documents of this project: of 100 rare words, a reader who knows everything but the text "
-        f"names {named}, and {same} stand unchanged{', over these runs' if len(pairs) > 1 else ''}. A record of lexveil "
-        "privatize says what is expected of its epsilon, from public things alone."
-    )
+    return Measured(len(pairs), *map(_range, zip(*pairs, strict=True))) if pairs else None
 
 
 def _range(shares: Sequence[float]) -> str:
@@ -106,9 +106,9 @@ def _range(shares: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def exposure_table(runs: Sequence[Run]) -> Table:
+def exposure_table(runs: Sequence[ReportedRun]) -> Table:
     """Protected and unprotected tokens by class: usually the same at every epsilon of a strategy, and then one row."""
-    grouped: dict[tuple[str, str, str], list[Run]] = {}
+    grouped: dict[tuple[str, str, str], list[ReportedRun]] = {}
     for run in runs:
         grouped.setdefault((*run.key[:2], json.dumps(run.metrics["by_class"])), []).append(run)
     rows = []

@@ -9,13 +9,13 @@ from typing import Any
 from lexveil.accounting.changes import Part, TextChanges
 from lexveil.report.data import ReportData
 from lexveil.report.records import Key
-from lexveil.report.samples import Sample
+from lexveil.report.samples import SampleText
 
 LONGEST = 80  # tokens of a text that are shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Row:
+class ShownText:
     """What one run made of a text: its parts, how many tokens met each fate in all of it, and how many are left out."""
 
     epsilon: float
@@ -24,7 +24,7 @@ class Row:
     n_left_out: int
 
     @classmethod
-    def of(cls, epsilon: float, changes: TextChanges) -> Row:
+    def of(cls, epsilon: float, changes: TextChanges) -> ShownText:
         """Cut a text for the page."""
         parts = [
             (part, changes.source_of(part.token) if part.token >= 0 else "") for part in changes.output_parts(LONGEST)
@@ -33,12 +33,12 @@ class Row:
         return cls(epsilon, parts, counts, max(0, len(changes.fates) - LONGEST))
 
 
-def by_mechanism(sample: Sample, keys: Sequence[Key]) -> dict[str, dict[str, list[Row]]]:
+def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str, list[ShownText]]]:
     """The rows of a text, by mechanism and strategy, in the order of the page."""
-    grouped: dict[str, dict[str, list[Row]]] = {}
+    grouped: dict[str, dict[str, list[ShownText]]] = {}
     for key in keys:
         mechanism, strategy, epsilon = key
-        grouped.setdefault(mechanism, {}).setdefault(strategy, []).append(Row.of(epsilon, sample.runs[key]))
+        grouped.setdefault(mechanism, {}).setdefault(strategy, []).append(ShownText.of(epsilon, sample.runs[key]))
     return grouped
 
 
