@@ -41,32 +41,6 @@ def tables_of(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) -> dict[str, ev
     return {one.table.name: one for one in tables}
 
 
-def test_one_table_for_each_measure_read_from_its_own_entry() -> None:
-    tables = tables_of(*grid("mine"))
-    found = {name: (one.caption, shown(one.table)[-1][-3:], one.note) for name, one in tables.items()}
-    expected = {  # caption, majority or clean texts and the two epsilons, a part of the note
-        "utility-3": ("utility, micro F1 (accuracy) on rewritten texts (classifier: linear)",
-                      ["0.500", "0.625 ± 0.062", "0.625 ± 0.062"], "Label: 2 classes, learnt from 270 of 300"),
-        "on-clean-3": ("utility, micro F1 (accuracy) on clean texts (classifier: linear)",
-                       ["0.500", "0.625 ± 0.062", "0.625 ± 0.062"], "TEM Figure 1a"),
-        "attack-3": ("task and attackers, macro F1 (classifier: linear)",  # 0.5/0.75 − 0.25/0.25
-                     ["–", "-0.333", "-0.333"], "Attribute: 10 classes"),
-        "static-3": ("static attacker, accuracy (classifier: linear)",
-                     ["0.250", "0.250 ± 0.062", "0.250 ± 0.062"], "± 0.20 (95%)"),
-        "cosine-3": ("cosine of original and rewritten text (encoder: tfidf_mean)",
-                     ["0.750 ± 0.250"] * 3, "100 of 110 texts could be compared"),
-        "perplexity-3": ("perplexity of the texts (language model: kneser_ney)",
-                         ["1,234.5"] * 3, "21 of the 4,321 tokens"),
-        "membership-3": ("membership inference, AUC (classifier: linear)",
-                         ["0.625 ± 0.030"] * 3, "50 texts that were learnt from and 60 that were not"),
-    }  # fmt: skip
-    assert found.keys() == expected.keys()
-    for name, (caption, cells, note) in expected.items():
-        assert (found[name][0], found[name][1]) == (f"mine: {caption}", cells) and note in found[name][2], name
-    rows = shown(tables["attack-3"].table)
-    assert [row[2] for row in rows] == ["utility F1", "static F1", "adaptive F1", "relative gain"]
-
-
 def test_a_run_that_lacks_a_measure_leaves_its_cell_empty() -> None:
     clean, runs = grid("mine")
     runs.append(evaluated("tem", "S1", 1.0, {"mine": dataset(**(EVERYTHING | {"cosine": 0.5}))}))
@@ -102,25 +76,6 @@ def test_means_over_data_sets() -> None:
     assert shown(tables["mean-cosine"].table) == [["madlib", "S1", "0.750", "0.650", "0.750"]]
     assert tables["mean-cosine"].caption.startswith("Mean over cola, mrpc, rte, sst2 and zeta: cosine")
     assert shown(tables["mean-loss"].table)[0][2:] == ["0.250", "0.250"]
-
-
-def test_glance_names_the_runs_that_stand_out() -> None:
-    clean = evaluated("none", "none", 0.0, {"a": dataset(utility=0.85, adaptive=0.8), "b": dataset(cosine=1.0)})
-    scores = {("S1", 1.0): (0.5, 0.2), ("S1", 10.0): (0.8, 0.7), ("S2", 1.0): (0.6, 0.1), ("S2", 10.0): (0.7, 0.3)}
-    runs = [
-        evaluated("madlib", *key, {"a": dataset(utility=utility, adaptive=attack), "b": dataset(cosine=0.5)})
-        for key, (utility, attack) in scores.items()
-    ]
-    values_of = {name: values(clean, runs, name) for name in ("a", "b")}
-    table = evaluation.glance_table(values_of, [run.key for run in runs], [])
-    assert shown(table) == [
-        ["a", "clean texts", "–", "–", "–", "0.850 ± 0.062", "0.800 ± 0.062", "–"],
-        ["a", "majority, no text read", "–", "–", "–", "0.375", "0.125", "–"],
-        ["a", "highest utility", "madlib", "S1", "10", "0.800 ± 0.062", "0.700 ± 0.062", "0.066"],
-        ["a", "weakest adaptive attack", "madlib", "S2", "1", "0.600 ± 0.062", "0.100 ± 0.062", "0.581"],
-        ["a", "highest relative gain", "madlib", "S2", "1", "0.600 ± 0.062", "0.100 ± 0.062", "0.581"],
-    ]
-    assert not evaluation.glance_table({"b": values_of["b"]}, [run.key for run in runs], []).rows
 
 
 @pytest.mark.parametrize(
