@@ -8,72 +8,53 @@ from lexveil.levels import Level
 from lexveil.recovery.shares import Share
 from lexveil.report.evaluation_values import EvaluatedRun
 
-SD = 0.0625
 BACK_ENDS = {"classifier": "linear", "encoder": "tfidf_mean", "language_model": "kneser_ney", "shuffles": 3}
+SHIFTS = {"macro_f1": 0.0, "micro_f1": 0.125, "accuracy": 0.125}  # of the scores, from macro F1
+PREDICTED: dict[str, Any] = {"left_out": None, "held_out": "dev", "n_train": 300, "n_learnt": 270, "n_left_out": 0}
+COMPARED: dict[str, Any] = {"n_texts": 110, "n_compared": 100, "n_original_unknown": 4, "n_private_unknown": 6}
+JUDGED: dict[str, Any] = {"n_in": 50, "n_out": 60, "n_classes": 2, "known_labels": False, "standard_error": 0.04}
 
 
 def named(mechanism: str, strategy: str, epsilon: float) -> dict[str, Any]:
     """What names a run in its records; at a level of recovery the epsilon that was found for it."""
-    level = {"level": epsilon.share} if isinstance(epsilon, Level) else {}
-    return {
-        "mechanism": mechanism,
-        "strategy": strategy,
-        "epsilon": epsilon.epsilon if isinstance(epsilon, Level) else epsilon,
-        **level,
-    }
+    of_level = {"level": epsilon.share, "epsilon": epsilon.epsilon} if isinstance(epsilon, Level) else {}
+    return {"mechanism": mechanism, "strategy": strategy, "epsilon": epsilon, **of_level}
 
 
-def spread(mean: float, sd: float | None) -> dict[str, Any]:
-    return {"mean": mean, "sd": sd, "each": [mean] * 3}
-
-
-def scored(
-    n_classes: int, n_test: int, majority: float, settings: dict[str, float], sd: float | None
-) -> dict[str, Any]:
-    """An entry utility or attack; micro F1 and accuracy are 0.125 above macro F1, those of the majority too."""
-    shifts = {"macro_f1": 0.0, "micro_f1": 0.125, "accuracy": 0.125}
+def scored(n_classes: int, n_test: int, majority: float, sd: float | None, **settings: float | None) -> dict[str, Any]:
+    """An entry utility or attack; left out without scores."""
     scores = {
-        setting: {name: spread(mean + shift, sd) for name, shift in shifts.items()}
+        setting: {name: {"mean": mean + shift, "sd": sd} for name, shift in SHIFTS.items()}
         for setting, mean in settings.items()
+        if mean is not None
     }
-    return {
-        "left_out": None, "held_out": "dev", "n_train": 300, "n_learnt": 270, "n_left_out": 0, "n_test": n_test,
-        "n_classes": n_classes, "scores": scores,
-        "majority": {name: majority + shift for name, shift in shifts.items()},
-    }  # fmt: skip
+    counts = {"n_classes": n_classes, "n_test": n_test, "scores": scores}
+    lowest = {name: majority + shift for name, shift in SHIFTS.items()}
+    return PREDICTED | counts | {"majority": lowest} if scores else {"left_out": "there is none"}
 
 
-def dataset(*, sd: float | None = SD, **measured: float | None) -> dict[str, Any]:
+def dataset(*, sd: float | None = 0.0625, **measured: float | None) -> dict[str, Any]:
     """The entries of one data set; what is not given is left out.
 
     Args:
-        measured: utility, on_clean (utility unless given), adaptive, static (half of it unless given), cosine,
+        measured: utility, on_clean (utility unless given), adaptive (the static attack has half of it), cosine,
             perplexity, auc.
     """
-    entries: dict[str, Any] = {}
-    if (utility := measured.get("utility")) is not None:
-        settings = {"private": utility, "clean": measured.get("on_clean") or utility}
-        entries["utility"] = scored(2, 100, 0.375, settings, sd)
-    if (adaptive := measured.get("adaptive")) is not None:
-        settings = {"static": measured.get("static") or adaptive / 2, "adaptive": adaptive}
-        entries["attack"] = scored(10, 25, 0.125, settings, sd)
-    if (cosine := measured.get("cosine")) is not None:
-        entries["similarity"] = {
-            "left_out": None, "n_texts": 110, "n_compared": 100, "n_original_unknown": 4, "n_private_unknown": 6,
-            "mean": cosine, "sd": 0.25,
-        }  # fmt: skip
-    if (perplexity := measured.get("perplexity")) is not None:
-        entries["perplexity"] = {
-            "left_out": None, "n_texts": 110, "n_tokens": 4321, "n_unknown": 21, "mean": perplexity, "corpus": 77.0,
-        }  # fmt: skip
-    if (auc := measured.get("auc")) is not None:
-        entries["membership"] = {
-            "left_out": None, "n_in": 50, "n_out": 60, "n_classes": 2, "known_labels": False,
-            "auc": spread(auc, 0.03), "standard_error": 0.04,
-        }  # fmt: skip
-    for part in ("utility", "attack", "similarity", "perplexity", "membership"):
-        entries.setdefault(part, {"left_out": f"no {part} because of {part}"})
-    return entries
+    utility, adaptive, cosine, perplexity, auc = map(
+        measured.get, ("utility", "adaptive", "cosine", "perplexity", "auc")
+    )
+    static = None if adaptive is None else adaptive / 2
+    read = {"n_texts": 110, "n_tokens": 4321, "n_unknown": 21, "mean": perplexity, "corpus": 77.0}
+    others = {
+        "similarity": COMPARED | {"mean": cosine, "sd": 0.25} if cosine is not None else None,
+        "perplexity": read if perplexity is not None else None,
+        "membership": JUDGED | {"auc": {"mean": auc, "sd": 0.03}} if auc is not None else None,
+    }
+    return {
+        "utility": scored(2, 100, 0.375, sd, private=utility, clean=measured.get("on_clean", utility)),
+        "attack": scored(10, 25, 0.125, sd, static=static, adaptive=adaptive),
+        **{name: {"left_out": None, **(entry or {"left_out": "there is none"})} for name, entry in others.items()},
+    }
 
 
 def evaluated(mechanism: str, strategy: str, epsilon: float, datasets: dict[str, Any], **changed: Any) -> EvaluatedRun:

@@ -140,8 +140,7 @@ def test_numbers_never_read_as_what_they_are_not(show: Callable[[Any], str], val
 
 
 @pytest.mark.parametrize(
-    ("n_words", "ranks", "rows"),
-    [(1, (1, 2), [2, 3]), (1, (2, 9), [3, 6]), (2, (1, 3), [1, 8]), (3, (1, 3), [])],
+    ("n_words", "ranks", "rows"), [(1, (1, 2), [2, 3]), (1, (2, 9), [3, 6]), (2, (1, 3), [1, 8]), (3, (1, 3), [])]
 )
 def test_choice_of_tokens(n_words: int, ranks: tuple[int, ...], rows: list[int]) -> None:
     tokens = ["the", "a_b", "x", "y", "1", "of_x", "z", "c_d", "u_v"]
