@@ -77,18 +77,19 @@ def reviews(**limits: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("limits", "fitting"),
     [
-        ({"min_utility": 0.6}, ["madlib S1 ε 10", "tem S3 ε 50"]),  # by attack; tem S1 keeps it too, and is beaten
-        ({"max_attack": 0.6}, ["madlib S1 ε 10", "madlib S1 ε 1"]),  # by utility
-        ({"min_utility": 0.6, "max_attack": 0.6}, ["madlib S1 ε 10"]),
-        ({"min_utility": 0.0, "max_attack": 1.0}, ["madlib S1 ε 1", "madlib S1 ε 10", "tem S3 ε 50"]),
+        ({"min_utility": 0.6}, [MIDDLE, HIGH]),  # by attack; tem S1 keeps it too, and is beaten
+        ({"max_attack": 0.6}, [MIDDLE, LOW]),  # by utility
+        ({"min_utility": 0.6, "max_attack": 0.6}, [MIDDLE]),
+        ({"min_utility": 0.0, "max_attack": 1.0}, [LOW, MIDDLE, HIGH]),
     ],
 )
-def test_runs_on_the_frontier_within_limits(limits: dict[str, float], fitting: list[str]) -> None:
+def test_runs_on_the_frontier_within_limits(limits: dict[str, float], fitting: list[Key]) -> None:
     found = reviews(**limits)
-    assert found["fitting"] == found["sure"] == fitting and found["recommended"] == fitting[0]
-    assert {row["run"]: row["standing"] for row in found["runs"]}["tem S1 ε 10"] == "dominated"
-    assert found["nearest"] is None and found["clean"]["utility"]["mean"] == pytest.approx(0.95)
-    assert len(found["runs"]) == 4  # the clean baseline is no run to recommend
+    assert found["fitting"] == found["sure"] == [f"{key[0]} {key[1]} ε {key[2]:g}" for key in fitting]
+    assert found["recommended"] == found["fitting"][0] and found["nearest"] is None
+    assert found["clean"]["utility"]["mean"] == pytest.approx(0.95)
+    standing = {row["run"]: row["standing"] for row in found["runs"]}
+    assert standing["tem S1 ε 10"] == "dominated" and len(standing) == 4  # clean texts are no run to recommend
     # On clean texts utility is turned round: the first run is best in both.
     assert reviews(min_utility=0.4, setting="clean")["fitting"] == ["madlib S1 ε 1"]
 
