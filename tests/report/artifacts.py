@@ -111,16 +111,6 @@ def put_recovery(key: Key, *, with_model: bool = True, **listed: int) -> None:
         named(*key) | {"language_model": model, "left_out": None, "all": alpha, "datasets": datasets})  # fmt: skip
 
 
-def put_plan(strategy: str, epsilon: float) -> None:
-    """Data set alpha: 2 texts of 3 and 5 words, B = 4 ε; beta: one text of 7 words."""
-    per_token = {"S1": [2.0, 2.0, 3.5], "S2": [1.0, 1.0, 1.75]}[strategy]
-    put(f"plans/madlib/{strategy}/{epsilon}.parquet", {
-        "dataset": ["alpha", "alpha", "beta"], "doc_id": ["a", "b", "c"], "field": ["text"] * 3,
-        "n_words": [3, 5, 7], "n_tokens": [3, 5, 7], "n_perturbed": [2, 2, 2],
-        "budget": [4 * epsilon, 4 * epsilon, 7 * epsilon], "epsilon_per_token": [epsilon * one for one in per_token],
-    })  # fmt: skip
-
-
 def put_scores(key: Key, utility: float, adaptive: float, on_clean: float = 0.4375, sd: float | None = 0.0625) -> None:
     """Everything is measured of data set alpha; beta has neither label nor attribute, and only that is said of it."""
     scores = {"utility": utility, "adaptive": adaptive, "on_clean": on_clean}
@@ -193,10 +183,8 @@ def make_artifacts() -> None:
     put_run(("none", "none", 0.0), None, None)
     put_scores(("none", "none", 0.0), 0.875, 0.625, on_clean=0.875)
     put_grid_scores()
-    for strategy, segmentation in STRATEGIES.items():
+    for segmentation in STRATEGIES.values():
         put_deniability("madlib", segmentation, statistic(1.0, 2.5, 80.0), statistic(10.0, 60.5, 30.0))
-        for epsilon in EPSILONS:
-            put_plan(strategy, epsilon)
     for strategy, epsilon, unchanged, cosine in (("S1", 1.0, 0.0625, 0.25), ("S1", 10.0, 0.5, 0.75),
                                                  ("S2", 1.0, 0.125, 0.375), ("S2", 10.0, 0.625, -0.125)):  # fmt: skip
         put_run(("madlib", strategy, epsilon), unchanged, cosine)
